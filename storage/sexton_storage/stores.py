@@ -1,0 +1,284 @@
+"""What a store of each record promises, whatever keeps it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records import (
+    ApiKey,
+    ConfigVersion,
+    Credential,
+    EnrolmentToken,
+    Event,
+    EventStatus,
+    Frame,
+    Gate,
+    GateStatus,
+    Lease,
+    MeteringPeriod,
+    ReadyAgent,
+    Runner,
+    Tenant,
+    User,
+    Workspace,
+    Zombie,
+    ZombieStatus,
+)
+from sexton_storage.writes import NewFrame, Write
+
+R = TypeVar("R")
+
+
+class StorageError(Exception):
+    """Any fault of the wing."""
+
+
+class StorageUnavailable(StorageError):
+    """The database cannot be reached now; the same call may succeed later. Nothing was done, or it is settled."""
+
+
+class NameTaken(StorageError):
+    """A unique name is in use already."""
+
+
+class Conflict(StorageError):
+    """The row is not at the version that the save had seen."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Keyset position: rows strictly before ``(created_at, id)`` when newest first, strictly after when oldest first."""
+
+    created_at: int
+    id: UUID
+
+
+class Journal(Protocol):
+    """The group-commit writer of the hot rows."""
+
+    async def write(self, write: Write[R]) -> R:
+        """Answer once the write has committed. Raises StorageUnavailable (nothing was kept) when it cannot."""
+
+    def submit(self, write: Write[R], done: Callable[[R | Exception], None]) -> None:
+        """As ``write``, but calls back in the caller's loop; for those who must not hold a task while it commits."""
+
+    def statistics(self) -> Any:
+        """Depth of each lane, batches, writes, seconds, retries, outages (frozen)."""
+
+
+class TenantStore(Protocol):
+    async def load(self, tenant_id: UUID) -> Tenant | None: ...
+    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+        """Add to the balance and free the events that waited for it; negative amounts are refused (ValueError)."""
+
+
+class WorkspaceStore(Protocol):
+    async def load(self, workspace_id: UUID) -> Workspace | None: ...
+    async def list(self, tenant_id: UUID) -> Sequence[Workspace]: ...
+    async def create(self, workspace: Workspace) -> None:
+        """Raises NameTaken when the tenant has one of that name."""
+
+
+class UserStore(Protocol):
+    async def load(self, user_id: UUID) -> User | None: ...
+    async def find_by_subject(self, subject: str) -> User | None: ...
+
+
+class ApiKeyStore(Protocol):
+    async def find_by_hash(self, token_hash: bytes) -> ApiKey | None:
+        """Also finds revoked ones, so that they can be told from unknown ones."""
+
+    async def create(self, key: ApiKey) -> None:
+        """Raises NameTaken when the tenant has a key of that name."""
+
+    async def list(self, tenant_id: UUID, *, page: int, page_size: int, sort: str) -> tuple[Sequence[ApiKey], int]: ...
+    async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None: ...
+    async def revoke(self, tenant_id: UUID, key_id: UUID, now: int) -> ApiKey | None:
+        """None when there is no such key; a revoked one keeps its first ``revoked_at``."""
+
+    async def delete(self, tenant_id: UUID, key_id: UUID) -> bool:
+        """Only a revoked key is deleted; False when nothing was."""
+
+    async def touch(self, used: Sequence[tuple[UUID, int]]) -> None:
+        """Move ``last_used_at`` forward for many keys at once."""
+
+
+class CredentialStore(Protocol):
+    """Sealed bytes only: sealing and opening are the vault's (``sexton_storage.vault``)."""
+
+    async def put(self, credential: Credential) -> None:
+        """Create or replace; a replaced one keeps its ``created_at``."""
+
+    async def load(self, workspace_id: UUID, name: str) -> Credential | None: ...
+    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
+        """By name; ``sealed`` is empty in a listing."""
+
+    async def delete(self, workspace_id: UUID, name: str) -> bool: ...
+
+
+class ZombieStore(Protocol):
+    async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
+        """Raises NameTaken when the workspace has an agent of that name."""
+
+    async def load(self, zombie_id: UUID) -> Zombie | None:
+        """With the compiled form of its active configuration."""
+
+    async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[Zombie]:
+        """Newest first."""
+
+    async def count(self, workspace_id: UUID) -> int: ...
+    async def save(self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None) -> None:
+        """Save where ``version`` is one below ``zombie.version``, else Conflict. ``config`` becomes the active version."""
+
+    async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
+        """Save as killed and end all that is open in one commit: waiting events cancelled, pending gates auto_killed
+        by system:kill, live leases cancelling. Gives the ids of those leases. Raises Conflict as ``save``."""
+
+    async def delete(self, zombie_id: UUID) -> bool:
+        """Purge the record and all that hangs on it: events, gates, leases, frames, versions. Metering rows stay:
+        money that is gone stays accounted for."""
+
+    async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
+        """Nanos charged in the UTC day and in the UTC month of ``now``."""
+
+
+class EventStore(Protocol):
+    async def load(self, event_id: UUID) -> Event | None: ...
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        since: int | None = None,
+        actor_glob: str | None = None,
+        status: EventStatus | None = None,
+    ) -> Sequence[Event]:
+        """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
+
+    async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        """Agents with a received event, active, unpaused workspace, no live lease; by zombie id, for a paged walk."""
+
+    async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
+        """The same question for one agent."""
+
+
+class LeaseStore(Protocol):
+    async def load(self, lease_id: UUID) -> Lease | None: ...
+    async def live_of_runner(self, runner_id: UUID) -> Sequence[Lease]: ...
+    async def live_of_zombie(self, zombie_id: UUID) -> Lease | None: ...
+    async def count_live_by_runner(self, runner_ids: Sequence[UUID]) -> dict[UUID, int]: ...
+    async def expired(self, *, limit: int) -> Sequence[UUID]:
+        """Live leases past ``expires_at`` by the database's clock, longest first."""
+
+
+class GateStore(Protocol):
+    async def load(self, gate_id: UUID) -> Gate | None: ...
+    async def find_by_action(self, zombie_id: UUID, action_id: str) -> Gate | None:
+        """The newest of that agent with that action id."""
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        status: GateStatus | None = None,
+        zombie_id: UUID | None = None,
+        gate_kind: str | None = None,
+        after: Page | None = None,
+    ) -> Sequence[Gate]:
+        """Oldest first."""
+
+    async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...
+    async def overdue(self, *, limit: int) -> Sequence[UUID]:
+        """Pending gates past ``timeout_at`` by the database's clock."""
+
+
+class FrameStore(Protocol):
+    async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]: ...
+    async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
+        """``(oldest kept seq, newest seq)``; ``(newest + 1, newest)`` when none is kept, ``(1, 0)`` before the first."""
+
+    async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]: ...
+    async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
+        """Delete a bounded number of frames beyond retention."""
+
+
+class MeteringStore(Protocol):
+    async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
+        """Oldest first; none for another tenant's event."""
+
+
+class RunnerStore(Protocol):
+    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
+        """Use up the enrolment token and add the runner in one commit; False when the token is unknown, used or
+        expired by the database's clock. None: enrolled by a platform admin, without one."""
+
+    async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
+    async def load(self, runner_id: UUID) -> Runner | None: ...
+    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
+    async def save(self, runner: Runner) -> None:
+        """Admin state; raises Conflict as ``ZombieStore.save``."""
+
+    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
+        """Move ``last_seen_at`` forward for many runners at once."""
+
+    async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
+
+
+class InstanceStore(Protocol):
+    """What exists once for the installation: first tenant, signing key, settings."""
+
+    async def first_start(self, tenant: Tenant, workspace: Workspace, user: User, settings: dict[str, bytes]) -> bool:
+        """Make the first tenant, workspace and admin and keep ``settings``, in one commit; False when done before."""
+
+    async def setting(self, name: str) -> bytes | None: ...
+    async def put_setting(self, name: str, value: bytes) -> None: ...
+    async def sweep(self, now: int) -> int:
+        """Delete what is past keeping and small: dedup keys beyond the window, used or expired enrolment tokens."""
+
+
+class DatabaseClock(Protocol):
+    def now_ms(self) -> int:
+        """The database's time as this node knows it: its own clock plus the offset that the last batch brought."""
+
+
+class Storage(Protocol):
+    """All stores of one database, opened together."""
+
+    tenants: TenantStore
+    workspaces: WorkspaceStore
+    users: UserStore
+    api_keys: ApiKeyStore
+    credentials: CredentialStore
+    zombies: ZombieStore
+    events: EventStore
+    leases: LeaseStore
+    gates: GateStore
+    frames: FrameStore
+    metering: MeteringStore
+    runners: RunnerStore
+    instance: InstanceStore
+    journal: Journal
+    clock: DatabaseClock
+
+    async def healthy(self) -> bool:
+        """One round trip to the database within a second."""
+
+    def on_frames(self, listener: Callable[[Sequence[tuple[UUID, int]]], None]) -> None:
+        """Call ``listener`` in the trio loop with ``(zombie_id, newest seq)`` after each commit that added frames."""
+
+
+OpenStorage = Callable[[], AbstractAsyncContextManager[Storage]]

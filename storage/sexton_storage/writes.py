@@ -1,0 +1,297 @@
+"""The hot writes that the journal commits in groups, each with the outcomes it can have.
+
+A write says what must still be true (a version, a fencing token, a status); one that lost its race comes back as a
+``Lost`` value and has changed nothing. Frames named in a write commit with it or not at all.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records import (
+    Event,
+    EventStatus,
+    Gate,
+    GateStatus,
+    Lease,
+    LeaseStatus,
+    Rates,
+    Slice,
+)
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Write(Generic[R_co]):
+    """A row change for the journal; the parameter is what ``Journal.write`` answers."""
+
+    __slots__ = ()
+
+
+class NewFrame(msgspec.Struct, frozen=True):
+    """A stream frame before it has its number."""
+
+    zombie_id: UUID
+    event_id: UUID | None
+    kind: str
+    at_ms: int
+    data: Mapping[str, Any]
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """The condition of the write no longer held; nothing was changed. Reload and decide again."""
+
+    reason: str = ""
+
+
+# --- append an event -------------------------------------------------------------------------------------------
+
+
+class Appended(msgspec.Struct, frozen=True):
+    event_id: UUID
+
+
+class Duplicate(msgspec.Struct, frozen=True):
+    """The dedup key was seen within the window: ``event_id`` is the first one's."""
+
+    event_id: UUID
+
+
+class OverBudget(msgspec.Struct, frozen=True):
+    """The agent's spend has reached its budget for the day or month; the event was not kept."""
+
+    period: str
+    """``day`` or ``month``."""
+
+
+class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost], frozen=True):
+    """Keep one event, unless its dedup key is known, then unless the budget is spent, in this order.
+
+    ``dedup_key`` None: never a duplicate. The window is ``DEDUP_WINDOW_MS`` before ``event.created_at``.
+    ``Lost`` when the agent does not exist any more or is killed (reason ``gone``).
+    Moves the agent's ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
+    """
+
+    event: Event
+    dedup_key: bytes | None
+    budget_daily_nanos: int | None
+    budget_monthly_nanos: int | None
+    frames: tuple[NewFrame, ...]
+    gate: Gate | None = None
+
+
+DEDUP_WINDOW_MS = 24 * 3600 * 1000
+
+
+# --- claim ------------------------------------------------------------------------------------------------------
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    event: Event
+    """As it is now: running, its attempt counted."""
+    lease: Lease
+    more: bool
+    """The agent has further received events."""
+
+
+class NothingToClaim(msgspec.Struct, frozen=True):
+    """No received event, or the agent is not active, or it already has a live lease (``reason`` says which)."""
+
+    reason: str
+
+
+class Exhausted(msgspec.Struct, frozen=True):
+    """The tenant's balance is zero: the event was set to gate_blocked / balance_exhausted instead."""
+
+    event_id: UUID
+
+
+class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True):
+    """Give the agent's oldest received event to a runner under a new lease and the next fencing token.
+
+    ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` + parked_ms;
+    ``expires_at`` never passes ``ceiling_at``. An event that comes back from a gate has the time since
+    ``parked_at`` added to ``parked_ms``. Appends an ``event_leased`` frame (data: runner_id, lease_id, attempt,
+    fencing_token as the dispatcher's clients see them).
+    """
+
+    zombie_id: UUID
+    lease_id: UUID
+    runner_id: UUID
+    now: int
+    term_ms: int
+    ceiling_ms: int
+    rates: Rates
+    budget_daily_nanos: int | None
+    budget_monthly_nanos: int | None
+
+
+# --- renew ------------------------------------------------------------------------------------------------------
+
+
+class Renewed(msgspec.Struct, frozen=True):
+    charged_nanos: int
+    balance_nanos: int
+    """The tenant's balance after this slice."""
+    spent_day_nanos: int
+    spent_month_nanos: int
+    """The agent's spend after this slice, by the UTC day and month of ``now``."""
+
+
+class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True):
+    """Save a renewal with its metering row and debit.
+
+    Holds only while id and ``version`` match, the status is active or cancelling, and ``expires_at`` in the row is
+    later than the database's clock. Sets version+1, expires_at, metered_at, slice_seq and the token cursors to
+    those of ``lease``. Charged: slices of one tenant in order of arrival, each clamped at what is left.
+    """
+
+    lease: Lease
+    """As it shall be; its version is the one that was seen, plus one."""
+    slice: Slice
+    now: int
+
+
+# --- end a lease ------------------------------------------------------------------------------------------------
+
+
+class Ended(msgspec.Struct, frozen=True):
+    charged_nanos: int
+    balance_nanos: int
+    event: Event
+    """The event after the change."""
+    more: bool
+    """The agent has received events waiting now."""
+
+
+class EventEnd(msgspec.Struct, frozen=True):
+    """What becomes of the event when its lease ends; None leaves a field as it is."""
+
+    status: EventStatus
+    """processed, agent_error, cancelled, dead_lettered; received (goes back); waiting_approval (parked)."""
+    give_attempt_back: bool = False
+    """A released or parked lease: ``events.attempts`` goes down by one."""
+    failure_label: str | None = None
+    error_code: str | None = None
+    response_text: str | None = None
+    evidence: Mapping[str, Any] | None = None
+    checkpoint: Mapping[str, Any] | None = None
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    wall_ms: int = 0
+    """Tokens and wall time are added to the event's own."""
+
+
+class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True):
+    """End a lease and settle it: final metering row (if ``slice``), the event's new state, the agent freed.
+
+    Holds only while id and ``version`` match and the status is live. With ``require_unexpired`` the row's
+    ``expires_at`` must be later than the database's clock (reports, releases, parks); with ``require_expired`` it
+    must not (a reclaim that comes late must not end a lease that was renewed on another node). A report and a
+    reclaim can therefore never both succeed. ``charged_nanos`` of a finished event becomes the sum of its metering
+    rows. A waiting event whose gate was resolved meanwhile goes straight to what the gate's outcome says: approved
+    to received, denied, timed out or auto_killed to received as well (the run learns the outcome from the gate).
+    """
+
+    lease_id: UUID
+    version: int
+    status: LeaseStatus
+    """reported, released, parked or reclaimed."""
+    now: int
+    slice: Slice | None
+    event: EventEnd
+    frames: tuple[NewFrame, ...]
+    require_unexpired: bool = False
+    require_expired: bool = False
+    report_digest: bytes | None = None
+    parked_gate_id: UUID | None = None
+
+
+# --- gates ------------------------------------------------------------------------------------------------------
+
+
+class GateOpened(msgspec.Struct, frozen=True):
+    gate: Gate
+    existed: bool
+    """A gate of this event with the same action_id was there already: ``gate`` is that one, nothing was written."""
+
+
+class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True):
+    """Open a gate under a live lease (fenced by id, fencing token, live status, unexpired by the database's clock)."""
+
+    gate: Gate
+    fencing_token: int
+    frames: tuple[NewFrame, ...]
+
+
+class GateResolved(msgspec.Struct, frozen=True):
+    gate: Gate
+    event_freed: bool
+    """An event that waited at this gate (before a lease or parked) is received again."""
+
+
+class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True):
+    """Resolve a pending gate; ``Lost`` when it is not pending any more.
+
+    If its event is ``waiting_approval`` at this gate: ``event_status`` says what it becomes (received, or
+    gate_blocked with ``failure_label`` and completed_at for one that never ran), with ``updated_at`` = now.
+    """
+
+    gate_id: UUID
+    status: GateStatus
+    now: int
+    resolved_by: str
+    detail: str
+    event_status: EventStatus
+    failure_label: str | None
+    frames: tuple[NewFrame, ...]
+
+
+# --- activity ---------------------------------------------------------------------------------------------------
+
+
+class FramesAppended(msgspec.Struct, frozen=True):
+    count: int
+
+
+class AppendFrames(msgspec.Struct, Write[FramesAppended | Lost], frozen=True):
+    """Append frames to an agent's stream; with ``lease_id`` only under that lease, live and unexpired.
+
+    Goes by the bulk lane, so that chatter never delays a renewal.
+    """
+
+    zombie_id: UUID
+    frames: tuple[NewFrame, ...]
+    lease_id: UUID | None = None
+    fencing_token: int = 0
+
+
+# --- mark for cancellation --------------------------------------------------------------------------------------
+
+
+class CancelOutcome(StrEnum):
+    ENDED = "ended"
+    """It had not begun, or waited: it is cancelled now."""
+    CANCELLING = "cancelling"
+    """It runs: its lease is marked, the runner learns it on its next call."""
+    CLOSED = "closed"
+    """It had ended before; nothing was changed."""
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    outcome: CancelOutcome
+    lease_id: UUID | None
+
+
+class CancelEvent(msgspec.Struct, Write[Cancelled | Lost], frozen=True):
+    """Cancel an open event; ``Lost`` when there is no such event of that agent."""
+
+    zombie_id: UUID
+    event_id: UUID
+    now: int
+    frames: tuple[NewFrame, ...]
+    """Appended only when the outcome is ended."""
