@@ -1,0 +1,1 @@
+"""Brings ready agents and waiting runners together."""

@@ -1,0 +1,1 @@
+"""A question put to people: pending until one answer, which stands."""

@@ -1,0 +1,39 @@
+"""What can be asked of a gate."""
+
+import msgspec
+from sexton_engine import Message
+from sexton_storage.records import Gate
+
+from sexton_actors.refusal import Refusal
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    gate: Gate
+
+
+class Resolve(msgspec.Struct, Message[Resolved | Refusal], frozen=True):
+    """Approve or deny; ``by`` is ``user:<id>``, ``api:<id>`` or ``slack:<id>``; a second answer is refused."""
+
+    approve: bool
+    by: str
+    reason: str = ""
+
+
+class Await(msgspec.Struct, Message[Gate | Refusal], frozen=True):
+    """The gate once it is resolved, or as it is after ``wait_ms`` (0..30,000)."""
+
+    wait_ms: int
+
+
+class Opened(msgspec.Struct, Message[None], frozen=True):
+    """It was just made: watch its time-out."""
+
+    gate: Gate
+
+
+class Expire(msgspec.Struct, Message[None], frozen=True):
+    """Look whether the time is up, and if so deny it."""
+
+
+class Refresh(msgspec.Struct, Message[None], frozen=True):
+    """It was resolved elsewhere (a kill, another node): load it and tell those who wait."""

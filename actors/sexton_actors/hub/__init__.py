@@ -1,0 +1,1 @@
+"""Rings those who read an agent's stream when frames were added."""

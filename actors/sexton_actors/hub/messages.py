@@ -1,0 +1,20 @@
+"""What the hub is told and asked."""
+
+from uuid import UUID
+
+import msgspec
+from sexton_engine import Message
+
+
+class FramesWritten(msgspec.Struct, Message[None], frozen=True):
+    """Agents and their newest frame numbers, after a commit."""
+
+    heads: tuple[tuple[UUID, int], ...]
+
+
+class AwaitFrames(msgspec.Struct, Message[int], frozen=True):
+    """The newest frame number once it is above ``after``, or what it is after ``wait_s``."""
+
+    zombie_id: UUID
+    after: int
+    wait_s: float

@@ -1,0 +1,1 @@
+"""A runner's claim on one event: renewed, metered, ended once."""

@@ -1,0 +1,1 @@
+"""The order of one agent's events: one at a time, oldest first."""

@@ -1,0 +1,36 @@
+"""What can be asked of an agent's queue."""
+
+from uuid import UUID
+
+import msgspec
+from sexton_engine import Message
+from sexton_storage.records import Event, Lease
+from sexton_storage.writes import Exhausted, NothingToClaim
+
+
+class EventQueued(msgspec.Struct, Message[None], frozen=True):
+    """An event of this agent was kept, or came back, and may be claimable."""
+
+
+class AgentChanged(msgspec.Struct, Message[None], frozen=True):
+    """The agent's status or configuration changed: look again whether it is ready."""
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """A fresh lease with all that its runner is told."""
+
+    event: Event
+    lease: Lease
+    more: bool
+
+
+class Claim(msgspec.Struct, Message[Grant | NothingToClaim | Exhausted], frozen=True):
+    """Give the oldest received event to this runner."""
+
+    runner_id: UUID
+
+
+class LeaseEnded(msgspec.Struct, Message[None], frozen=True):
+    """The agent is free; ``more`` when received events wait."""
+
+    more: bool

@@ -1,0 +1,53 @@
+"""What can be asked of a runner's actor."""
+
+from uuid import UUID
+
+import msgspec
+from sexton_engine import Message
+from sexton_storage.records import Runner
+
+from sexton_actors.queue.messages import Grant
+from sexton_actors.refusal import Refusal
+
+
+class Leases(msgspec.Struct, frozen=True):
+    grants: tuple[Grant, ...]
+    retry_after_ms: int
+    """How long to wait before the next poll; 0 when a long poll may follow at once."""
+
+
+class Poll(msgspec.Struct, Message[Leases | Refusal], frozen=True):
+    """Wait up to ``wait_ms`` (0..30,000) for up to ``max_leases`` (1..64) leases."""
+
+    max_leases: int
+    wait_ms: int
+
+
+class Beat(msgspec.Struct, frozen=True):
+    status: str
+    """``ok``, ``drain`` or ``stop``."""
+    cancelled_lease_ids: tuple[UUID, ...]
+
+
+class Heartbeat(msgspec.Struct, Message[Beat | Refusal], frozen=True):
+    active_lease_ids: tuple[UUID, ...]
+
+
+class Describe(msgspec.Struct, Message[Runner | Refusal], frozen=True):
+    pass
+
+
+class SetAdminState(msgspec.Struct, Message[Runner | Refusal], frozen=True):
+    admin_state: str
+
+
+class LeaseCancelling(msgspec.Struct, Message[None], frozen=True):
+    """A lease it holds is to be stopped: told on its open poll or next call."""
+
+    lease_id: UUID
+
+
+class LeaseOver(msgspec.Struct, Message[None], frozen=True):
+    """It holds one lease less; a draining runner without any is drained."""
+
+    lease_id: UUID
