@@ -1,7 +1,7 @@
 """Builds the wheel and tries it where nothing else is installed.
 
-The wheel must hold the six packages with all their data and nothing else at its root, install beside the locked
-dependencies, and run ``sexton --version`` from a folder that is not the repository.
+The wheel must hold the six packages with all their data and nothing else at its root, install beside
+the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
 """
 
 import os
@@ -25,22 +25,26 @@ IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="sexton-wheel-") as folder:
-        wheel = build_wheel(Path(folder) / "dist")
+    with tempfile.TemporaryDirectory(prefix="sexton-wheel-") as name:
+        folder = Path(name)
+        wheel = build_wheel(folder / "dist")
         check_contents(wheel)
-        python = install_alone(wheel, Path(folder) / "venv")
-        elsewhere = {"cwd": folder, "env": clean_environment()}
-        subprocess.run([python, "-I", "-c", IMPORT_ALL], check=True, **elsewhere)
-        told = subprocess.run(
-            [python.with_name("sexton"), "--version"], check=True, capture_output=True, text=True, **elsewhere
-        )
-    print(f"{wheel.name}: {told.stdout.strip()}")
+        python = install_alone(wheel, folder / "venv")
+        run(python, "-I", "-c", IMPORT_ALL, cwd=folder)
+        told = run(python.with_name("sexton"), "--version", cwd=folder)
+    print(f"{wheel.name}: {told.strip()}")
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run without the caller's Python settings; the answer is what the command wrote. Its failure is ours."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, check=True, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True)
+    return done.stdout
 
 
 def build_wheel(folder: Path) -> Path:
     """Without isolation: the build backend is the locked one, and nothing is fetched."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ".", cwd=ROOT)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -65,18 +69,12 @@ def install_alone(wheel: Path, folder: Path) -> Path:
     """Install the locked runtime and the wheel; the answer is that environment's Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    lock = ROOT / "requirements" / "runtime.lock"
-    environment = clean_environment()
-    subprocess.run([*pip, "--require-hashes", "-r", lock], check=True, env=environment)
-    subprocess.run([*pip, "--no-index", "--no-deps", wheel], check=True, env=environment)
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--require-hashes", "-r", "requirements/runtime.lock", cwd=ROOT)
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel, cwd=ROOT)
     # What the wheel asks for must be what the lock gives.
-    subprocess.run([python, "-m", "pip", "check"], check=True, env=environment, stdout=subprocess.DEVNULL)
+    run(*pip, "check", cwd=ROOT)
     return python
-
-
-def clean_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 if __name__ == "__main__":
