@@ -1,0 +1,66 @@
+"""The documentation leads to everything that it holds."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.survey import ROOT
+
+DOCS = ROOT / "docs"
+SECTIONS = ["Status", "Context", "Decision", "Alternatives", "Consequences"]
+ADR_LINES = 90
+
+
+def decisions() -> list[Path]:
+    return sorted((DOCS / "adr").glob("[0-9]*.md"))
+
+
+def test_every_decision_is_listed() -> None:
+    index = (DOCS / "adr" / "index.md").read_text()
+    listed = re.findall(r"^\| \[(\d{4})\]\((\S+\.md)\) \|", index, re.MULTILINE)
+
+    assert listed == [(path.name[:4], path.name) for path in decisions()]
+
+
+@pytest.mark.parametrize("path", decisions(), ids=lambda path: path.stem)
+def test_a_decision_has_the_form_and_fits_on_a_page(path: Path) -> None:
+    lines = path.read_text().splitlines()
+
+    assert lines[0].startswith(f"# {path.name[:4]} ")
+    assert [line[3:] for line in lines if line.startswith("## ")] == SECTIONS
+    assert len(lines) <= ADR_LINES
+
+
+def test_every_page_stands_in_the_menu() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text()
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+
+    assert [page for page in pages if f": {page}\n" not in menu] == []
+
+
+def test_links_out_of_the_readme_lead_somewhere() -> None:
+    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", (ROOT / "README.md").read_text())
+    local = [target for target in targets if not target.startswith(("http:", "https:"))]
+
+    assert local
+    assert [target for target in local if not (ROOT / target).exists()] == []
+
+
+def test_the_readme_names_only_targets_that_make_has() -> None:
+    rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    named = {
+        target
+        for page in pages
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+
+    assert {"demo", "up", "test", "check", "bench"} <= named
+    assert named <= rules
+
+
+def test_the_changelog_has_a_place_for_what_is_new() -> None:
+    headings = re.findall(r"^## (.+)$", (DOCS / "changelog.md").read_text(), re.MULTILINE)
+
+    assert headings[0] == "Unreleased"
