@@ -55,10 +55,10 @@ up: .venv/.runtime ## start database, server and one local runner (ARGS="--port 
 
 .PHONY: test bench check lint types layers docs wheel
 test: .venv/.dev ## all tests (ARGS="-k mailbox" for some)
-	$(ALONE) $(BIN)/python -m pytest $(ARGS)
+	@$(ALONE) $(BIN)/python -m pytest $(ARGS)
 
 bench: .venv/.dev ## all benchmarks: one JSON line each, then a table
-	$(ALONE) $(BIN)/python -m bench $(ARGS)
+	@$(ALONE) $(BIN)/python -m bench $(ARGS)
 
 check: lint types layers docs wheel test ## all that a change must pass
 
