@@ -150,6 +150,9 @@ class Zombie(msgspec.Struct, frozen=True):
     created_at: int
     updated_at: int
     last_event_at: int | None = None
+    """Moved by appended events, not by saves."""
+    allows_unsandboxed: bool = False
+    """A runner of sandbox tier ``none`` may run it."""
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -40,6 +40,10 @@ class StorageUnavailable(StorageError):
     """The database cannot be reached now; the same call may succeed later. Nothing was done, or it is settled."""
 
 
+class RowRefused(StorageError):
+    """The database takes no such row (a constraint, or a value out of range); the same write will fail again."""
+
+
 class NameTaken(StorageError):
     """A unique name is in use already."""
 
@@ -80,6 +84,9 @@ class WorkspaceStore(Protocol):
     async def create(self, workspace: Workspace) -> None:
         """Raises NameTaken when the tenant has one of that name."""
 
+    async def save(self, workspace: Workspace) -> bool:
+        """Its name and whether it is paused; False when there is none. Raises NameTaken as ``create``."""
+
 
 class UserStore(Protocol):
     async def load(self, user_id: UUID) -> User | None: ...
@@ -93,7 +100,9 @@ class ApiKeyStore(Protocol):
     async def create(self, key: ApiKey) -> None:
         """Raises NameTaken when the tenant has a key of that name."""
 
-    async def list(self, tenant_id: UUID, *, page: int, page_size: int, sort: str) -> tuple[Sequence[ApiKey], int]: ...
+    async def list(
+        self, tenant_id: UUID, *, page: int, page_size: int, sort: str
+    ) -> tuple[Sequence[ApiKey], int]: ...
     async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None: ...
     async def revoke(self, tenant_id: UUID, key_id: UUID, now: int) -> ApiKey | None:
         """None when there is no such key; a revoked one keeps its first ``revoked_at``."""
@@ -138,16 +147,20 @@ class ZombieStore(Protocol):
         """Newest first."""
 
     async def count(self, workspace_id: UUID) -> int: ...
-    async def save(self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None) -> None:
+    async def save(
+        self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
+    ) -> None:
         """Save where ``version`` is one below ``zombie.version``, else Conflict. ``config`` becomes the active version."""
 
     async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
         """Save as killed and end all that is open in one commit: waiting events cancelled, pending gates auto_killed
-        by system:kill, live leases cancelling. Gives the ids of those leases. Raises Conflict as ``save``."""
+        by system:kill, live leases cancelling. Gives the ids of those leases. Raises Conflict as ``save``.
+        """
 
     async def delete(self, zombie_id: UUID) -> bool:
         """Purge the record and all that hangs on it: events, gates, leases, frames, versions. Metering rows stay:
-        money that is gone stays accounted for."""
+        money that is gone stays accounted for.
+        """
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         """Nanos charged in the UTC day and in the UTC month of ``now``."""
@@ -224,7 +237,8 @@ class MeteringStore(Protocol):
 class RunnerStore(Protocol):
     async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
         """Use up the enrolment token and add the runner in one commit; False when the token is unknown, used or
-        expired by the database's clock. None: enrolled by a platform admin, without one."""
+        expired by the database's clock. None: enrolled by a platform admin, without one.
+        """
 
     async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
     async def load(self, runner_id: UUID) -> Runner | None: ...
@@ -241,7 +255,9 @@ class RunnerStore(Protocol):
 class InstanceStore(Protocol):
     """What exists once for the installation: first tenant, signing key, settings."""
 
-    async def first_start(self, tenant: Tenant, workspace: Workspace, user: User, settings: dict[str, bytes]) -> bool:
+    async def first_start(
+        self, tenant: Tenant, workspace: Workspace, user: User, settings: dict[str, bytes]
+    ) -> bool:
         """Make the first tenant, workspace and admin and keep ``settings``, in one commit; False when done before."""
 
     async def setting(self, name: str) -> bytes | None: ...

@@ -47,7 +47,7 @@ class Lost(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-# --- append an event -------------------------------------------------------------------------------------------
+# --- append an event ----------------------------------------------------------------------------------------
 
 
 class Appended(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
 DEDUP_WINDOW_MS = 24 * 3600 * 1000
 
 
-# --- claim ------------------------------------------------------------------------------------------------------
+# --- claim --------------------------------------------------------------------------------------------------
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
     budget_monthly_nanos: int | None
 
 
-# --- renew ------------------------------------------------------------------------------------------------------
+# --- renew --------------------------------------------------------------------------------------------------
 
 
 class Renewed(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True):
     now: int
 
 
-# --- end a lease ------------------------------------------------------------------------------------------------
+# --- end a lease --------------------------------------------------------------------------------------------
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -211,7 +211,7 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True):
     parked_gate_id: UUID | None = None
 
 
-# --- gates ------------------------------------------------------------------------------------------------------
+# --- gates --------------------------------------------------------------------------------------------------
 
 
 class GateOpened(msgspec.Struct, frozen=True):
@@ -251,7 +251,7 @@ class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True):
     frames: tuple[NewFrame, ...]
 
 
-# --- activity ---------------------------------------------------------------------------------------------------
+# --- activity -----------------------------------------------------------------------------------------------
 
 
 class FramesAppended(msgspec.Struct, frozen=True):
@@ -270,7 +270,7 @@ class AppendFrames(msgspec.Struct, Write[FramesAppended | Lost], frozen=True):
     fencing_token: int = 0
 
 
-# --- mark for cancellation --------------------------------------------------------------------------------------
+# --- mark for cancellation ----------------------------------------------------------------------------------
 
 
 class CancelOutcome(StrEnum):

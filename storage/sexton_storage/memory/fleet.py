@@ -1,0 +1,98 @@
+"""Runners and what exists once for the installation, in memory."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.memory.base import MemoryStore, page_of
+from sexton_storage.paging import RUNNER_SORTS, sort_key
+from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
+from sexton_storage.stores import Conflict
+from sexton_storage.writes import DEDUP_WINDOW_MS
+
+
+class MemoryRunners(MemoryStore):
+    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
+        await self._round_trip()
+        if enrolment_hash is not None and not self._use_up(enrolment_hash):
+            return False
+        self._tables.runners[runner.id] = runner
+        return True
+
+    def _use_up(self, enrolment_hash: bytes) -> bool:
+        token, now = self._tables.enrolments.get(enrolment_hash), self._tables.now()
+        if token is None or token.used_at is not None or token.expires_at <= now:
+            return False
+        self._tables.enrolments[enrolment_hash] = replace(token, used_at=now)
+        return True
+
+    async def find_by_hash(self, token_hash: bytes) -> Runner | None:
+        await self._round_trip()
+        return next((r for r in self._tables.runners.values() if r.token_hash == token_hash), None)
+
+    async def load(self, runner_id: UUID) -> Runner | None:
+        await self._round_trip()
+        return self._tables.runners.get(runner_id)
+
+    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]:
+        field, descends = sort_key(sort, RUNNER_SORTS)
+        await self._round_trip()
+        rows = sorted(
+            self._tables.runners.values(), key=lambda r: (getattr(r, field), r.id), reverse=descends
+        )
+        return page_of(rows, page, page_size)
+
+    async def save(self, runner: Runner) -> None:
+        await self._round_trip()
+        self._faults.may_conflict()
+        old = self._tables.runners.get(runner.id)
+        if old is None or old.version != runner.version - 1:
+            raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
+        self._tables.runners[runner.id] = replace(old, admin_state=runner.admin_state, version=runner.version)
+
+    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
+        await self._round_trip()
+        for runner_id, at in seen:
+            runner = self._tables.runners.get(runner_id)
+            if runner is not None:
+                self._tables.runners[runner_id] = replace(
+                    runner, last_seen_at=max(at, runner.last_seen_at or at)
+                )
+
+    async def mint_enrolment(self, token: EnrolmentToken) -> None:
+        await self._round_trip()
+        self._tables.enrolments[token.token_hash] = token
+
+
+class MemoryInstance(MemoryStore):
+    async def first_start(
+        self, tenant: Tenant, workspace: Workspace, user: User, settings: dict[str, bytes]
+    ) -> bool:
+        await self._round_trip()
+        if self._tables.started:
+            return False
+        self._tables.started = True
+        self._tables.tenants[tenant.id] = tenant
+        self._tables.workspaces[workspace.id] = workspace
+        self._tables.users[user.id] = user
+        self._tables.settings.update(settings)
+        return True
+
+    async def setting(self, name: str) -> bytes | None:
+        await self._round_trip()
+        return self._tables.settings.get(name)
+
+    async def put_setting(self, name: str, value: bytes) -> None:
+        await self._round_trip()
+        self._tables.settings[name] = value
+
+    async def sweep(self, now: int) -> int:
+        await self._round_trip()
+        tables = self._tables
+        before = len(tables.dedup) + len(tables.enrolments)
+        tables.dedup = {key: row for key, row in tables.dedup.items() if row[1] > now - DEDUP_WINDOW_MS}
+        tables.enrolments = {
+            key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now
+        }
+        return before - len(tables.dedup) - len(tables.enrolments)

@@ -1,0 +1,201 @@
+"""Events, leases, gates, frames and metering rows, read from memory."""
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.globs import matches
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.records import (
+    Event,
+    EventStatus,
+    Frame,
+    Gate,
+    GateStatus,
+    Lease,
+    MeteringPeriod,
+    ReadyAgent,
+    ZombieStatus,
+)
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.stores import Page
+
+
+class MemoryEvents(MemoryStore):
+    async def load(self, event_id: UUID) -> Event | None:
+        await self._round_trip()
+        event = self._tables.events.get(event_id)
+        return None if event is None else self._charged(event)
+
+    def _charged(self, event: Event) -> Event:
+        if event.status is not EventStatus.RUNNING:
+            return event
+        return replace(event, charged_nanos=self._tables.metered(event.id))
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        since: int | None = None,
+        actor_glob: str | None = None,
+        status: EventStatus | None = None,
+    ) -> Sequence[Event]:
+        await self._round_trip()
+        found = [
+            e
+            for e in self._tables.events.values()
+            if e.workspace_id == workspace_id
+            and (zombie_id is None or e.zombie_id == zombie_id)
+            and (before is None or (e.created_at, e.id) < (before.created_at, before.id))
+            and (since is None or e.created_at >= since)
+            and (actor_glob is None or matches(actor_glob, e.actor))
+            and (status is None or e.status is status)
+        ]
+        found.sort(key=lambda e: (e.created_at, e.id), reverse=True)
+        return [self._charged(e) for e in found[:limit]]
+
+    async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        await self._round_trip()
+        with_work = sorted(
+            z for z, waiting in self._tables.waiting.items() if waiting and (after is None or z > after)
+        )
+        return [ready for z in with_work if (ready := self._ready(z))][:limit]
+
+    async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
+        await self._round_trip()
+        return self._ready(zombie_id)
+
+    def _ready(self, zombie_id: UUID) -> ReadyAgent | None:
+        zombie, waiting = self._tables.zombies.get(zombie_id), self._tables.received(zombie_id)
+        if zombie is None or not waiting or zombie.status is not ZombieStatus.ACTIVE:
+            return None
+        head = self._tables.heads[zombie_id]
+        if head.live_lease_id is not None or self._tables.workspaces[zombie.workspace_id].paused:
+            return None
+        return ReadyAgent(
+            zombie_id=zombie_id,
+            workspace_id=zombie.workspace_id,
+            tenant_id=zombie.tenant_id,
+            required_tags=zombie.required_tags,
+            allows_unsandboxed=zombie.allows_unsandboxed,
+            oldest_event_at=waiting[0].created_at,
+            last_runner_id=head.last_runner_id,
+        )
+
+
+class MemoryLeases(MemoryStore):
+    async def load(self, lease_id: UUID) -> Lease | None:
+        await self._round_trip()
+        return self._tables.leases.get(lease_id)
+
+    def _live(self) -> list[Lease]:
+        return [lease for lease in self._tables.leases.values() if lease.status in LIVE_LEASE]
+
+    async def live_of_runner(self, runner_id: UUID) -> Sequence[Lease]:
+        await self._round_trip()
+        return sorted(
+            (lease for lease in self._live() if lease.runner_id == runner_id), key=lambda lease: lease.id
+        )
+
+    async def live_of_zombie(self, zombie_id: UUID) -> Lease | None:
+        await self._round_trip()
+        return next((lease for lease in self._live() if lease.zombie_id == zombie_id), None)
+
+    async def count_live_by_runner(self, runner_ids: Sequence[UUID]) -> dict[UUID, int]:
+        await self._round_trip()
+        held = Counter(lease.runner_id for lease in self._live())
+        return {runner_id: held[runner_id] for runner_id in runner_ids}
+
+    async def expired(self, *, limit: int) -> Sequence[UUID]:
+        await self._round_trip()
+        now = self._tables.now()
+        late = [lease for lease in self._live() if lease.expires_at <= now]
+        return [lease.id for lease in sorted(late, key=lambda lease: (lease.expires_at, lease.id))[:limit]]
+
+
+class MemoryGates(MemoryStore):
+    async def load(self, gate_id: UUID) -> Gate | None:
+        await self._round_trip()
+        return self._tables.gates.get(gate_id)
+
+    async def find_by_action(self, zombie_id: UUID, action_id: str) -> Gate | None:
+        await self._round_trip()
+        same = [
+            g for g in self._tables.gates.values() if (g.zombie_id, g.action_id) == (zombie_id, action_id)
+        ]
+        return max(same, key=lambda g: (g.requested_at, g.id), default=None)
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        status: GateStatus | None = None,
+        zombie_id: UUID | None = None,
+        gate_kind: str | None = None,
+        after: Page | None = None,
+    ) -> Sequence[Gate]:
+        await self._round_trip()
+        found = [
+            g
+            for g in self._tables.gates.values()
+            if g.workspace_id == workspace_id
+            and (status is None or g.status is status)
+            and (zombie_id is None or g.zombie_id == zombie_id)
+            and (gate_kind is None or g.gate_kind == gate_kind)
+            and (after is None or (g.requested_at, g.id) > (after.created_at, after.id))
+        ]
+        return sorted(found, key=lambda g: (g.requested_at, g.id))[:limit]
+
+    async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
+        await self._round_trip()
+        mine = (g for g in self._tables.gates.values() if g.lease_id == lease_id)
+        return sorted(mine, key=lambda g: (g.requested_at, g.id))
+
+    async def overdue(self, *, limit: int) -> Sequence[UUID]:
+        await self._round_trip()
+        now = self._tables.now()
+        late = [
+            g for g in self._tables.gates.values() if g.status is GateStatus.PENDING and g.timeout_at <= now
+        ]
+        return [g.id for g in sorted(late, key=lambda g: (g.timeout_at, g.id))[:limit]]
+
+
+class MemoryFrames(MemoryStore):
+    async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]:
+        await self._round_trip()
+        return [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after][:limit]
+
+    async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
+        await self._round_trip()
+        head = self._tables.heads.get(zombie_id)
+        newest = 0 if head is None else head.frame_seq
+        kept = self._tables.frames.get(zombie_id)
+        return kept[0].seq if kept else newest + 1, newest
+
+    async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]:
+        await self._round_trip()
+        return {z: head.frame_seq for z in zombie_ids if (head := self._tables.heads.get(z))}
+
+    async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
+        await self._round_trip()
+        oldest_at, pruned = self._tables.now() - keep_ms, 0
+        for zombie_id, kept in self._tables.frames.items():
+            first_seq = self._tables.heads[zombie_id].frame_seq - keep_frames + 1
+            old = [f for f in kept if f.at_ms < oldest_at or f.seq < first_seq][: limit - pruned]
+            self._tables.frames[zombie_id] = [f for f in kept if f not in old]
+            pruned += len(old)
+        return pruned
+
+
+class MemoryMetering(MemoryStore):
+    async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
+        await self._round_trip()
+        if self._tables.metered_tenants.get(event_id) != tenant_id:
+            return ()
+        return [row for _, row in sorted(self._tables.metering[event_id].items())]

@@ -1,0 +1,75 @@
+"""Opens the in-memory storage."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import trio
+
+from sexton_storage.memory.agents import MemoryZombies
+from sexton_storage.memory.faults import Faults
+from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
+from sexton_storage.memory.journal import Listener, MemoryJournal
+from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
+from sexton_storage.memory.tables import Tables
+from sexton_storage.memory.tenancy import (
+    MemoryApiKeys,
+    MemoryCredentials,
+    MemoryTenants,
+    MemoryUsers,
+    MemoryWorkspaces,
+)
+
+
+class MemoryClock:
+    """The clock that was handed in, taken for the database's."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+
+    def now_ms(self) -> int:
+        return self._now()
+
+
+class MemoryStorage:
+    """All stores over one set of tables; ``tables`` may be looked at by tests."""
+
+    def __init__(self, tables: Tables, faults: Faults) -> None:
+        self.tables = tables
+        self.faults = faults
+        self.journal = journal = MemoryJournal(tables, faults)
+        self.clock = MemoryClock(tables.now)
+        self.tenants = MemoryTenants(tables, faults, journal)
+        self.workspaces = MemoryWorkspaces(tables, faults, journal)
+        self.users = MemoryUsers(tables, faults, journal)
+        self.api_keys = MemoryApiKeys(tables, faults, journal)
+        self.credentials = MemoryCredentials(tables, faults, journal)
+        self.zombies = MemoryZombies(tables, faults, journal)
+        self.events = MemoryEvents(tables, faults, journal)
+        self.leases = MemoryLeases(tables, faults, journal)
+        self.gates = MemoryGates(tables, faults, journal)
+        self.frames = MemoryFrames(tables, faults, journal)
+        self.metering = MemoryMetering(tables, faults, journal)
+        self.runners = MemoryRunners(tables, faults, journal)
+        self.instance = MemoryInstance(tables, faults, journal)
+
+    async def healthy(self) -> bool:
+        await self.faults.pass_time()
+        return not self.faults.away
+
+    def on_frames(self, listener: Listener) -> None:
+        self.journal.listen(listener)
+
+
+@asynccontextmanager
+async def open_memory_storage(
+    *, clock: Callable[[], int], faults: Faults | None = None, tables: Tables | None = None
+) -> AsyncIterator[MemoryStorage]:
+    """Open an empty storage, or one over ``tables`` (of a storage that was closed before, or of another node's).
+
+    ``clock`` gives Unix ms and is taken for the database's.
+    """
+    storage = MemoryStorage(tables or Tables(now=clock), faults or Faults())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(storage.journal.run)
+        yield storage
+        nursery.cancel_scope.cancel()

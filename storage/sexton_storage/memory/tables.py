@@ -1,0 +1,146 @@
+"""The rows, and the few steps that several writes share."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.documents import copied
+from sexton_storage.periods import day_of, month_of
+from sexton_storage.records import (
+    ApiKey,
+    ConfigVersion,
+    Credential,
+    EnrolmentToken,
+    Event,
+    EventStatus,
+    Frame,
+    Gate,
+    Lease,
+    MeteringPeriod,
+    Runner,
+    Slice,
+    Tenant,
+    User,
+    Workspace,
+    Zombie,
+)
+from sexton_storage.stores import RowRefused
+from sexton_storage.writes import NewFrame
+
+
+@dataclass(slots=True)
+class Head:
+    """What changes about an agent with every event, beside its record."""
+
+    fence: int = 0
+    live_lease_id: UUID | None = None
+    last_runner_id: UUID | None = None
+    frame_seq: int = 0
+
+
+@dataclass(slots=True)
+class Tables:
+    """All rows of one installation. ``now`` is the database's clock, in ms."""
+
+    now: Callable[[], int]
+    tenants: dict[UUID, Tenant] = field(default_factory=dict)
+    credits: list[tuple[UUID, int, str, str]] = field(default_factory=list)
+    workspaces: dict[UUID, Workspace] = field(default_factory=dict)
+    users: dict[UUID, User] = field(default_factory=dict)
+    api_keys: dict[UUID, ApiKey] = field(default_factory=dict)
+    credentials: dict[tuple[UUID, str], Credential] = field(default_factory=dict)
+    zombies: dict[UUID, Zombie] = field(default_factory=dict)
+    configs: dict[UUID, ConfigVersion] = field(default_factory=dict)
+    heads: dict[UUID, Head] = field(default_factory=dict)
+    events: dict[UUID, Event] = field(default_factory=dict)
+    waiting: dict[UUID, set[UUID]] = field(default_factory=dict)
+    """Agent to its received events; kept by ``put_event``."""
+    waits_at: dict[UUID, UUID] = field(default_factory=dict)
+    """Event to the gate it waits at."""
+    lease_counts: dict[UUID, int] = field(default_factory=dict)
+    """Event to the number of leases it ever had."""
+    leases: dict[UUID, Lease] = field(default_factory=dict)
+    gates: dict[UUID, Gate] = field(default_factory=dict)
+    frames: dict[UUID, list[Frame]] = field(default_factory=dict)
+    metering: dict[UUID, dict[tuple[int, int], MeteringPeriod]] = field(default_factory=dict)
+    """By event, then by attempt and slice."""
+    metered_tenants: dict[UUID, UUID] = field(default_factory=dict)
+    """Event to tenant, kept when the event is purged."""
+    spend: dict[tuple[UUID, int], int] = field(default_factory=dict)
+    dedup: dict[tuple[UUID, bytes], tuple[UUID, int]] = field(default_factory=dict)
+    runners: dict[UUID, Runner] = field(default_factory=dict)
+    enrolments: dict[bytes, EnrolmentToken] = field(default_factory=dict)
+    settings: dict[str, bytes] = field(default_factory=dict)
+    started: bool = False
+    new_heads: dict[UUID, int] = field(default_factory=dict)
+    """Agents with frames that listeners have not heard of, with their newest number."""
+
+    def append_frames(self, frames: Iterable[NewFrame]) -> None:
+        """Number them in the order given; those of an agent that is gone are dropped."""
+        for new in frames:
+            head = self.heads.get(new.zombie_id)
+            if head is None:
+                continue
+            head.frame_seq += 1
+            frame = Frame(new.zombie_id, head.frame_seq, new.event_id, new.kind, new.at_ms, copied(new.data))
+            self.frames.setdefault(new.zombie_id, []).append(frame)
+            self.new_heads[new.zombie_id] = head.frame_seq
+
+    def spent(self, zombie_id: UUID, now: int) -> tuple[int, int]:
+        """Nanos charged in the UTC day and in the UTC month of ``now``."""
+        day = day_of(now)
+        month = month_of(day)
+        in_month = sum(self.spend.get((zombie_id, d), 0) for d in range(month.first_day, month.end_day))
+        return self.spend.get((zombie_id, day), 0), in_month
+
+    def charge(self, lease: Lease, part: Slice, now: int) -> int:
+        """Add the metering row, debit the tenant and count the agent's spend; gives what was charged."""
+        tenant = self.tenants[lease.tenant_id]
+        if (lease.attempt, part.seq) in self.metering.get(lease.event_id, {}):
+            raise RowRefused(f"slice {part.seq} of lease {lease.id} is there already")
+        charged = min(part.run_fee_nanos + part.token_cost_nanos, tenant.balance_nanos)
+        self._debit(tenant, charged, now)
+        rows = self.metering.setdefault(lease.event_id, {})
+        rows[lease.attempt, part.seq] = MeteringPeriod(
+            event_id=lease.event_id,
+            attempt=lease.attempt,
+            slice_seq=part.seq,
+            d_input_tokens=part.d_input_tokens,
+            d_cached_tokens=part.d_cached_tokens,
+            d_output_tokens=part.d_output_tokens,
+            run_ms=part.run_ms,
+            run_fee_nanos=part.run_fee_nanos,
+            token_cost_nanos=part.token_cost_nanos,
+            charged_nanos=charged,
+            created_at=now,
+        )
+        self.metered_tenants[lease.event_id] = lease.tenant_id
+        key = (lease.zombie_id, day_of(now))
+        self.spend[key] = self.spend.get(key, 0) + charged
+        return charged
+
+    def _debit(self, tenant: Tenant, charged: int, now: int) -> None:
+        balance = tenant.balance_nanos - charged
+        exhausted_at = tenant.exhausted_at if balance else tenant.exhausted_at or now
+        self.tenants[tenant.id] = replace(
+            tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now
+        )
+
+    def metered(self, event_id: UUID) -> int:
+        """The sum of the event's metering rows."""
+        return sum(row.charged_nanos for row in self.metering.get(event_id, {}).values())
+
+    def put_event(self, event: Event) -> None:
+        """Save the event as given."""
+        self.events[event.id] = event
+        waiting = self.waiting.setdefault(event.zombie_id, set())
+        if event.status is EventStatus.RECEIVED:
+            waiting.add(event.id)
+        else:
+            waiting.discard(event.id)
+
+    def received(self, zombie_id: UUID) -> Sequence[Event]:
+        """The agent's events that wait to be leased, oldest first."""
+        return [self.events[i] for i in sorted(self.waiting.get(zombie_id, ()))]

@@ -1,0 +1,167 @@
+"""Tenants, workspaces, users, API keys and credentials in memory."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.memory.base import MemoryStore, page_of
+from sexton_storage.memory.tables import Tables
+from sexton_storage.paging import API_KEY_SORTS, sort_key
+from sexton_storage.records import ApiKey, Credential, EventStatus, Tenant, User, Workspace
+from sexton_storage.rules import BALANCE_EXHAUSTED
+from sexton_storage.stores import NameTaken
+
+
+class MemoryTenants(MemoryStore):
+    async def load(self, tenant_id: UUID) -> Tenant | None:
+        await self._round_trip()
+        return self._tables.tenants.get(tenant_id)
+
+    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+        if amount_nanos < 0:
+            raise ValueError("a credit is not negative")
+        await self._round_trip()
+        tenant = self._tables.tenants.get(tenant_id)
+        if tenant is None:
+            return None
+        now, balance = self._tables.now(), tenant.balance_nanos + amount_nanos
+        exhausted_at = None if balance > 0 else tenant.exhausted_at
+        credited = replace(tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now)
+        self._tables.tenants[tenant_id] = credited
+        self._tables.credits.append((tenant_id, amount_nanos, reason, actor))
+        if balance > 0:
+            _free(self._tables, tenant_id, now)
+        return credited
+
+
+def _free(tables: Tables, tenant_id: UUID, now: int) -> None:
+    for event in list(tables.events.values()):
+        blocked = event.status is EventStatus.GATE_BLOCKED and event.failure_label == BALANCE_EXHAUSTED
+        if event.tenant_id == tenant_id and blocked and event.completed_at is None:
+            tables.put_event(
+                replace(
+                    event, status=EventStatus.RECEIVED, failure_label=None, error_code=None, updated_at=now
+                )
+            )
+
+
+class MemoryWorkspaces(MemoryStore):
+    async def load(self, workspace_id: UUID) -> Workspace | None:
+        await self._round_trip()
+        return self._tables.workspaces.get(workspace_id)
+
+    async def list(self, tenant_id: UUID) -> Sequence[Workspace]:
+        await self._round_trip()
+        mine = (w for w in self._tables.workspaces.values() if w.tenant_id == tenant_id)
+        return sorted(mine, key=lambda w: (w.created_at, w.id))
+
+    async def create(self, workspace: Workspace) -> None:
+        await self._round_trip()
+        self._check_name(workspace)
+        self._tables.workspaces[workspace.id] = workspace
+
+    async def save(self, workspace: Workspace) -> bool:
+        await self._round_trip()
+        old = self._tables.workspaces.get(workspace.id)
+        if old is None:
+            return False
+        self._check_name(workspace)
+        self._tables.workspaces[workspace.id] = replace(old, name=workspace.name, paused=workspace.paused)
+        return True
+
+    def _check_name(self, workspace: Workspace) -> None:
+        for other in self._tables.workspaces.values():
+            same = (other.tenant_id, other.name) == (workspace.tenant_id, workspace.name)
+            if same and other.id != workspace.id:
+                raise NameTaken(workspace.name)
+
+
+class MemoryUsers(MemoryStore):
+    async def load(self, user_id: UUID) -> User | None:
+        await self._round_trip()
+        return self._tables.users.get(user_id)
+
+    async def find_by_subject(self, subject: str) -> User | None:
+        await self._round_trip()
+        return next((u for u in self._tables.users.values() if u.subject == subject), None)
+
+
+class MemoryApiKeys(MemoryStore):
+    async def find_by_hash(self, token_hash: bytes) -> ApiKey | None:
+        await self._round_trip()
+        return next((k for k in self._tables.api_keys.values() if k.token_hash == token_hash), None)
+
+    async def create(self, key: ApiKey) -> None:
+        await self._round_trip()
+        for other in self._tables.api_keys.values():
+            if (other.tenant_id, other.key_name) == (key.tenant_id, key.key_name):
+                raise NameTaken(key.key_name)
+        self._tables.api_keys[key.id] = key
+
+    async def list(
+        self, tenant_id: UUID, *, page: int, page_size: int, sort: str
+    ) -> tuple[Sequence[ApiKey], int]:
+        field, descends = sort_key(sort, API_KEY_SORTS)
+        await self._round_trip()
+        mine = [k for k in self._tables.api_keys.values() if k.tenant_id == tenant_id]
+        mine.sort(key=lambda k: (getattr(k, field), k.id), reverse=descends)
+        return page_of(mine, page, page_size)
+
+    async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None:
+        await self._round_trip()
+        return self._of(tenant_id, key_id)
+
+    async def revoke(self, tenant_id: UUID, key_id: UUID, now: int) -> ApiKey | None:
+        await self._round_trip()
+        key = self._of(tenant_id, key_id)
+        if key is None:
+            return None
+        revoked = replace(key, revoked_at=now if key.revoked_at is None else key.revoked_at)
+        self._tables.api_keys[key_id] = revoked
+        return revoked
+
+    async def delete(self, tenant_id: UUID, key_id: UUID) -> bool:
+        await self._round_trip()
+        key = self._of(tenant_id, key_id)
+        if key is None or key.revoked_at is None:
+            return False
+        del self._tables.api_keys[key_id]
+        return True
+
+    async def touch(self, used: Sequence[tuple[UUID, int]]) -> None:
+        await self._round_trip()
+        for key_id, at in used:
+            key = self._tables.api_keys.get(key_id)
+            if key is not None:
+                self._tables.api_keys[key_id] = replace(key, last_used_at=max(at, key.last_used_at or at))
+
+    def _of(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None:
+        key = self._tables.api_keys.get(key_id)
+        return key if key is not None and key.tenant_id == tenant_id else None
+
+
+class MemoryCredentials(MemoryStore):
+    async def put(self, credential: Credential) -> None:
+        await self._round_trip()
+        key = (credential.workspace_id, credential.name)
+        old = self._tables.credentials.get(key)
+        created_at = credential.created_at if old is None else old.created_at
+        self._tables.credentials[key] = replace(credential, created_at=created_at)
+
+    async def load(self, workspace_id: UUID, name: str) -> Credential | None:
+        await self._round_trip()
+        return self._tables.credentials.get((workspace_id, name))
+
+    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
+        await self._round_trip()
+        mine = (
+            replace(c, sealed=b"")
+            for c in self._tables.credentials.values()
+            if c.workspace_id == workspace_id
+        )
+        return sorted(mine, key=lambda c: c.name)
+
+    async def delete(self, workspace_id: UUID, name: str) -> bool:
+        await self._round_trip()
+        return self._tables.credentials.pop((workspace_id, name), None) is not None

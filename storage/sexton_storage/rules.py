@@ -1,0 +1,32 @@
+"""Small facts about the rows that every implementation must agree on."""
+
+from sexton_storage.records import EventStatus, LeaseStatus
+
+LIVE_LEASE = frozenset({LeaseStatus.ACTIVE, LeaseStatus.CANCELLING})
+"""A lease that holds its agent."""
+
+FINISHED_EVENT = frozenset(
+    {EventStatus.PROCESSED, EventStatus.AGENT_ERROR, EventStatus.CANCELLED, EventStatus.DEAD_LETTERED}
+)
+"""What a lease can end its event as; such an event has a ``completed_at``."""
+
+BALANCE_EXHAUSTED = "balance_exhausted"
+"""``failure_label`` of an event that is gate_blocked until its tenant has credit; it is still open."""
+BALANCE_EXHAUSTED_CODE = "UZ-BILLING-005"
+
+CANCELLED_LABEL = "cancelled"
+KILLED_BY = "system:kill"
+
+GONE = "gone"
+"""The agent does not exist any more, or is killed."""
+NOT_ACTIVE = "not_active"
+LEASED = "leased"
+PAUSED = "workspace_paused"
+EMPTY = "empty"
+FENCED = "fenced"
+"""The lease is over, expired, or was succeeded by another."""
+STALE = "stale"
+"""The row is at another version or status than the write had seen."""
+
+ACTIVE_CONFIG = "ACTIVE"
+SUPERSEDED_CONFIG = "SUPERSEDED"
