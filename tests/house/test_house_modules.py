@@ -65,7 +65,7 @@ def package_of(path: Path) -> Path:
 
 
 def uses_face(module: ast.Module, package: Path) -> bool:
-    """Tell ``from package import name`` from ``from package import module``: a module is no part of the face."""
+    """Tell names of the face from modules, which ``from package import module`` may take."""
     inside = {path.stem for path in package.iterdir()}
     for node in ast.walk(module):
         match node:
