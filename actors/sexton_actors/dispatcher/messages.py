@@ -6,7 +6,9 @@ import msgspec
 from sexton_engine import Message, ReplyPort
 from sexton_storage.records import ReadyAgent
 
-from sexton_actors.queue.messages import Grant
+from sexton_actors.queue.messages import ClaimOutcome
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import Leases
 
 
 class AgentReady(msgspec.Struct, Message[None], frozen=True):
@@ -34,14 +36,32 @@ class TenantCredited(msgspec.Struct, Message[None], frozen=True):
 
 
 class Offer(msgspec.Struct, Message[None], frozen=True):
-    """A runner waits for up to ``max_leases`` leases; ``reply`` gets a tuple of Grant, empty after ``wait_s``."""
+    """A runner waits for up to ``max_leases`` leases; ``reply`` gets them, or none after ``wait_s``."""
 
     runner_id: UUID
     labels: frozenset[str]
     unsandboxed: bool
     max_leases: int
     wait_s: float
-    reply: ReplyPort[tuple[Grant, ...]]
+    reply: ReplyPort[Leases | Refusal]
+
+
+class ClaimSettled(msgspec.Struct, Message[None], frozen=True):
+    """A queue's answer to the claim that was made for an offer."""
+
+    offer_id: int
+    zombie_id: UUID
+    outcome: ClaimOutcome
+
+
+class OfferOver(msgspec.Struct, Message[None], frozen=True):
+    """A runner has waited long enough."""
+
+    offer_id: int
+
+
+class Rescan(msgspec.Struct, Message[None], frozen=True):
+    """Look in the database for what other nodes, or a restart, left ready."""
 
 
 class Withdraw(msgspec.Struct, Message[None], frozen=True):

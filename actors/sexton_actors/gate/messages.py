@@ -37,3 +37,13 @@ class Expire(msgspec.Struct, Message[None], frozen=True):
 
 class Refresh(msgspec.Struct, Message[None], frozen=True):
     """It was resolved elsewhere (a kill, another node): load it and tell those who wait."""
+
+
+class Close(msgspec.Struct, Message[None], frozen=True):
+    """Its run is over without it: nobody needs the answer any more."""
+
+
+class AwaitOver(msgspec.Struct, Message[None], frozen=True):
+    """One who waits has waited long enough: answer with what there is."""
+
+    ticket: int

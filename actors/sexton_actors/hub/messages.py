@@ -18,3 +18,14 @@ class AwaitFrames(msgspec.Struct, Message[int], frozen=True):
     zombie_id: UUID
     after: int
     wait_s: float
+
+
+class AwaitOver(msgspec.Struct, Message[None], frozen=True):
+    """One reader has waited long enough."""
+
+    zombie_id: UUID
+    ticket: int
+
+
+class LookElsewhere(msgspec.Struct, Message[None], frozen=True):
+    """Ask the database for frames that other nodes wrote."""

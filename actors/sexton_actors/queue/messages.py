@@ -7,6 +7,8 @@ from sexton_engine import Message
 from sexton_storage.records import Event, Lease
 from sexton_storage.writes import Exhausted, NothingToClaim
 
+from sexton_actors.manifest.model import Manifest
+
 
 class EventQueued(msgspec.Struct, Message[None], frozen=True):
     """An event of this agent was kept, or came back, and may be claimable."""
@@ -22,12 +24,17 @@ class Grant(msgspec.Struct, frozen=True):
     event: Event
     lease: Lease
     more: bool
+    manifest: Manifest
 
 
-class Claim(msgspec.Struct, Message[Grant | NothingToClaim | Exhausted], frozen=True):
-    """Give the oldest received event to this runner."""
+ClaimOutcome = Grant | NothingToClaim | Exhausted
+
+
+class Claim(msgspec.Struct, Message[None], frozen=True):
+    """Give the oldest received event to this runner; the dispatcher is told what came of it."""
 
     runner_id: UUID
+    offer_id: int
 
 
 class LeaseEnded(msgspec.Struct, Message[None], frozen=True):

@@ -14,6 +14,8 @@ class Leases(msgspec.Struct, frozen=True):
     grants: tuple[Grant, ...]
     retry_after_ms: int
     """How long to wait before the next poll; 0 when a long poll may follow at once."""
+    cancelled_lease_ids: tuple[UUID, ...] = ()
+    """Leases it holds that are to be stopped, told once here and in every heartbeat."""
 
 
 class Poll(msgspec.Struct, Message[Leases | Refusal], frozen=True):
@@ -49,5 +51,11 @@ class LeaseCancelling(msgspec.Struct, Message[None], frozen=True):
 
 class LeaseOver(msgspec.Struct, Message[None], frozen=True):
     """It holds one lease less; a draining runner without any is drained."""
+
+    lease_id: UUID
+
+
+class LeaseTaken(msgspec.Struct, Message[None], frozen=True):
+    """It was given this lease."""
 
     lease_id: UUID

@@ -1,0 +1,68 @@
+"""Makes the gate that a run or a delivery must pass, by the agent's own rules."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
+
+from sexton_actors.gates.model import Behaviour
+from sexton_actors.gates.rules import match_rules
+from sexton_actors.lease.messages import AskApproval
+from sexton_actors.manifest.model import Manifest
+
+BY_RULE = "system:auto_kill"
+BY_ANOMALY = "system:anomaly"
+
+
+def gate_for(zombie: Zombie, manifest: Manifest, lease: Lease, ask: AskApproval, gate_id: UUID, now: int) -> Gate:
+    """The gate for a question from inside a run; killed at once where a rule says so."""
+    fields: Mapping[str, Any] = ask.evidence
+    behaviour = match_rules(manifest.gates, ask.tool_name, ask.action_name, fields)
+    gate = Gate(
+        id=gate_id,
+        zombie_id=zombie.id,
+        workspace_id=zombie.workspace_id,
+        tenant_id=zombie.tenant_id,
+        event_id=lease.event_id,
+        lease_id=lease.id,
+        action_id=ask.action_id,
+        status=GateStatus.PENDING,
+        requested_at=now,
+        timeout_at=now + manifest.gates.timeout_ms,
+        zombie_name=zombie.name,
+        tool_name=ask.tool_name,
+        action_name=ask.action_name,
+        gate_kind=ask.gate_kind,
+        proposed_action=ask.proposed_action,
+        evidence=ask.evidence,
+        blast_radius=ask.blast_radius,
+    )
+    return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
+
+
+def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, gate_id: UUID, now: int) -> Gate:
+    """The gate for an event that a rule stops before its first lease."""
+    return Gate(
+        id=gate_id,
+        zombie_id=zombie.id,
+        workspace_id=zombie.workspace_id,
+        tenant_id=zombie.tenant_id,
+        event_id=event.id,
+        lease_id=None,
+        action_id=f"event:{event.id}",
+        status=GateStatus.PENDING,
+        requested_at=now,
+        timeout_at=now + manifest.gates.timeout_ms,
+        zombie_name=zombie.name,
+        tool_name=event.event_type,
+        action_name=event.actor,
+        gate_kind="event",
+        proposed_action=f"Let {zombie.name} work on {event.event_type} from {event.actor}.",
+    )
+
+
+def killed(gate: Gate, by: str, now: int) -> Gate:
+    """The same gate, closed by the platform in the moment it is made."""
+    return msgspec.structs.replace(gate, status=GateStatus.AUTO_KILLED, updated_at=now, resolved_by=by)

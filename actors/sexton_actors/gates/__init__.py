@@ -1,0 +1,1 @@
+"""What an agent may do alone, and what a person must allow first: rules, conditions and anomalies."""

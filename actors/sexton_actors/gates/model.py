@@ -1,0 +1,58 @@
+"""The gates of one agent as its trigger file declares them."""
+
+from enum import StrEnum
+
+import msgspec
+
+MAX_GATE_RULES = 64
+MAX_ANOMALY_RULES = 8
+MAX_CHECKS = 16
+MAX_GLOB_CHARS = 128
+MAX_THRESHOLD_COUNT = 1_000
+MAX_THRESHOLD_WINDOW_S = 86_400
+MAX_GATE_TIMEOUT_MS = 24 * 3_600_000
+DEFAULT_GATE_TIMEOUT_MS = 3_600_000
+MAX_CHECK_TIMEOUT_S = 900
+DEFAULT_CHECK_TIMEOUT_S = 300
+MAX_REPAIR_ATTEMPTS = 5
+MAX_COMMAND_CHARS = 4_096
+
+
+class Behaviour(StrEnum):
+    APPROVE = "approve"
+    """A person decides."""
+    AUTO_KILL = "auto_kill"
+    """Nobody is asked: the gate is ``auto_killed`` and the agent paused."""
+
+
+class GateRule(msgspec.Struct, frozen=True):
+    """``tool`` and ``action`` are literals or globs (``*`` only); ``condition`` must hold too when there is one."""
+
+    tool: str
+    action: str
+    behavior: Behaviour
+    condition: str | None = None
+
+
+class AnomalyRule(msgspec.Struct, frozen=True):
+    """``threshold_count`` times the same tool and action within ``threshold_window_s`` seconds is an anomaly."""
+
+    pattern: str
+    threshold_count: int
+    threshold_window_s: int
+
+
+class Check(msgspec.Struct, frozen=True):
+    """A command run in the sandbox after the agent says that it is done; a failure goes back to it to repair."""
+
+    name: str
+    command: str
+    timeout_s: int = DEFAULT_CHECK_TIMEOUT_S
+    repair_attempts: int = 0
+
+
+class Gates(msgspec.Struct, frozen=True):
+    rules: tuple[GateRule, ...] = ()
+    anomaly_rules: tuple[AnomalyRule, ...] = ()
+    timeout_ms: int = DEFAULT_GATE_TIMEOUT_MS
+    checks: tuple[Check, ...] = ()

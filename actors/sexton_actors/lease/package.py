@@ -1,0 +1,82 @@
+"""What a runner is handed with a lease: the event, the agent's instructions, and what it may use."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sexton_storage.records import Event, Lease
+
+from sexton_actors.manifest.model import Manifest
+from sexton_actors.queue.messages import Grant
+from sexton_actors.world import World
+
+
+async def package(grant: Grant, world: World) -> dict[str, Any]:
+    """The lease as the contract spells it (§9), ready to be encoded.
+
+    Raises StorageUnavailable; the lease then expires unheard and is reclaimed.
+    """
+    secrets = await _secrets(grant, world)
+    budget_left = await _budget_left(grant, world)
+    return spell(grant.lease, grant.event, grant.manifest, secrets, budget_left)
+
+
+async def _secrets(grant: Grant, world: World) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for name in grant.manifest.credentials:
+        data = await world.secrets.open(grant.lease.workspace_id, name)
+        if data is not None:
+            found[name] = data
+    return found
+
+
+async def _budget_left(grant: Grant, world: World) -> int | None:
+    daily, monthly = grant.manifest.budget_daily_nanos, grant.manifest.budget_monthly_nanos
+    if daily is None and monthly is None:
+        return None
+    day, month = await world.storage.zombies.spend(grant.lease.zombie_id, world.now_ms())
+    left = [limit - spent for limit, spent in ((daily, day), (monthly, month)) if limit is not None]
+    return max(0, min(left))
+
+
+def spell(
+    lease: Lease,
+    event: Event,
+    manifest: Manifest,
+    secrets: Mapping[str, Mapping[str, Any]],
+    budget_left: int | None,
+) -> dict[str, Any]:
+    """Pure part of ``package``."""
+    return {
+        "lease_id": lease.id,
+        "fencing_token": lease.fencing_token,
+        "lease_expires_at": lease.expires_at,
+        "ceiling_at": lease.ceiling_at,
+        "attempt": lease.attempt,
+        "event": {
+            "event_id": event.id,
+            "zombie_id": event.zombie_id,
+            "workspace_id": event.workspace_id,
+            "actor": event.actor,
+            "event_type": event.event_type,
+            "request_json": msgspec.Raw(event.request_json.encode()),
+            "created_at": event.created_at,
+            "traceparent": event.traceparent,
+        },
+        "policy": {
+            "tools": manifest.tools,
+            "network_policy": {"allow": manifest.network_allow},
+            "secrets_map": secrets,
+            "provider": manifest.provider,
+            "model": manifest.model,
+            "api_key": None,
+            "budget_left_nanos": budget_left,
+            "gates": msgspec.to_builtins(manifest.gates),
+            "context": manifest.context,
+        },
+        "instructions": manifest.instructions,
+        "runtime": manifest.runtime,
+        "memory": [],
+        "feedback": [],
+        "checkpoint": event.checkpoint,
+    }

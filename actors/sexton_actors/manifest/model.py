@@ -1,0 +1,122 @@
+"""An agent as its two files describe it, checked and complete; kept as plain JSON with its config version."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from sexton_actors.gates.model import Gates
+
+NANOS_PER_DOLLAR = 1_000_000_000
+
+DEFAULT_TOLERANCE_S = 300
+
+
+class Runtime(StrEnum):
+    AGENT = "agent"
+    """The loop of a language model."""
+    COMMAND = "command"
+    """The fenced block of SKILL.md, run in the sandbox with the event on its standard input."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Where a sender puts its signature; a native source knows what is None here by itself."""
+
+    secret_ref: str
+    """Name of the credential whose data holds ``webhook_secret``."""
+    header: str | None = None
+    """In lower case."""
+    prefix: str | None = None
+    ts_header: str | None = None
+    """In lower case; the header with the time in seconds that is signed too."""
+
+
+class WebhookTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="webhook"):
+    source: str
+    events: tuple[str, ...] | None = None
+    """Event types, or their parts before the first dot; None lets all in."""
+    signature: Signature | None = None
+    """None: the sender cannot sign, and the address holds a secret instead."""
+    tolerance_seconds: int = DEFAULT_TOLERANCE_S
+    """How far a signed time may be from now, either way."""
+
+
+class CronTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="cron"):
+    schedule: str
+    """Five fields with one space between."""
+    timezone: str = "UTC"
+    message: str = ""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    daily_nanos: int
+    monthly_nanos: int | None = None
+
+
+class Command(msgspec.Struct, frozen=True):
+    """The block that the ``command`` runtime runs."""
+
+    language: str
+    """``sh`` or ``python``."""
+    code: str
+    line: int
+    """Of SKILL.md, of the first line of code."""
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    version: str
+    instructions: str
+    """The body of SKILL.md, with line feeds only."""
+    triggers: tuple[WebhookTrigger | CronTrigger, ...]
+    """1 to 8, in the order of the file."""
+    required_tags: tuple[str, ...] = ()
+    """The ``tags`` of SKILL.md; a runner needs them all among its labels."""
+    tools: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    integrations: tuple[str, ...] = ()
+    network_allow: tuple[str, ...] = ()
+    """Host names, or ``*.`` and a host name for those below it; lower case."""
+    budget: Budget | None = None
+    gates: Gates = msgspec.field(default_factory=Gates)
+    context: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    runtime: Runtime = Runtime.AGENT
+    command: Command | None = None
+    """Set if, and only if, the runtime is ``command``."""
+    model: str | None = None
+    provider: str | None = None
+    allow_unsandboxed: bool = False
+    """May be given to a runner whose sandbox tier is ``none``."""
+
+    @property
+    def webhook_triggers(self) -> tuple[WebhookTrigger, ...]:
+        return tuple(trigger for trigger in self.triggers if isinstance(trigger, WebhookTrigger))
+
+    @property
+    def cron_triggers(self) -> tuple[CronTrigger, ...]:
+        return tuple(trigger for trigger in self.triggers if isinstance(trigger, CronTrigger))
+
+    @property
+    def budget_daily_nanos(self) -> int | None:
+        return self.budget.daily_nanos if self.budget else None
+
+    @property
+    def budget_monthly_nanos(self) -> int | None:
+        return self.budget.monthly_nanos if self.budget else None
+
+    def trigger_for(self, source: str) -> WebhookTrigger | None:
+        """The webhook trigger of that source; there is at most one."""
+        return next((trigger for trigger in self.webhook_triggers if trigger.source == source), None)
+
+
+def to_json(manifest: Manifest) -> dict[str, Any]:
+    """Plain JSON: dicts, lists, text, integers, booleans and None."""
+    plain: dict[str, Any] = msgspec.to_builtins(manifest)
+    return plain
+
+
+def from_json(compiled: Mapping[str, Any]) -> Manifest:
+    """The manifest that ``to_json`` wrote; raises ``msgspec.ValidationError`` if it wrote no such thing."""
+    return msgspec.convert(compiled, Manifest)

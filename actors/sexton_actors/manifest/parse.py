@@ -1,0 +1,176 @@
+"""Reads an agent's two files into a manifest, or says what to mend and where."""
+
+import re
+
+from sexton_actors.manifest.commands import NoCommand, find_command
+from sexton_actors.manifest.fields import Fields
+from sexton_actors.manifest.free import free_json
+from sexton_actors.manifest.front import Front, split
+from sexton_actors.manifest.gate_fields import read_gates
+from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
+from sexton_actors.manifest.nodes import NotYaml, Table, read_yaml
+from sexton_actors.manifest.problems import (
+    INVALID_GATES,
+    INVALID_REQUEST,
+    NAMES_DIFFER,
+    SKILL_FILE,
+    TRIGGER_FILE,
+    ManifestRejected,
+    Problems,
+    rejected,
+)
+from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, read_triggers
+
+MAX_TAGS = 32
+MAX_TAG_CHARS = 64
+MAX_NAMES = 64
+"""Tools, credentials, integrations and hosts, each."""
+MAX_DESCRIPTION_CHARS = 1_024
+MAX_DAILY_DOLLARS = 1_000
+MAX_MONTHLY_DOLLARS = 100_000
+
+_NESTED = "x-usezombie"
+_CONFIG = frozenset(
+    {
+        "triggers",
+        "tools",
+        "credentials",
+        "integrations",
+        "network",
+        "budget",
+        "gates",
+        "context",
+        "runtime",
+        "model",
+        "provider",
+        "allow_unsandboxed",
+    }
+)
+_NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
+_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}")
+_TAG = re.compile(r"[^\t\n]*")
+_TOOL = re.compile("[A-Za-z0-9][A-Za-z0-9_.:/-]*")
+_SERVICE = re.compile("[a-z0-9_-]{1,64}")
+_MODEL = re.compile("[!-~]+")
+_PROVIDER = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
+
+
+def parse(source_markdown: str, trigger_markdown: str) -> Manifest | ManifestRejected:
+    """Read SKILL.md and TRIGGER.md; total: any two texts give a manifest or the list of what is wrong with them."""
+    of_skill, of_trigger = Problems(SKILL_FILE), Problems(TRIGGER_FILE)
+    skill_front = split(source_markdown, of_skill)
+    trigger_front = split(trigger_markdown, of_trigger, fence_optional=True)
+    skill = _top(skill_front, of_skill)
+    trigger = _top(trigger_front, of_trigger)
+    manifest = None
+    if skill is not None and skill_front is not None:
+        manifest = _manifest(skill, skill_front, trigger, of_skill)
+    errors = (*of_skill.found, *of_trigger.found)
+    if errors or manifest is None:
+        return rejected(errors)
+    return manifest
+
+
+def _top(front: Front | None, problems: Problems) -> Fields | None:
+    if front is None:
+        return None
+    node = read_yaml(front.yaml, front.yaml_line)
+    match node:
+        case NotYaml():
+            problems.add(node.line, "", node.message)
+            return None
+        case Table():
+            return Fields(node, "", problems)
+        case _:
+            problems.add(node.line, "", "the front matter must be a mapping, one `key: value` a line")
+            return None
+
+
+def _manifest(skill: Fields, front: Front, trigger: Fields | None, of_skill: Problems) -> Manifest | None:
+    name = skill.text("name", most=64, pattern=_NAME)
+    description = skill.text("description", most=MAX_DESCRIPTION_CHARS)
+    version = skill.text("version", most=32, pattern=_VERSION)
+    tags = _tags(skill)
+    model = skill.optional_text("model", most=128, pattern=_MODEL)
+    config = _config(trigger, name) if trigger is not None else None
+    if config is None:
+        return None
+    runtime = config.choice("runtime", Runtime, Runtime.AGENT) or Runtime.AGENT
+    network = config.table("network")
+    return Manifest(
+        name=name,
+        description=description,
+        version=version,
+        instructions=front.body.strip("\n"),
+        triggers=read_triggers(config),
+        required_tags=tags,
+        tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
+        credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
+        integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),
+        network_allow=_network(network),
+        budget=_budget(config),
+        gates=read_gates(config.table("gates", code=INVALID_GATES)),
+        context=free_json(config.table("context")),
+        runtime=runtime,
+        command=_command(front, of_skill) if runtime is Runtime.COMMAND else None,
+        model=config.optional_text("model", most=128, pattern=_MODEL) or model,
+        provider=config.optional_text("provider", most=64, pattern=_PROVIDER),
+        allow_unsandboxed=config.flag("allow_unsandboxed"),
+    )
+
+
+def _tags(skill: Fields) -> tuple[str, ...]:
+    return skill.coded(INVALID_REQUEST).texts("tags", most=MAX_TAGS, chars=MAX_TAG_CHARS, pattern=_TAG)
+
+
+def _config(trigger: Fields, skill_name: str) -> Fields | None:
+    """Where the configuration stands: at the top level or under ``x-usezombie``."""
+    name = trigger.text("name", most=64, pattern=_NAME)
+    if name and skill_name and name != skill_name:
+        message = f"`{name}` is not the name in {SKILL_FILE}, `{skill_name}`; write the same in both"
+        trigger.wrong("name", message, code=NAMES_DIFFER)
+    _refuse_singular(trigger)
+    if _NESTED not in trigger:
+        trigger.only(_CONFIG | {"name", "trigger"})
+        return trigger
+    for key in sorted(_CONFIG):
+        if key in trigger:
+            trigger.wrong(key, f"stands beside `{_NESTED}`; move it below that key")
+    nested = trigger.table(_NESTED)
+    if nested is not None:
+        _refuse_singular(nested)
+        nested.only(_CONFIG | {"trigger"})
+    return nested
+
+
+def _refuse_singular(fields: Fields) -> None:
+    if "trigger" in fields:
+        fields.wrong("trigger", "write `triggers:` and a list of triggers below it, one `- type: …` each")
+
+
+def _network(fields: Fields | None) -> tuple[str, ...]:
+    if fields is None:
+        return ()
+    fields.only(frozenset({"allow"}))
+    hosts = fields.texts("allow", most=MAX_NAMES, chars=253, pattern=_HOST)
+    return tuple(dict.fromkeys(host.lower() for host in hosts))
+
+
+def _budget(config: Fields) -> Budget | None:
+    fields = config.table("budget")
+    if fields is None:
+        return None
+    fields.only(frozenset({"daily_dollars", "monthly_dollars"}))
+    daily = fields.dollars("daily_dollars", most=MAX_DAILY_DOLLARS, required=True)
+    monthly = fields.dollars("monthly_dollars", most=MAX_MONTHLY_DOLLARS, required=False)
+    return Budget(daily or 0, monthly)
+
+
+def _command(front: Front, problems: Problems) -> Command | None:
+    found = find_command(front.body, front.body_line)
+    if isinstance(found, NoCommand):
+        problems.add(found.line, "", found.message)
+        return None
+    return found

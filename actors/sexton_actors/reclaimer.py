@@ -1,0 +1,41 @@
+"""The reclaimer: takes leases back from dead runners, those of dead nodes too."""
+
+import msgspec
+from sexton_engine import Actor, Context, MailboxSpec, Message
+from sexton_storage.stores import StorageUnavailable
+
+from sexton_actors.lease.messages import Expire
+from sexton_actors.terms import RECLAIM_INTERVAL_S
+from sexton_actors.world import World
+
+RECLAIM_PAGE = 500
+
+
+class Look(msgspec.Struct, Message[None], frozen=True):
+    """Ask the database which leases are past their deadline."""
+
+
+class Reclaimer(Actor):
+    """Finds what no timer of this node knows; each lease's own actor decides and writes.
+
+    It runs on every node: two that find the same lease both ask, and one conditional write holds.
+    """
+
+    kind = "reclaimer"
+    mailbox = MailboxSpec(capacity=16)
+    transparent = (StorageUnavailable,)
+
+    def __init__(self, context: Context, world: World) -> None:
+        super().__init__(context)
+        self._world = world
+
+    async def on_start(self) -> None:
+        """Look at once: a restart may have found many."""
+        self.context.set_timer("look", 0, Look())
+
+    async def on_receive(self, message: Look) -> None:
+        """Expire what is due, and come again at once when there may be more."""
+        self.context.set_timer("look", RECLAIM_INTERVAL_S, message)
+        due = await self._world.storage.leases.expired(limit=RECLAIM_PAGE)
+        for lease_id in due:
+            self.context.tell("lease", lease_id, Expire())

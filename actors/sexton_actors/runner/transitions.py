@@ -1,0 +1,75 @@
+"""What a runner's standing allows, and how it changes."""
+
+from typing import assert_never
+
+import msgspec
+from sexton_storage.records import AdminState, Runner
+
+from sexton_actors.refusal import Refusal
+
+POLL_AGAIN_MS = 5_000
+"""When a runner that is to get nothing new asks again."""
+
+_ASKABLE = {
+    AdminState.ACTIVE: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
+    AdminState.CORDONED: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
+    AdminState.DRAINING: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
+    AdminState.DRAINED: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
+    AdminState.REVOKED: frozenset({AdminState.REVOKED}),
+}
+
+
+def revoked(runner: Runner) -> Refusal | None:
+    """What a revoked runner is told, whatever it asks."""
+    if runner.admin_state is AdminState.REVOKED:
+        return Refusal("UZ-RUN-009", f"Runner {runner.id} was revoked.")
+    return None
+
+
+def may_take(runner: Runner) -> bool:
+    """Only an active runner gets anything new."""
+    return runner.admin_state is AdminState.ACTIVE
+
+
+def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
+    """The runner in its new state; draining without a lease is drained at once. Revocation is for good."""
+    try:
+        state = AdminState(wanted)
+    except ValueError:
+        return Refusal("UZ-REQ-001", f"/admin_state: {wanted!r} is no state of a runner.")
+    if state not in _ASKABLE[runner.admin_state]:
+        detail = f"Runner {runner.id} is {runner.admin_state} and cannot become {state}."
+        return Refusal("UZ-REQ-001", f"/admin_state: {detail}", {"current_state": str(runner.admin_state)})
+    if state is AdminState.DRAINING and held == 0:
+        state = AdminState.DRAINED
+    return _with_state(runner, state)
+
+
+def lease_over(runner: Runner, held: int) -> Runner | None:
+    """A draining runner without a lease is drained; None when nothing changes."""
+    if runner.admin_state is AdminState.DRAINING and held == 0:
+        return _with_state(runner, AdminState.DRAINED)
+    return None
+
+
+def beat_status(runner: Runner) -> str:
+    """What a heartbeat tells it to do: ``ok``, ``drain`` (finish what runs) or ``stop`` (nothing is left).
+
+    >>> from uuid import UUID
+    >>> r = Runner(UUID(int=1), "h", "bubblewrap", (), 1, b"", AdminState.DRAINED, 1, 0)
+    >>> beat_status(r)
+    'stop'
+    """
+    match runner.admin_state:
+        case AdminState.ACTIVE | AdminState.CORDONED:
+            return "ok"
+        case AdminState.DRAINING:
+            return "drain"
+        case AdminState.DRAINED | AdminState.REVOKED:
+            return "stop"
+        case _:
+            assert_never(runner.admin_state)
+
+
+def _with_state(runner: Runner, state: AdminState) -> Runner:
+    return msgspec.structs.replace(runner, admin_state=state, version=runner.version + 1)

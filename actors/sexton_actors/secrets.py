@@ -1,0 +1,77 @@
+"""Seals and opens a workspace's credentials, and keeps the opened ones for a second."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+from uuid import UUID
+
+import msgspec
+from sexton_storage.records import Credential
+from sexton_storage.stores import CredentialStore, DatabaseClock
+
+OPENED_KEEP_MS = 1000
+"""How long another node may go on with a credential that was replaced on this one."""
+OPENED_KEEP_COUNT = 4096
+
+
+class Sealer(Protocol):
+    """The vault: bytes that open only with the master key and for the same identity."""
+
+    def seal(self, plaintext: bytes, identity: bytes) -> bytes: ...
+    def open(self, sealed: bytes, identity: bytes) -> bytes: ...
+
+
+class _Opened(msgspec.Struct, frozen=True):
+    data: Mapping[str, Any] | None
+    at: int
+
+
+def credential_identity(workspace_id: UUID, name: str) -> bytes:
+    """What a sealed credential is bound to, so that a row copied over another does not open."""
+    return b"credential:" + workspace_id.bytes + b":" + name.encode()
+
+
+class Secrets:
+    """The only way to a credential's plain text; callers never keep it."""
+
+    def __init__(self, store: CredentialStore, sealer: Sealer, clock: DatabaseClock) -> None:
+        self._store = store
+        self._sealer = sealer
+        self._clock = clock
+        self._opened: dict[tuple[UUID, str], _Opened] = {}
+
+    def __repr__(self) -> str:
+        return f"<Secrets {len(self._opened)} opened>"
+
+    async def put(self, workspace_id: UUID, name: str, data: Mapping[str, Any]) -> None:
+        """Seal and keep, replacing one of that name; holds at once on this node."""
+        now = self._clock.now_ms()
+        sealed = self._sealer.seal(msgspec.json.encode(data), credential_identity(workspace_id, name))
+        await self._store.put(Credential(workspace_id, name, sealed, now, now))
+        self._opened.pop((workspace_id, name), None)
+
+    async def open(self, workspace_id: UUID, name: str) -> Mapping[str, Any] | None:
+        """The credential's data, None when there is none of that name."""
+        now = self._clock.now_ms()
+        kept = self._opened.get((workspace_id, name))
+        if kept is not None and 0 <= now - kept.at < OPENED_KEEP_MS:
+            return kept.data
+        row = await self._store.load(workspace_id, name)
+        data = None
+        if row is not None:
+            plain = self._sealer.open(row.sealed, credential_identity(workspace_id, name))
+            data = msgspec.json.decode(plain, type=dict[str, Any])
+        if len(self._opened) >= OPENED_KEEP_COUNT:
+            self._opened.clear()
+        self._opened[workspace_id, name] = _Opened(data, now)
+        return data
+
+    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
+        """Names and times only."""
+        return await self._store.list(workspace_id)
+
+    async def delete(self, workspace_id: UUID, name: str) -> bool:
+        """False when there was none."""
+        self._opened.pop((workspace_id, name), None)
+        deleted = await self._store.delete(workspace_id, name)
+        self._opened.pop((workspace_id, name), None)
+        return deleted

@@ -1,0 +1,26 @@
+"""What the actors are given: the stores, the vault's keeper, the prices, ids and randomness."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from sexton_storage.stores import Storage
+
+from sexton_actors.catalogue import Catalogue
+from sexton_actors.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One for a server, made in the composition root; nothing in it is a global."""
+
+    storage: Storage
+    secrets: Secrets
+    catalogue: Catalogue
+    new_id: Callable[[], UUID]
+    new_token: Callable[[int], str]
+    """Random bytes, so many, as lower-case hex."""
+
+    def now_ms(self) -> int:
+        """The database's time."""
+        return self.storage.clock.now_ms()

@@ -1,0 +1,149 @@
+"""Whether an agent may be woken, what an event becomes, and how its status changes."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sexton_storage.records import Event, EventStatus, Gate, GateStatus, Zombie, ZombieStatus
+from sexton_storage.writes import AppendEvent, NewFrame
+
+from sexton_actors.refusal import Refusal
+
+DAY_MS = 24 * 3600 * 1000
+MESSAGE_MAX_BYTES = 8192
+
+_ASKABLE = frozenset({ZombieStatus.ACTIVE, ZombieStatus.STOPPED, ZombieStatus.KILLED})
+
+
+class Change(msgspec.Struct, frozen=True):
+    """The agent as it shall be, with the frame that says so."""
+
+    zombie: Zombie
+    frames: tuple[NewFrame, ...]
+
+
+class Unchanged(msgspec.Struct, frozen=True):
+    """It is so already, and that is no conflict."""
+
+
+class Waking(msgspec.Struct, frozen=True):
+    """Where an event comes from and what it says."""
+
+    actor: str
+    event_type: str
+    request: Mapping[str, Any]
+    dedup_key: bytes | None = None
+    source_event_id: str | None = None
+    resumes_event_id: UUID | None = None
+    traceparent: str | None = None
+
+
+def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Unchanged | Refusal:
+    """What a person asks for: active, stopped or killed.
+
+    active from paused or stopped (and active again changes nothing); stopped from active or paused; killed from any
+    but killed. ``paused`` is the platform's own and cannot be asked for.
+    """
+    if wanted not in _ASKABLE:
+        return Refusal("UZ-REQ-001", f"/status: {wanted!r} is none of active, stopped, killed.")
+    status = ZombieStatus(wanted)
+    current = zombie.status
+    if current is ZombieStatus.KILLED or (current is status and status is ZombieStatus.STOPPED):
+        return Refusal("UZ-ZMB-010", f"The agent is {current} already.", {"current_state": str(current)})
+    if current is status:
+        return Unchanged()
+    return _changed(zombie, status, by, now)
+
+
+def pause(zombie: Zombie, reason: str, now: int) -> Change | Unchanged:
+    """The platform's own stop; only an active agent can be paused."""
+    if zombie.status is not ZombieStatus.ACTIVE:
+        return Unchanged()
+    return _changed(zombie, ZombieStatus.PAUSED, f"system:{reason}", now)
+
+
+def _changed(zombie: Zombie, status: ZombieStatus, by: str, now: int) -> Change:
+    data = {"status": str(status), "previous": str(zombie.status), "by": by}
+    changed = msgspec.structs.replace(zombie, status=status, version=zombie.version + 1, updated_at=now)
+    return Change(changed, (NewFrame(zombie.id, None, "status_changed", now, data),))
+
+
+def may_be_messaged(zombie: Zombie) -> Refusal | None:
+    """None for an active agent."""
+    if zombie.status is ZombieStatus.ACTIVE:
+        return None
+    return Refusal("UZ-ZMB-012", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
+
+
+def append(zombie: Zombie, waking: Waking, event_id: UUID, budgets: tuple[int | None, int | None], now: int) -> AppendEvent:
+    """The event as it is kept, ready to be claimed."""
+    event = Event(
+        id=event_id,
+        zombie_id=zombie.id,
+        workspace_id=zombie.workspace_id,
+        tenant_id=zombie.tenant_id,
+        actor=waking.actor,
+        event_type=waking.event_type,
+        status=EventStatus.RECEIVED,
+        request_json=msgspec.json.encode(waking.request).decode(),
+        created_at=now,
+        updated_at=now,
+        source_event_id=waking.source_event_id,
+        resumes_event_id=waking.resumes_event_id,
+        traceparent=waking.traceparent,
+    )
+    data = {"actor": event.actor, "event_type": event.event_type, "source_event_id": event.source_event_id}
+    return AppendEvent(
+        event=event,
+        dedup_key=waking.dedup_key,
+        budget_daily_nanos=budgets[0],
+        budget_monthly_nanos=budgets[1],
+        frames=(NewFrame(zombie.id, event_id, "event_received", now, data),),
+    )
+
+
+def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
+    """The same event, stopped at a gate before its first lease; killed with it where the gate is."""
+    pending = gate.status is GateStatus.PENDING
+    event = msgspec.structs.replace(
+        write.event,
+        status=EventStatus.WAITING_APPROVAL if pending else EventStatus.GATE_BLOCKED,
+        failure_label=None if pending else "policy_deny",
+        completed_at=None if pending else write.event.created_at,
+    )
+    data: dict[str, Any] = {
+        "gate_id": str(gate.id),
+        "action_id": gate.action_id,
+        "tool_name": gate.tool_name,
+        "action_name": gate.action_name,
+    }
+    data |= (
+        {"proposed_action": gate.proposed_action, "timeout_at": gate.timeout_at}
+        if pending
+        else {"status": str(gate.status), "resolved_by": gate.resolved_by}
+    )
+    kind = "gate_pending" if pending else "gate_resolved"
+    frame = NewFrame(gate.zombie_id, gate.event_id, kind, gate.requested_at, data)
+    return msgspec.structs.replace(write, event=event, gate=gate, frames=(*write.frames, frame))
+
+
+def seconds_to_midnight(now: int) -> int:
+    """Until the UTC day, and with it the daily budget, begins anew; at least one.
+
+    >>> seconds_to_midnight(DAY_MS - 1)
+    1
+    >>> seconds_to_midnight(DAY_MS)
+    86400
+    """
+    return max(1, -(-(DAY_MS - now % DAY_MS) // 1000))
+
+
+def over_budget(now: int, *, status: int | None) -> Refusal:
+    """The agent has spent what it may; ``status`` 503 for webhooks, whose senders come again by themselves."""
+    return Refusal(
+        "UZ-ZMB-001",
+        "The agent has spent its budget.",
+        retry_after_s=seconds_to_midnight(now),
+        status=status,
+    )
