@@ -1,0 +1,72 @@
+"""The command line of a runner: ``python -m sexton_runner``."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from sexton_runner.errors import BadSettings
+from sexton_runner.main import EXIT_CONFIG, main
+from sexton_runner.settings import (
+    DEFAULT_DRAIN_S,
+    DEFAULT_RUN_WALL_S,
+    DEFAULT_SLOTS,
+    RunnerSettings,
+    SandboxTier,
+)
+
+TOKEN_VARIABLE = "SEXTON_RUNNER_TOKEN"  # noqa: S105 - the name of a variable
+ENROLMENT_VARIABLE = "SEXTON_ENROLMENT_TOKEN"
+
+
+def read_arguments(words: list[str]) -> RunnerSettings:
+    """Turn words into settings. Tokens come from the environment only: words can be read by every process of the host."""
+    parser = argparse.ArgumentParser(prog="python -m sexton_runner", description="Run a Sexton runner.")
+    parser.add_argument("--base-url", required=True, help="address of the control plane")
+    parser.add_argument(
+        "--state-dir", required=True, type=Path, help="folder for the runner's token and its runs"
+    )
+    parser.add_argument("--host-id", help="name in the fleet (default: this host's name)")
+    parser.add_argument(
+        "--label", action="append", default=[], help="a tag this runner serves; may be repeated"
+    )
+    parser.add_argument(
+        "--slots", type=int, default=DEFAULT_SLOTS, help="how many events at a time, 1 to 256"
+    )
+    parser.add_argument(
+        "--sandbox", type=SandboxTier, choices=list(SandboxTier), default=SandboxTier.BUBBLEWRAP
+    )
+    parser.add_argument(
+        "--drain-s", type=float, default=DEFAULT_DRAIN_S, help="seconds that runs may go on after SIGTERM"
+    )
+    parser.add_argument(
+        "--run-wall-s", type=float, default=DEFAULT_RUN_WALL_S, help="seconds after which a run is ended"
+    )
+    given = parser.parse_args(words)
+    named = {} if given.host_id is None else {"host_id": given.host_id}
+    return RunnerSettings(
+        base_url=given.base_url,
+        state_dir=given.state_dir,
+        runner_token=os.environ.pop(TOKEN_VARIABLE, None),
+        enrolment_token=os.environ.pop(ENROLMENT_VARIABLE, None),
+        labels=tuple(given.label),
+        slots=given.slots,
+        sandbox_tier=given.sandbox,
+        drain_s=given.drain_s,
+        run_wall_s=given.run_wall_s,
+        **named,
+    )
+
+
+def command(words: list[str]) -> int:
+    """Run a runner as the words say and give its exit status."""
+    try:
+        settings = read_arguments(words)
+    except BadSettings as fault:
+        print(f"sexton runner: UZ-STARTUP-002: {fault}", file=sys.stderr)
+        return EXIT_CONFIG
+    return main(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(command(sys.argv[1:]))

@@ -1,0 +1,47 @@
+"""Finds the program in an agent's instructions."""
+
+import re
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_LANGUAGES = {"sh": "sh", "python": "python"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A runnable fenced block: ``language`` is ``sh`` or ``python``."""
+
+    language: str
+    source: str
+
+
+def first_runnable(instructions: str) -> Block | None:
+    r"""Give the first closed fenced block whose info string is ``sh`` or ``python``.
+
+    Fences follow CommonMark: three or more backticks or tildes, closed by at least as many of the same.
+
+    >>> first_runnable("Do this:\n```sh\necho hi\n```\n")
+    Block(language='sh', source='echo hi\n')
+    >>> first_runnable("```text\necho hi\n```") is None
+    True
+    """
+    fence, language = "", ""
+    body: list[str] = []
+    for line in instructions.splitlines():
+        if not fence:
+            if opening := _FENCE.match(line):
+                words = opening["info"].split()
+                fence, language, body = opening["fence"], _LANGUAGES.get(words[0] if words else "", ""), []
+        elif _closes(line, fence):
+            if language:
+                return Block(language, "".join(f"{text}\n" for text in body))
+            fence = ""
+        else:
+            body.append(line)
+    return None
+
+
+def _closes(line: str, fence: str) -> bool:
+    mark = line.strip()
+    indent = len(line) - len(line.lstrip(" "))
+    return indent <= 3 and len(mark) >= len(fence) and set(mark) == {fence[0]}

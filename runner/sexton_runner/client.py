@@ -1,0 +1,195 @@
+"""The control plane, as the calls a runner makes to it."""
+
+import ipaddress
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+import orjson
+import structlog
+
+from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.wire import Enrolled, Gate, Polled, Problem, Pulse, Renewal, Renewals
+
+RETRIED_STATUSES = frozenset({408, 425, 429})
+SERVER_FAULT = 500
+UNAUTHORISED = 401
+CONNECT_S = 5.0
+ME = "/v1/runners/me"
+
+T = TypeVar("T")
+Body = Mapping[str, Any]
+log = structlog.get_logger()
+
+
+class Outage:
+    """Logs the beginning and the end of an outage, once each."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def failed(self, why: str) -> None:
+        """Note a failed call."""
+        if self._since is None:
+            self._since = time.monotonic()
+            log.warning("control_plane_away", why=why)
+
+    def worked(self) -> None:
+        """Note an answered call."""
+        if self._since is not None:
+            log.info("control_plane_back", after_s=round(time.monotonic() - self._since, 1))
+            self._since = None
+
+
+class ControlPlane:
+    """Typed calls. Every fault is one of ``Unavailable``, ``Refused`` and ``TokenRejected``; no call retries by itself."""
+
+    def __init__(self, http: httpx2.AsyncClient, outage: Outage) -> None:
+        self._http = http
+        self._outage = outage
+
+    async def enrol(self, body: Body) -> Enrolled:
+        """Spend the enrolment token that the client bears."""
+        return await self._ask("POST", "/v1/runners", Enrolled, body)
+
+    async def whoami(self) -> dict[str, Any]:
+        """Give this runner's own record."""
+        return await self._ask("GET", ME, dict[str, Any])
+
+    async def heartbeat(self, active_lease_ids: Sequence[str]) -> Pulse:
+        """Say that this runner lives, and what it works on."""
+        return await self._ask(
+            "POST", f"{ME}/heartbeats", Pulse, {"active_lease_ids": list(active_lease_ids)}
+        )
+
+    async def poll(self, max_leases: int, wait_s: float, slack_s: float) -> Polled:
+        """Wait up to ``wait_s`` for work; ``slack_s`` more until the connection counts as dead."""
+        body = {"max": max_leases, "wait_ms": int(wait_s * 1000)}
+        return await self._ask("POST", f"{ME}/leases", Polled, body, patience_s=wait_s + slack_s)
+
+    async def renew(self, lease_id: str, usage: Body) -> Renewal:
+        """Extend one lease by a term."""
+        return await self._ask("POST", f"{ME}/leases/{lease_id}/renew", Renewal, usage)
+
+    async def renew_many(self, renewals: Sequence[Body]) -> list[Renewal]:
+        """Extend at most 1,024 leases in one call; each has its own answer."""
+        answer = await self._ask("POST", f"{ME}/leases:renew", Renewals, {"leases": list(renewals)})
+        return answer.results
+
+    async def activity(self, lease_id: str, frames: Sequence[Body]) -> None:
+        """Show at most 256 frames."""
+        await self._send("POST", f"{ME}/leases/{lease_id}/activity", {"frames": list(frames)})
+
+    async def open_gate(self, lease_id: str, ask: Body) -> Gate:
+        """Ask for approval; the same ``action_id`` of an event is the same gate."""
+        return await self._ask("POST", f"{ME}/leases/{lease_id}/gates", Gate, ask)
+
+    async def watch_gate(self, lease_id: str, gate_id: str, wait_s: float, slack_s: float) -> Gate:
+        """Wait up to ``wait_s`` for a gate to be resolved."""
+        path = f"{ME}/leases/{lease_id}/gates/{gate_id}?wait_ms={int(wait_s * 1000)}"
+        return await self._ask("GET", path, Gate, patience_s=wait_s + slack_s)
+
+    async def release(self, lease_id: str, reason: str) -> None:
+        """Give a lease back; its event returns to the queue at once."""
+        await self._send("POST", f"{ME}/leases/{lease_id}/release", {"reason": reason})
+
+    async def park(self, lease_id: str, gate_id: str, checkpoint: object) -> None:
+        """Give a lease back until its gate is resolved."""
+        await self._send(
+            "POST", f"{ME}/leases/{lease_id}/park", {"gate_id": gate_id, "checkpoint": checkpoint}
+        )
+
+    async def report(self, report: Body) -> dict[str, Any]:
+        """Say how a run ended; the same report again is answered as the first was."""
+        return await self._ask("POST", f"{ME}/reports", dict[str, Any], report)
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        shape: type[T],
+        body: Body | None = None,
+        *,
+        patience_s: float | None = None,
+    ) -> T:
+        answer = await self._send(method, path, body, patience_s=patience_s)
+        try:
+            return msgspec.json.decode(answer.content, type=shape)
+        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+            raise Unavailable(f"unreadable answer to {path}: {fault}") from fault
+
+    async def _send(
+        self, method: str, path: str, body: Body | None = None, *, patience_s: float | None = None
+    ) -> httpx2.Response:
+        content = None if body is None else orjson.dumps(body)
+        headers = {} if content is None else {"content-type": "application/json"}
+        limit = (
+            self._http.timeout
+            if patience_s is None
+            else httpx2.Timeout(patience_s, connect=min(patience_s, CONNECT_S))
+        )
+        try:
+            answer = await self._http.request(method, path, content=content, headers=headers, timeout=limit)
+            _check(answer)
+        except httpx2.TransportError as fault:
+            why = f"{type(fault).__name__}: {fault}".rstrip(": ")
+            self._outage.failed(why)
+            raise Unavailable(why) from fault
+        except Unavailable as fault:
+            self._outage.failed(str(fault))
+            raise
+        self._outage.worked()
+        return answer
+
+
+def _check(answer: httpx2.Response) -> None:
+    if answer.is_success:
+        return
+    problem = _problem(answer)
+    if (
+        answer.status_code >= SERVER_FAULT
+        or answer.status_code in RETRIED_STATUSES
+        or not answer.is_client_error
+    ):
+        raise Unavailable(f"{answer.status_code} {problem.error_code}".strip(), _retry_after(answer))
+    kind = TokenRejected if answer.status_code == UNAUTHORISED else Refused
+    raise kind(answer.status_code, problem.error_code, problem.detail or problem.title or "")
+
+
+def _problem(answer: httpx2.Response) -> Problem:
+    try:
+        return msgspec.json.decode(answer.content, type=Problem)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return Problem()
+
+
+def _retry_after(answer: httpx2.Response) -> float | None:
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isdigit() else None
+
+
+def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+    """Open a connection pool that bears ``token``. Proxies of the environment are obeyed, except on the way to loopback."""
+    return httpx2.AsyncClient(
+        base_url=base_url,
+        headers={
+            "authorization": f"Bearer {token}",
+            "user-agent": "sexton-runner",
+            "accept": "application/json",
+        },
+        timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S)),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0),
+        trust_env=not _is_loopback(base_url),
+    )
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

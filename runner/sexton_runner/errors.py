@@ -1,0 +1,39 @@
+"""Everything that can go wrong in a runner, as one small tree."""
+
+
+class RunnerError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class BadSettings(RunnerError):
+    """The settings cannot be used: exit status 78."""
+
+
+class SandboxUnavailable(RunnerError):
+    """The chosen sandbox tier cannot be given on this host, now: exit status 69, or ``startup_posture`` for one event."""
+
+
+class ControlPlaneError(RunnerError):
+    """Root of what a call to the control plane can end in."""
+
+
+class Unavailable(ControlPlaneError):
+    """No usable answer: connection fault, time-out, 408, 429 or 5xx. The same call may be made again."""
+
+    def __init__(self, why: str, retry_after_s: float | None = None) -> None:
+        super().__init__(why)
+        self.retry_after_s = retry_after_s
+
+
+class Refused(ControlPlaneError):
+    """An answer that repeating will not change: 4xx with a ``UZ-…`` code."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        super().__init__(f"{status} {code}: {detail}")
+        self.status = status
+        self.code = code
+        self.detail = detail
+
+
+class TokenRejected(Refused):
+    """401: the runner's token is unknown or revoked, or its enrolment token is spent. Exit status 77."""

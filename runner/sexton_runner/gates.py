@@ -1,0 +1,161 @@
+"""Asks people for approval on behalf of a run, and parks the run that waits too long."""
+
+import functools
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from sexton_runner.checkpoint import (
+    RESOLVED,
+    Checkpoint,
+    Counter,
+    Remembered,
+    action_id,
+    as_object,
+    decode,
+    encode,
+)
+from sexton_runner.client import ControlPlane
+from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
+from sexton_runner.lease import Halt, LiveLease, halt_for
+from sexton_runner.protocol import Ask
+from sexton_runner.redact import Redactor
+from sexton_runner.timing import Timing, backoff
+from sexton_runner.wire import Gate
+
+MAX_GATE_EVIDENCE_BYTES = 16 * 1024
+NOT_FOUND = 404
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How an ask ended: one of the gate's final statuses, and what the resolver said."""
+
+    status: str
+    detail: str = ""
+
+
+class Asking:
+    """The asks of one run. ``resting`` is told when the run begins (True) and ends (False) to wait for a person."""
+
+    def __init__(
+        self,
+        live: LiveLease,
+        plane: ControlPlane,
+        timing: Timing,
+        rng: random.Random,
+        redactor: Redactor,
+        resting: Callable[[bool], None],
+    ) -> None:
+        self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
+        self._redactor = redactor
+        self._resting = resting
+        self._counter = Counter()
+        self._waiting = 0
+        self.checkpoint: Checkpoint = decode(live.lease.checkpoint)
+        self.refusal: str | None = None
+
+    async def decide(self, ask: Ask, evidence: bytes) -> Decision:
+        """Wait for the decision. A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile."""
+        key = action_id(self._live.lease.event.event_id, self._counter.name(ask.tool, ask.action))
+        self._rest(1)
+        try:
+            gate = await self._find(key, ask, evidence)
+            gate = await self._wait(key, gate)
+        finally:
+            self._rest(-1)
+        self._remember(key, gate)
+        if gate.status != "approved":
+            self.refusal = gate.status
+        return Decision(gate.status, self._redactor.text(gate.detail or ""))
+
+    def _rest(self, change: int) -> None:
+        self._waiting += change
+        if self._waiting == max(change, 0):
+            self._resting(self._waiting > 0)
+
+    def _remember(self, key: str, gate: Gate) -> None:
+        self.checkpoint = self.checkpoint.remember(
+            key, Remembered(gate.gate_id, gate.status, gate.detail or "")
+        )
+
+    async def _find(self, key: str, ask: Ask, evidence: bytes) -> Gate:
+        known = self.checkpoint.gates.get(key)
+        if known is not None and known.status in RESOLVED:
+            return Gate(known.gate_id, known.status, key, known.detail)
+        if known is not None:
+            found = await self._retried(lambda: self._watch(known.gate_id, 0.0), absent_ok=True)
+            if found is not None:
+                return found
+        body = {
+            "action_id": key,
+            "tool_name": ask.tool,
+            "action_name": ask.action,
+            "gate_kind": ask.kind,
+            "proposed_action": self._redactor.text(ask.summary),
+            "evidence": self._redactor.json(as_object(evidence)),
+            "blast_radius": self._redactor.text(ask.blast_radius),
+        }
+        return await self._answered(lambda: self._plane.open_gate(self._live.lease.lease_id, body))
+
+    async def _wait(self, key: str, gate: Gate) -> Gate:
+        park_at = trio.current_time() + self._timing.park_after_s
+        while gate.status not in RESOLVED:
+            self._remember(key, gate)
+            left = park_at - trio.current_time()
+            if left <= 0:
+                await self._park(gate)
+                park_at = trio.current_time() + self._timing.backoff_max_s
+                left = 0.0
+            gate_id, wait_s = gate.gate_id, max(0.0, min(self._timing.gate_wait_s, left))
+            asked = trio.current_time()
+            gate = await self._answered(functools.partial(self._watch, gate_id, wait_s))
+            if gate.status not in RESOLVED:
+                # A plane that answers a long poll too early must not be asked in a tight loop.
+                await trio.sleep(
+                    max(0.0, min(wait_s, self._timing.backoff_first_s) - (trio.current_time() - asked))
+                )
+        return gate
+
+    async def _watch(self, gate_id: str, wait_s: float) -> Gate:
+        return await self._plane.watch_gate(
+            self._live.lease.lease_id, gate_id, wait_s, self._timing.call_timeout_s
+        )
+
+    async def _park(self, gate: Gate) -> None:
+        try:
+            await self._plane.park(self._live.lease.lease_id, gate.gate_id, encode(self.checkpoint))
+        except TokenRejected:
+            raise
+        except ControlPlaneError as fault:
+            # The gate may have been resolved this very moment; if the lease is gone the next call will say so.
+            log.info("not_parked", lease_id=self._live.lease.lease_id, why=str(fault))
+            return
+        self._live.halt(Halt.PARKED)
+        await trio.sleep_forever()  # The halt has cancelled the scope that this runs in.
+
+    async def _answered(self, call: Callable[[], Awaitable[Gate]]) -> Gate:
+        gate = await self._retried(call)
+        if gate is None:
+            await trio.sleep_forever()  # Refused: the halt has cancelled the scope that this runs in.
+            raise AssertionError
+        return gate
+
+    async def _retried(self, call: Callable[[], Awaitable[Gate]], *, absent_ok: bool = False) -> Gate | None:
+        attempt = 0
+        while True:
+            try:
+                return await call()
+            except Unavailable:
+                await trio.sleep(backoff(attempt, self._rng.random(), self._timing))
+                attempt += 1
+            except TokenRejected:
+                raise
+            except Refused as refusal:
+                if not (absent_ok and refusal.status == NOT_FOUND):
+                    self._live.halt(halt_for(refusal.code), refusal.code)
+                return None

@@ -1,0 +1,154 @@
+"""Starts a runner, and turns every way it can end into an exit status."""
+
+import random
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+import structlog
+import trio
+
+from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected
+from sexton_runner.identity import find_token, own_state_dir
+from sexton_runner.renewal import Renewer
+from sexton_runner.runner import Runner
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.probe import make_sandbox, probe
+from sexton_runner.serving import Workshop
+from sexton_runner.settings import RunnerSettings
+from sexton_runner.timing import Timing
+
+EXIT_OK = 0
+EXIT_UNAVAILABLE = 69
+EXIT_NO_PERMISSION = 77
+EXIT_CONFIG = 78
+RUNS_FOLDER = "runs"
+log = structlog.get_logger()
+
+
+async def run_runner(
+    settings: RunnerSettings,
+    *,
+    timing: Timing | None = None,
+    rng: random.Random | None = None,
+    announce: Callable[[Runner], None] = lambda _runner: None,
+) -> None:
+    """Run one runner until it is drained or stopped; must be called in the main thread.
+
+    Raises ``BadSettings``, ``SandboxUnavailable`` and ``TokenRejected``, the last perhaps within an exception group.
+    ``announce`` is given the ``Runner`` when it begins to take work; signals are the caller's to translate.
+    """
+    pace, luck = timing or Timing(), rng or random.Random()  # noqa: S311 - spreads calls in time, guards nothing
+    limits = Limits(
+        wall_s=settings.run_wall_s, memory_bytes=settings.run_memory_bytes, pids=settings.run_pids
+    )
+    with own_state_dir(settings.state_dir):
+        runs = settings.state_dir / RUNS_FOLDER
+        shutil.rmtree(runs, ignore_errors=True)
+        sandbox = make_sandbox(settings.sandbox_tier, limits, settings.state_dir)
+        await probe(sandbox)
+        token = await find_token(settings, pace)
+        connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
+        async with connect() as work_http, connect() as pulse_http:
+            outage = Outage()
+            plane, pulse = ControlPlane(work_http, outage), ControlPlane(pulse_http, outage)
+            renewer = Renewer(pulse, pace, luck, trio.current_time)
+            shop = Workshop(
+                plane=plane,
+                renewer=renewer,
+                sandbox=sandbox,
+                timing=pace,
+                rng=luck,
+                clock=trio.current_time,
+                folder=runs,
+            )
+            runner = Runner(shop, pulse, slots=settings.slots, drain_s=settings.drain_s)
+            announce(runner)
+            log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
+            await runner.run()
+
+
+class SignalDesk:
+    """Turns signals into words to the runner: SIGTERM drains, a second one or SIGINT stops; before there is one, both end all."""
+
+    def __init__(self) -> None:
+        self._runner: Runner | None = None
+        self._heard = False
+
+    def meet(self, runner: Runner) -> None:
+        """Learn whom to tell."""
+        self._runner = runner
+
+    async def heed(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
+        """Wait for signals until cancelled."""
+        async for number in signals:
+            name = signal.Signals(number).name
+            if self._runner is None:
+                everything.cancel()
+            elif number == signal.SIGTERM and not self._heard:
+                self._heard = True
+                self._runner.drain(name)
+            else:
+                self._runner.stop(name)
+
+
+async def _supervised(settings: RunnerSettings, timing: Timing | None) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            desk = SignalDesk()
+            nursery.start_soon(desk.heed, signals, nursery.cancel_scope)
+            await run_runner(settings, timing=timing, announce=desk.meet)
+            nursery.cancel_scope.cancel()
+
+
+def main(settings: RunnerSettings, *, timing: Timing | None = None) -> int:
+    """Run a runner process to its end and give its exit status: 0, 69, 77 or 78; other faults leave as they are."""
+    configure_logs()
+    try:
+        trio.run(_supervised, settings, timing)
+    except* RunnerError as group:
+        fault = _first(group)
+        status, advice = _explained(fault)
+        print(f"sexton runner: {advice}", file=sys.stderr)
+        return_status = status
+    else:
+        return_status = EXIT_OK
+    return return_status
+
+
+def _first(group: BaseExceptionGroup[RunnerError]) -> RunnerError:
+    for inner in group.exceptions:
+        return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    raise AssertionError("an exception group holds at least one exception")
+
+
+def _explained(fault: RunnerError) -> tuple[int, str]:
+    match fault:
+        case BadSettings():
+            return EXIT_CONFIG, f"UZ-STARTUP-002: {fault}"
+        case SandboxUnavailable():
+            return EXIT_UNAVAILABLE, f"UZ-RUN-007: the sandbox cannot be established: {fault}"
+        case TokenRejected():
+            return (
+                EXIT_NO_PERMISSION,
+                f"{fault.code}: the control plane does not accept this runner's token: {fault.detail}",
+            )
+        case _:
+            return EXIT_UNAVAILABLE, str(fault)
+
+
+def configure_logs() -> None:
+    """Write structured lines, one JSON object each, to stderr."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,197 @@
+"""Fills the slots of one runner with leases, and empties them in good order."""
+
+import enum
+import random
+import uuid
+from collections.abc import Callable
+
+import msgspec
+import structlog
+import trio
+
+from sexton_runner.client import ControlPlane
+from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.lease import Clock, Halt, LiveLease
+from sexton_runner.serving import Workshop, release, serve
+from sexton_runner.timing import Timing, backoff, jittered
+from sexton_runner.wire import MAX_LEASES_PER_POLL, Lease, LeaseName, Polled, Pulse
+
+log = structlog.get_logger()
+
+
+class Phase(enum.Enum):
+    """What the runner is doing with its slots."""
+
+    WORKING = "working"
+    RESTING = "resting"  # The control plane has asked for no new work; it may ask for more later.
+    DRAINING = "draining"  # For good: the process will end.
+    STOPPING = "stopping"  # Now.
+
+
+ENDING = frozenset({Phase.DRAINING, Phase.STOPPING})
+
+
+class Runner:
+    """The slots and the three loops: polling, heartbeats, renewal. ``pulse`` has a connection pool of its own."""
+
+    def __init__(self, shop: Workshop, pulse: ControlPlane, *, slots: int, drain_s: float) -> None:
+        self._shop, self._pulse = shop, pulse
+        self._slots, self._drain_s = slots, drain_s
+        self._timing: Timing = shop.timing
+        self._rng: random.Random = shop.rng
+        self._clock: Clock = shop.clock
+        self._live: dict[str, LiveLease] = {}
+        self._changed = trio.Event()
+        self._beat = trio.Event()
+        self._poll_scope = trio.CancelScope()
+        self.phase = Phase.WORKING
+
+    def __repr__(self) -> str:
+        return f"<Runner {len(self._live)}/{self._slots} {self.phase.value}>"
+
+    def drain(self, why: str) -> None:
+        """Take nothing new, finish within the drain time, release the rest, end."""
+        if self.phase in (Phase.WORKING, Phase.RESTING):
+            log.info("draining", why=why, running=len(self._live), drain_s=self._drain_s)
+            self._enter(Phase.DRAINING)
+
+    def stop(self, why: str) -> None:
+        """Release everything now and end."""
+        if self.phase is not Phase.STOPPING:
+            log.info("stopping", why=why, running=len(self._live))
+            self._enter(Phase.STOPPING)
+
+    async def run(self) -> None:
+        """Work until drained or stopped; ``TokenRejected`` leaves within an exception group."""
+        async with trio.open_nursery() as pulse:
+            # Renewal and heartbeats outlive the runs, and share neither connections nor tasks with them.
+            pulse.start_soon(self._shop.renewer.run)
+            pulse.start_soon(self._heartbeats)
+            async with trio.open_nursery() as runs:
+                while self.phase in (Phase.WORKING, Phase.RESTING):
+                    await self._fill(runs)
+                await self._wind_down()
+                runs.cancel_scope.deadline = trio.current_time() + self._timing.let_go_s
+            pulse.cancel_scope.cancel()
+
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self._poll_scope.cancel()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        while not ready():
+            await self._changed.wait()
+
+    async def _fill(self, runs: trio.Nursery) -> None:
+        await self._until(
+            lambda: (
+                (self.phase is not Phase.RESTING and len(self._live) < self._slots) or self.phase in ENDING
+            )
+        )
+        attempt = 0
+        while self.phase is Phase.WORKING and (free := self._slots - len(self._live)) > 0:
+            with trio.CancelScope() as self._poll_scope:
+                try:
+                    polled = await self._poll(min(free, MAX_LEASES_PER_POLL))
+                    attempt = 0
+                    self._take(polled, runs)
+                except Unavailable as fault:
+                    await trio.sleep(
+                        fault.retry_after_s or backoff(attempt, self._rng.random(), self._timing)
+                    )
+                    attempt += 1
+
+    async def _poll(self, most: int) -> Polled:
+        asked = self._clock()
+        polled = await self._shop.plane.poll(most, self._timing.poll_wait_s, self._timing.call_timeout_s)
+        if not polled.leases and self._clock() - asked < self._timing.poll_wait_s * 0.9:
+            # An early empty answer may be the control plane's way to make us listen: a lease may have been cancelled.
+            self._beat.set()
+            await trio.sleep(
+                (polled.retry_after_ms or 0) / 1000 or backoff(0, self._rng.random(), self._timing)
+            )
+        return polled
+
+    def _take(self, polled: Polled, runs: trio.Nursery) -> None:
+        for raw in polled.leases:
+            try:
+                lease = msgspec.json.decode(raw, type=Lease)
+                uuid.UUID(lease.lease_id)
+            except (msgspec.ValidationError, ValueError) as fault:
+                self._give_back_unread(raw, runs, str(fault))
+                continue
+            if lease.lease_id not in self._live:
+                live = LiveLease(lease, self._clock, self._timing.lease_term_s)
+                self._live[lease.lease_id] = live
+                log.info(
+                    "lease_taken",
+                    lease_id=lease.lease_id,
+                    event_id=lease.event.event_id,
+                    fencing_token=lease.fencing_token,
+                )
+                runs.start_soon(self._serve, live)
+
+    def _give_back_unread(self, raw: msgspec.Raw, runs: trio.Nursery, why: str) -> None:
+        log.error("lease_unreadable", why=why)
+        try:
+            name = str(uuid.UUID(msgspec.json.decode(raw, type=LeaseName).lease_id))
+        except (msgspec.ValidationError, ValueError):
+            return
+        runs.start_soon(self._release_unread, name)
+
+    async def _release_unread(self, lease_id: str) -> None:
+        try:
+            await self._shop.plane.release(lease_id, "unreadable lease")
+        except TokenRejected:
+            raise
+        except (Unavailable, Refused) as fault:
+            log.warning("release_refused", lease_id=lease_id, why=str(fault))
+
+    async def _serve(self, live: LiveLease) -> None:
+        try:
+            if self.phase in ENDING:
+                live.halt(Halt.RELEASED, "drain")
+                await release(live, self._shop)
+            else:
+                await serve(live, self._shop)
+        finally:
+            del self._live[live.lease.lease_id]
+            self._wake()
+
+    async def _wind_down(self) -> None:
+        with trio.move_on_after(self._drain_s):
+            await self._until(lambda: not self._live or self.phase is Phase.STOPPING)
+        for live in self._live.values():
+            live.halt(Halt.RELEASED, "drain")
+
+    async def _heartbeats(self) -> None:
+        while True:
+            try:
+                self._obey(await self._pulse.heartbeat(list(self._live)))
+            except Unavailable:
+                pass  # The outage is logged where it is met; the next beat tries again.
+            except TokenRejected:
+                raise
+            except Refused as refusal:
+                log.error("heartbeat_refused", code=refusal.code, detail=refusal.detail)
+            self._beat = trio.Event()
+            with trio.move_on_after(jittered(self._timing.heartbeat_s, self._rng.random())):
+                await self._beat.wait()
+
+    def _obey(self, pulse: Pulse) -> None:
+        for lease_id in pulse.cancelled_lease_ids:
+            if live := self._live.get(lease_id):
+                live.halt(Halt.CANCELLED, "cancelled by the control plane")
+        if pulse.status == "stop":
+            self.drain("the control plane said stop")
+        elif pulse.status == "drain" and self.phase is Phase.WORKING:
+            log.info("resting", why="the control plane said drain")
+            self._enter(Phase.RESTING)
+        elif pulse.status == "ok" and self.phase is Phase.RESTING:
+            log.info("working")
+            self._enter(Phase.WORKING)

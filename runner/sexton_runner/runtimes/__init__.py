@@ -1,0 +1,1 @@
+"""The ways to carry out a lease: one file each, named in ``registry``."""

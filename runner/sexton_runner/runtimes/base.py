@@ -1,0 +1,57 @@
+"""What every runtime is given and gives back."""
+
+import enum
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sexton_runner.client import ControlPlane
+from sexton_runner.frames import Frame
+from sexton_runner.lease import Clock, LiveLease
+from sexton_runner.redact import Redactor
+from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.timing import Timing
+
+
+class Outcome(enum.StrEnum):
+    """How an event may end."""
+
+    PROCESSED = "processed"
+    AGENT_ERROR = "agent_error"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of a run, as its report will tell it; texts are redacted already."""
+
+    outcome: Outcome
+    failure_reason: str | None = None
+    response_text: str = ""
+    evidence: dict[str, Any] | None = None
+    first_output_ms: int | None = None
+
+
+def failed(reason: str, text: str) -> Ending:
+    """Give the ending of a run that did not get far enough to show anything."""
+    return Ending(outcome=Outcome.AGENT_ERROR, failure_reason=reason, response_text=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run in hand. ``show`` never waits; ``folder`` is private to the run and removed after it."""
+
+    live: LiveLease
+    plane: ControlPlane
+    sandbox: Sandbox
+    timing: Timing
+    rng: random.Random
+    clock: Clock
+    redactor: Redactor
+    show: Callable[[Frame], None]
+    folder: Path
+
+
+Runtime = Callable[[Run], Awaitable[Ending]]

@@ -1,0 +1,231 @@
+"""Runs the fenced program of an agent's instructions in the sandbox, with the event on its standard input."""
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+from typing import assert_never
+
+import orjson
+import trio
+
+from sexton_runner import frames
+from sexton_runner.blocks import Block, first_runnable
+from sexton_runner.channel import Channel, ChannelFlooded, open_channel
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
+from sexton_runner.output import Output
+from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
+from sexton_runner.redact import StreamRedactor
+from sexton_runner.runtimes.base import Ending, Run, failed
+from sexton_runner.runtimes.verdict import Observed, judge
+from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
+from sexton_runner.story import Story
+
+HELPERS = Path(__file__).resolve().parent.parent / "helper"
+READ_BYTES = 65536
+MAX_OPEN_ASKS = 8
+DRAIN_S = 2.0  # For output that was written before the end but not read yet; longer only if something is very wrong.
+VERDICTS = {"approved": "approved", "denied": "denied"}
+
+
+def _ignore(text: str) -> None:
+    """Show nothing: errors are told in the report, and only when the run failed."""
+
+
+async def run_command(run: Run) -> Ending:
+    """Run the first ``sh`` or ``python`` block; never raises for what the command or the sandbox does."""
+    block = first_runnable(run.live.lease.instructions)
+    if block is None:
+        return failed(
+            "invalid_config", "the instructions hold no fenced sh or python block, so there is nothing to run"
+        )
+    run_dir, workspace = run.folder / "run", run.folder / "workspace"
+    try:
+        _furnish(run, block, run_dir, workspace)
+        with open_channel(run_dir) as channel:
+            return await _Attempt(run, block, channel).carry_out(run_dir, workspace)
+    except (SandboxUnavailable, OSError) as fault:
+        return failed("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
+
+
+def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
+    (run_dir / "bin").mkdir(parents=True)
+    workspace.mkdir()
+    for name in ("sexton-step", "sexton-start"):
+        helper = run_dir / "bin" / name
+        helper.write_bytes((HELPERS / name).read_bytes())
+        helper.chmod(0o755)
+    (run_dir / "program").write_text(block.source, encoding="utf-8")
+    (run_dir / "event.json").write_bytes(event_json(run))
+    (run_dir / "memory.json").write_bytes(orjson.dumps(run.live.lease.memory))
+
+
+def event_json(run: Run) -> bytes:
+    """Give what the command reads on stdin: the event, with the trigger's body as an object under ``request_json``."""
+    event = run.live.lease.event
+    body = event.request_json
+    if isinstance(body, str):
+        try:
+            body = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            body = {"text": body}
+    return orjson.dumps(
+        {
+            "event_id": event.event_id,
+            "zombie_id": event.zombie_id,
+            "workspace_id": event.workspace_id,
+            "actor": event.actor,
+            "event_type": event.event_type,
+            "created_at": event.created_at,
+            "attempt": run.live.lease.attempt,
+            "request_json": body,
+        }
+    )
+
+
+class _Attempt:
+    """One start of the program, from the first byte to the last."""
+
+    def __init__(self, run: Run, block: Block, channel: Channel) -> None:
+        self._run, self._block, self._channel = run, block, channel
+        self._story = Story(run.show, run.clock)
+        self._asking = Asking(run.live, run.plane, run.timing, run.rng, run.redactor, self._rest)
+        self._wall = trio.CancelScope()
+        self._wall_left = run.sandbox.limits.wall_s
+        self._out, self._err = Output(), Output()
+        self._seen = Observed()
+        self._began = run.clock()
+        self._parts: dict[str, bytearray] = {}
+
+    async def carry_out(self, run_dir: Path, workspace: Path) -> Ending:
+        """Start, attend to and judge the program."""
+        inside = self._run.sandbox.tier.run_dir(run_dir)
+        argv = [
+            "/bin/sh",
+            f"{inside}/bin/sexton-start",
+            *self._run.sandbox.interpreter(self._block.language, f"{inside}/program"),
+        ]
+        serial = self._run.live.lease.lease_id
+        async with self._run.sandbox.open(
+            argv, run_dir=run_dir, workspace=workspace, env=self._env(inside), serial=serial
+        ) as running:
+            await self._attend(running)
+            self._seen.out_of_memory = running.out_of_memory()
+        self._seen.refusal = self._asking.refusal
+        self._story.end(ok=self._seen.exit_status == 0)
+        return judge(self._seen, self._out, self._err, self._run.redactor)
+
+    def _env(self, inside: str) -> dict[str, str]:
+        lease = self._run.live.lease
+        return {
+            "PATH": f"{inside}/bin:{INSIDE_PATH}",
+            "HOME": "/tmp",  # noqa: S108 - private to the sandbox
+            "TMPDIR": "/tmp"
+            if inside != str(self._run.folder / "run")
+            else str(self._run.folder / "workspace"),
+            "LANG": "C.UTF-8",
+            "SEXTON_RUN": inside,
+            "SEXTON_EVENT_ID": lease.event.event_id,
+            "SEXTON_ATTEMPT": str(lease.attempt),
+        }
+
+    async def _attend(self, running: Running) -> None:
+        self._wall.deadline = trio.current_time() + self._wall_left
+        with self._wall:
+            async with trio.open_nursery() as listeners:
+                listeners.start_soon(self._listen, listeners)
+                async with trio.open_nursery() as streams:
+                    streams.start_soon(self._feed, running)
+                    streams.start_soon(self._pump, running.child.stdout, self._out, self._print)
+                    streams.start_soon(self._pump, running.child.stderr, self._err, _ignore)
+                    self._seen.exit_status = await running.child.wait()
+                    # Whatever the program left running dies with it, so the streams end; this bound is for the unforeseen.
+                    running.child.kill()
+                    streams.cancel_scope.deadline = trio.current_time() + DRAIN_S
+                for line in self._channel.rest():
+                    self._hear(line, None)
+                listeners.cancel_scope.cancel()
+        self._seen.timed_out = self._wall.cancelled_caught and not self._seen.flooded
+
+    async def _feed(self, running: Running) -> None:
+        async with running.child.stdin as stdin:
+            try:
+                await stdin.send_all((self._run.folder / "run" / "event.json").read_bytes())
+            except trio.BrokenResourceError:
+                return  # A program need not read its event.
+
+    async def _pump(
+        self, stream: trio.abc.ReceiveStream, output: Output, show: Callable[[str], None]
+    ) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        redactor = StreamRedactor(self._run.redactor)
+        while piece := await stream.receive_some(READ_BYTES):
+            text = redactor.feed(decoder.decode(piece))
+            output.feed(text.encode())
+            show(text)
+            if output.flooded:
+                self._flooded()
+                return
+        text = redactor.feed(decoder.decode(b"", final=True)) + redactor.flush()
+        output.feed(text.encode())
+        show(text)
+
+    def _print(self, text: str) -> None:
+        if text:
+            if self._seen.first_output_ms is None:
+                self._seen.first_output_ms = self._ms()
+            self._run.show(frames.chunk(text))
+
+    def _flooded(self) -> None:
+        self._seen.flooded = True
+        self._wall.cancel()
+
+    async def _listen(self, nursery: trio.Nursery) -> None:
+        try:
+            while True:
+                for line in await self._channel.read():
+                    self._hear(line, nursery)
+        except ChannelFlooded:
+            self._flooded()
+
+    def _hear(self, line: Line, nursery: trio.Nursery | None) -> None:
+        match line:
+            case Started():
+                self._seen.started = True
+            case Step(name):
+                self._story.begin(self._run.redactor.text(name))
+            case Progress():
+                self._story.progress()
+            case Failed():
+                self._story.end(ok=False)
+            case Part(ask_id, data):
+                self._collect(ask_id, data)
+            case Ask():
+                if nursery is not None:
+                    nursery.start_soon(self._ask, line, bytes(self._parts.pop(line.ask_id, b"")))
+            case Garbage():
+                pass  # A command may write what it likes into its own pipe.
+            case _:
+                assert_never(line)
+
+    def _collect(self, ask_id: str, data: bytes) -> None:
+        if ask_id in self._parts or len(self._parts) < MAX_OPEN_ASKS:
+            held = self._parts.setdefault(ask_id, bytearray())
+            held += data[: MAX_GATE_EVIDENCE_BYTES - len(held)]
+
+    async def _ask(self, ask: Ask, evidence: bytes) -> None:
+        decision = await self._asking.decide(ask, evidence)
+        self._channel.answer(reply(VERDICTS.get(decision.status, "ended"), ask.ask_id, decision.detail))
+
+    def _rest(self, resting: bool) -> None:  # noqa: FBT001 - a callback with one meaning
+        # Time at a gate is a person's, not the run's: it is neither billed nor counted against the wall clock.
+        if resting:
+            self._run.live.usage.rest()
+            self._wall_left = self._wall.deadline - trio.current_time()
+            self._wall.deadline = float("inf")
+        else:
+            self._run.live.usage.go()
+            self._wall.deadline = trio.current_time() + self._wall_left
+
+    def _ms(self) -> int:
+        return int((self._run.clock() - self._began) * 1000)

@@ -1,0 +1,1 @@
+"""Shuts a command in: what it may see, use and outlive."""

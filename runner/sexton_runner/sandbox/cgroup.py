@@ -1,0 +1,131 @@
+"""Control groups, where the host lets us make them: version 2 as delegated or as root, version 1 as root."""
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from sexton_runner.sandbox.limits import Limits
+
+ROOT = Path("/sys/fs/cgroup")
+PREFIX = "sexton-"
+REMOVE_PATIENCE_S = 5.0
+REMOVE_TICK_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One run's group: a folder in version 2, one a controller in version 1 (memory first)."""
+
+    folders: tuple[Path, ...]
+
+    @property
+    def joins(self) -> tuple[str, ...]:
+        """Give the files that a process writes its id to."""
+        return tuple(str(folder / "cgroup.procs") for folder in self.folders)
+
+    def out_of_memory(self) -> bool:
+        """Tell whether the kernel killed something here for want of memory."""
+        for name in ("memory.events", "memory.oom_control"):
+            with contextlib.suppress(OSError):
+                for line in (self.folders[0] / name).read_text().splitlines():
+                    if line.startswith("oom_kill ") and line.split()[1] != "0":
+                        return True
+        return False
+
+    def kill(self) -> None:
+        """Kill all that is in the group."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                (folder / "cgroup.kill").write_text("1")
+            with contextlib.suppress(OSError):
+                for pid in (folder / "cgroup.procs").read_text().split():
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(int(pid), signal.SIGKILL)
+
+    def remove(self) -> bool:
+        """Remove the group if it is empty."""
+        for folder in self.folders:
+            with contextlib.suppress(FileNotFoundError):
+                try:
+                    folder.rmdir()
+                except OSError:
+                    return False
+        return True
+
+    async def empty(self) -> None:
+        """Kill what is left and remove the group; bounded, and not cancellable."""
+        with trio.CancelScope(shield=True), trio.move_on_after(REMOVE_PATIENCE_S):
+            while not self.remove():
+                self.kill()
+                await trio.sleep(REMOVE_TICK_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where groups can be made: one parent in version 2, the memory and the pids parent in version 1."""
+
+    parents: tuple[Path, ...]
+
+    @property
+    def unified(self) -> bool:
+        """Tell version 2 from version 1."""
+        return len(self.parents) == 1
+
+    def make(self, name: str, limits: Limits) -> Group:
+        """Make a limited group; ``OSError`` when the host does not let us, and then nothing is left behind."""
+        group = Group(tuple(parent / f"{PREFIX}{name}" for parent in self.parents))
+        try:
+            for folder in group.folders:
+                folder.mkdir()
+            self._limit(group, limits)
+        except OSError:
+            group.remove()
+            raise
+        return group
+
+    def _limit(self, group: Group, limits: Limits) -> None:
+        memory, pids = group.folders[0], group.folders[-1]
+        (pids / "pids.max").write_text(str(limits.pids))
+        name = "memory.max" if self.unified else "memory.limit_in_bytes"
+        (memory / name).write_text(str(limits.memory_bytes))
+        swap = "memory.swap.max" if self.unified else "memory.memsw.limit_in_bytes"
+        with contextlib.suppress(OSError):  # Absent where the kernel does not account swap.
+            (memory / swap).write_text("0" if self.unified else str(limits.memory_bytes))
+
+
+def find_layout(
+    name: str, limits: Limits, root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")
+) -> Layout | None:
+    """Give the first place where a group with both limits can really be made; None where there is none."""
+    for layout in _candidates(root, membership):
+        with contextlib.suppress(OSError):
+            layout.make(f"{name}-trial", limits).remove()
+            return layout
+    return None
+
+
+def _candidates(root: Path, membership: Path) -> list[Layout]:
+    try:
+        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
+    except OSError:
+        return []
+    own = {controller: path.lstrip("/") for _, names, path in lines for controller in names.split(",")}
+    if (root / "cgroup.controllers").exists():
+        # A group that holds processes cannot hand controllers down, so ours are made beside our own, or at the top.
+        beside = (root / own.get("", "")).parent if own.get("") else root
+        return [Layout((beside,)), Layout((root,))]
+    within = tuple(root / controller / own.get(controller, "") for controller in ("memory", "pids"))
+    return [Layout(within), Layout((root / "memory", root / "pids"))]
+
+
+def remove_leftovers(layout: Layout, name: str) -> None:
+    """Kill and remove the groups that an earlier runner of the same name left."""
+    for parent in layout.parents:
+        for folder in parent.glob(f"{PREFIX}{name}-*"):
+            group = Group((folder,))
+            group.kill()
+            group.remove()

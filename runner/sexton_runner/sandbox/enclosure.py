@@ -1,0 +1,93 @@
+"""Runs one job in the chosen tier and group, and leaves nothing of it behind."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.sandbox.cgroup import Group, Layout
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.process import Child, start
+from sexton_runner.sandbox.tiers import Job, Tier
+
+JOIN = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ >"$1" || exit 125; shift; n=$((n - 1)); done; exec "$@"'
+INSIDE_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that has been started."""
+
+    child: Child
+    group: Group | None
+
+    def out_of_memory(self) -> bool:
+        """Tell whether the kernel killed something of it for want of memory."""
+        return self.group is not None and self.group.out_of_memory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What this host can give, found out once at the start. ``name`` tells its groups from those of other runners."""
+
+    tier: Tier
+    layout: Layout | None
+    name: str
+    limits: Limits
+
+    def interpreter(self, language: str, program: str) -> list[str]:
+        """Give the words that run ``program`` (a path inside). Python is this process's own, isolated from its packages."""
+        if language == "sh":
+            return ["/bin/sh", program]
+        return [str(_python()), "-I", "-u", "-X", "utf8", program]
+
+    @asynccontextmanager
+    async def open(
+        self, argv: Sequence[str], *, run_dir: Path, workspace: Path, env: Mapping[str, str], serial: str
+    ) -> AsyncIterator[Running]:
+        """Start a job; on the way out its whole tree is dead, reaped, and its group gone."""
+        job = Job(
+            argv=[*argv],
+            env=env,
+            run_dir=run_dir,
+            workspace=workspace,
+            read_only=python_folders(),
+            limits=self.limits,
+            grouped=self.layout is not None,
+        )
+        group = self._group(serial)
+        try:
+            child = start(_joined(self.tier.wrap(job), group), {"PATH": os.environ.get("PATH", INSIDE_PATH)})
+            try:
+                yield Running(child, group)
+            finally:
+                await child.finish()
+        finally:
+            if group is not None:
+                await group.empty()
+
+    def _group(self, serial: str) -> Group | None:
+        try:
+            return None if self.layout is None else self.layout.make(f"{self.name}-{serial}", self.limits)
+        except OSError as fault:
+            raise SandboxUnavailable(f"control group: {fault}") from fault
+
+
+def _joined(words: list[str], group: Group | None) -> list[str]:
+    # The child enters its group before it becomes the sandbox: whatever it forks is counted from the first.
+    return (
+        words if group is None else ["/bin/sh", "-c", JOIN, "sh", str(len(group.joins)), *group.joins, *words]
+    )
+
+
+def _python() -> Path:
+    return Path(sys.executable).resolve()
+
+
+def python_folders() -> tuple[Path, ...]:
+    """Give what must be visible for ``python`` blocks beside /usr: the prefix that this interpreter was installed to."""
+    prefix = Path(sys.base_prefix).resolve()
+    return () if prefix == Path("/usr") or prefix.is_relative_to("/usr") else (prefix,)

@@ -1,0 +1,108 @@
+"""Finds out, before any work is taken, whether this host can give the chosen tier; if not, nothing is taken."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import orjson
+import structlog
+import trio
+
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
+from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.tiers import TIERS
+from sexton_runner.settings import SandboxTier
+
+PROBE_S = 20.0
+OUTPUT_BYTES = 65536
+log = structlog.get_logger()
+
+# Run by the very interpreter, in the very sandbox, that commands will get; each line names what is wrong.
+SELF_TEST = r"""
+import json, os, socket
+wrong = []
+def refused(what, act):
+    try:
+        act()
+    except OSError:
+        return
+    wrong.append(what)
+def connect():
+    with socket.socket() as s:
+        s.settimeout(0.2)
+        s.connect(("192.0.2.1", 80))
+status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+if int(status["CapEff"], 16): wrong.append("capabilities are left")
+if status["NoNewPrivs"].strip() != "1": wrong.append("privileges can be gained")
+if os.getpid() > 20: wrong.append("no pid namespace of its own")
+if len([n for n in os.listdir("/sys/class/net")] if os.path.isdir("/sys/class/net") else []) > 1: wrong.append("network interfaces are visible")
+refused("network is reachable", connect)
+refused("/etc/shadow can be read", lambda: open("/etc/shadow").read())
+refused("/usr can be written", lambda: open("/usr/sexton-probe", "w"))
+refused("/ can be written", lambda: open("/sexton-probe", "w"))
+with open("/workspace/probe", "w") as f: f.write("x")
+if set(os.environ) - {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SEXTON_RUN", "SEXTON_PROBE", "LC_CTYPE", "SHLVL", "_", "OLDPWD"}: wrong.append("environment leaks")
+print(json.dumps(wrong))
+"""
+
+
+def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
+    """Find what the host has for ``tier``; raises ``SandboxUnavailable``."""
+    name = hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:12]
+    layout = find_layout(name, limits)
+    if layout is not None:
+        remove_leftovers(layout, name)
+    _refuse_unbounded_root(tier, layout)
+    return Sandbox(tier=TIERS[tier](), layout=layout, name=name, limits=limits)
+
+
+def _refuse_unbounded_root(tier: SandboxTier, layout: Layout | None) -> None:
+    if layout is None and os.geteuid() == 0 and tier is not SandboxTier.NONE:
+        raise SandboxUnavailable(
+            "control groups cannot be made here, and the kernel does not count the processes of uid 0: "
+            "run the runner as an ordinary user"
+        )
+
+
+async def probe(sandbox: Sandbox) -> None:
+    """Run the self-test inside; raises ``SandboxUnavailable`` with what was found wrong."""
+    if sandbox.tier.name is SandboxTier.NONE:
+        log.warning("no_sandbox", advice="tier 'none' shuts nothing in; it is for development only")
+        return
+    with tempfile.TemporaryDirectory(prefix="sexton-probe-") as folder:
+        run_dir = Path(folder) / "run"
+        run_dir.mkdir()
+        (run_dir / "program").write_text(SELF_TEST, encoding="utf-8")
+        wrong = await _self_test(sandbox, run_dir, Path(folder))
+    if wrong:
+        raise SandboxUnavailable("; ".join(wrong))
+    log.info("sandbox_ready", tier=sandbox.tier.name.value, control_groups=sandbox.layout is not None)
+
+
+async def _self_test(sandbox: Sandbox, run_dir: Path, workspace: Path) -> list[str]:
+    inside = sandbox.tier.run_dir(run_dir)
+    argv = sandbox.interpreter("python", f"{inside}/program")
+    env = {"PATH": "/usr/bin:/bin", "SEXTON_PROBE": "1"}
+    output: dict[str, bytes] = {"out": b"", "err": b""}
+    with trio.move_on_after(PROBE_S):
+        async with sandbox.open(
+            argv, run_dir=run_dir, workspace=workspace, env=env, serial="probe"
+        ) as running:
+            await running.child.stdin.aclose()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_collect, running.child.stdout, output, "out")
+                nursery.start_soon(_collect, running.child.stderr, output, "err")
+            await running.child.wait()
+    try:
+        found = orjson.loads(output["out"])
+    except orjson.JSONDecodeError:
+        return [output["err"].decode("utf-8", "replace").strip() or "the self-test did not answer"]
+    return [str(item) for item in found]
+
+
+async def _collect(stream: trio.abc.ReceiveStream, output: dict[str, bytes], name: str) -> None:
+    while piece := await stream.receive_some(OUTPUT_BYTES):
+        output[name] = (output[name] + piece)[:OUTPUT_BYTES]

@@ -1,0 +1,73 @@
+"""Sends a run's frames on their way: gathered for a moment, in order, and never in the run's way."""
+
+import random
+
+import structlog
+import trio
+
+from sexton_runner.client import ControlPlane
+from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.frames import Frame, FrameQueue
+from sexton_runner.lease import Halt, LiveLease
+from sexton_runner.timing import Timing, backoff
+
+STALE = frozenset({"UZ-RUN-005", "UZ-RUN-006", "UZ-RUN-011"})
+log = structlog.get_logger()
+
+
+class FrameSender:
+    """One per run. A batch whose answer was lost is sent again, so a frame may be shown twice but not lost that way."""
+
+    def __init__(self, live: LiveLease, plane: ControlPlane, timing: Timing, rng: random.Random) -> None:
+        self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
+        self._queue = FrameQueue()
+        self._wanted = trio.Event()
+        self._hurry = trio.Event()
+        self._idle = trio.Event()
+        self._idle.set()
+
+    def put(self, frame: Frame) -> None:
+        """Queue a frame; never waits."""
+        self._queue.put(frame)
+        self._idle = trio.Event() if self._idle.is_set() else self._idle
+        self._wanted.set()
+
+    async def flush(self) -> None:
+        """Wait until all that was put has been answered, but no longer than ``flush_patience_s``."""
+        self._hurry.set()
+        with trio.move_on_after(self._timing.flush_patience_s):
+            await self._idle.wait()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted = trio.Event()
+            with trio.move_on_after(self._timing.flush_s):
+                await self._hurry.wait()
+            while batch := self._queue.take():
+                await self._send(batch)
+            self._idle.set()
+
+    async def _send(self, batch: list[Frame]) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self._plane.activity(self._live.lease.lease_id, batch)
+            except Unavailable:
+                await trio.sleep(backoff(attempt, self._rng.random(), self._timing))
+                attempt += 1
+            except TokenRejected:
+                raise
+            except Refused as refusal:
+                log.warning(
+                    "frames_refused",
+                    lease_id=self._live.lease.lease_id,
+                    code=refusal.code,
+                    detail=refusal.detail,
+                )
+                if refusal.code in STALE:
+                    self._live.halt(Halt.LOST, refusal.code)
+                return
+            else:
+                return

@@ -1,0 +1,124 @@
+"""The shapes that cross the wire between a runner and the control plane."""
+
+from typing import Any
+
+import msgspec
+
+MAX_LEASES_PER_POLL = 64
+MAX_RENEWALS_PER_CALL = 1024
+MAX_FRAMES_PER_CALL = 256
+
+
+class Enrolled(msgspec.Struct, frozen=True):
+    """The answer to an enrolment; the token is shown this once."""
+
+    runner_id: str
+    runner_token: str
+
+    def __repr__(self) -> str:
+        return f"<Enrolled {self.runner_id}>"
+
+
+class Event(msgspec.Struct, frozen=True):
+    """The event a lease is for; ``request_json`` is the trigger's normalised body, as text or as an object."""
+
+    event_id: str
+    zombie_id: str
+    workspace_id: str
+    actor: str
+    event_type: str
+    request_json: Any = None
+    created_at: int = 0
+    traceparent: str | None = None
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the run may use. Holds secrets, so it shows none of itself."""
+
+    tools: list[str] = []
+    network_policy: dict[str, Any] = {}
+    secrets_map: dict[str, Any] = {}
+    provider: str | None = None
+    model: str | None = None
+    api_key: str | None = None
+    budget_left_nanos: int | None = None
+    gates: Any = None
+    context: Any = None
+
+    def __repr__(self) -> str:
+        return "<Policy>"
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """One claim on one event. ``lease_expires_at`` and ``ceiling_at`` are Unix ms on the database's clock."""
+
+    lease_id: str
+    fencing_token: int
+    lease_expires_at: int
+    event: Event
+    instructions: str
+    runtime: str
+    ceiling_at: int | None = None
+    attempt: int = 1
+    policy: Policy = msgspec.field(default_factory=Policy)
+    memory: list[Any] = []
+    feedback: list[Any] = []
+    checkpoint: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Lease {self.lease_id} token {self.fencing_token} event {self.event.event_id}>"
+
+
+class Polled(msgspec.Struct, frozen=True):
+    """The answer to a long poll. Leases stay raw here, so that a malformed one does not hide its neighbours."""
+
+    leases: list[msgspec.Raw] = []
+    retry_after_ms: int | None = 0
+
+
+class LeaseName(msgspec.Struct, frozen=True):
+    """The least that must be readable in a lease so that it can be given back."""
+
+    lease_id: str
+
+
+class Pulse(msgspec.Struct, frozen=True):
+    """The answer to a heartbeat; ``status`` is ok, drain or stop."""
+
+    status: str = "ok"
+    cancelled_lease_ids: list[str] = []
+
+
+class Renewal(msgspec.Struct, frozen=True):
+    """One renewal's answer, alone or as a row of a batch (then with ``lease_id`` and ``ok``)."""
+
+    lease_id: str = ""
+    ok: bool = True
+    state: str = "active"
+    lease_expires_at: int = 0
+    error_code: str = ""
+    status: int = 200
+
+
+class Renewals(msgspec.Struct, frozen=True):
+    """The answer to a batch of renewals."""
+
+    results: list[Renewal]
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """An approval gate as the control plane shows it."""
+
+    gate_id: str
+    status: str
+    action_id: str = ""
+    detail: str | None = None
+    resolved_by: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """The part of a problem document that decides anything."""
+
+    error_code: str = ""
+    detail: str | None = None
+    title: str | None = None
