@@ -12,7 +12,7 @@ WINGS := engine storage actors http runner cli
 # Nothing of the caller's own Python may leak into the house.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV
 # Tests and benchmarks run on the database that they start themselves, whatever the caller's shell is set up for.
-ALONE := env -u DATABASE_URL -u PGHOST -u PGPORT -u PGUSER -u PGPASSWORD -u PGDATABASE -u PGSERVICE
+ALONE := env $(foreach name,$(filter DATABASE_URL PG% SEXTON_%,$(.VARIABLES)),-u $(name))
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The project itself comes from this folder: nothing is resolved, nothing is fetched.
 INSTALL_SELF := $(PIP) install --quiet --no-index --no-deps --no-build-isolation --editable .
@@ -53,7 +53,7 @@ up: .venv/.runtime ## start database, server and one local runner (ARGS="--port 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench check lint types layers docs wheel
+.PHONY: test bench check lint types mypy pyright layers docs wheel
 test: .venv/.dev ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest $(ARGS)
 
@@ -66,8 +66,12 @@ lint: .venv/.dev ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/.dev ## two type checkers
+types: mypy pyright ## two type checkers
+
+mypy: .venv/.dev
 	$(BIN)/mypy
+
+pyright: .venv/.dev
 	$(BIN)/basedpyright
 
 layers: .venv/.dev ## who may import whom
