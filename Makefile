@@ -14,8 +14,6 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV
 # Tests and benchmarks run on the database that they start themselves, whatever the caller's shell is set up for.
 ALONE := env $(foreach name,$(filter DATABASE_URL PG% SEXTON_%,$(.VARIABLES)),-u $(name))
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# The project itself comes from this folder: nothing is resolved, nothing is fetched.
-INSTALL_SELF := $(PIP) install --quiet --no-index --no-deps --no-build-isolation --editable .
 
 .PHONY: help
 help: ## this list
@@ -26,74 +24,81 @@ help: ## this list
 $(BIN)/python:
 	scripts/make-venv .venv
 
-# To run: the runtime lock. One stamp a lock, so that it happens once, and again when the lock or the packaging changes.
-.venv/.runtime: requirements/build.lock requirements/runtime.lock pyproject.toml | $(BIN)/python
+# A stamp for each step, so that it happens once, and again when what it was made from changes.
+.venv/.locked: requirements/build.lock requirements/runtime.lock | $(BIN)/python
 	@echo "Installing what a server needs (once, by hash) ..."
-	$(PIP) install --quiet --require-hashes -r requirements/build.lock -r requirements/runtime.lock
-	$(INSTALL_SELF)
+	@$(PIP) install --quiet --require-hashes -r requirements/build.lock -r requirements/runtime.lock
 	@touch $@
 
-# To develop: the dev lock, a superset of the runtime lock.
-.venv/.dev: requirements/dev.lock .venv/.runtime
-	@echo "Installing what tests and checks need (once, by hash) ..."
-	$(PIP) install --quiet --require-hashes -r requirements/dev.lock
+# The project itself comes from this folder: nothing is resolved, nothing is fetched.
+.venv/.self: pyproject.toml .venv/.locked
+	@$(PIP) install --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# The dev lock is a superset of the runtime lock.
+.venv/.dev: requirements/dev.lock .venv/.locked
+	@echo "Installing what tests and checks need (once, by hash) ..."
+	@$(PIP) install --quiet --require-hashes -r requirements/dev.lock
+	@touch $@
+
+TO_RUN := .venv/.locked .venv/.self
+TO_CHECK := $(TO_RUN) .venv/.dev
 
 .PHONY: venv
-venv: .venv/.dev ## the development environment in .venv
+venv: $(TO_CHECK) ## the development environment in .venv
 
 # ---------------------------------------------------------------------------------------------- running
 
 .PHONY: demo up
-demo: .venv/.runtime ## show the whole path on this machine, on free ports; exit status 0 only if all of it held
+demo: $(TO_RUN) ## show the whole path on this machine, on free ports; exit status 0 only if all of it held
 	$(BIN)/sexton demo $(ARGS)
 
-up: .venv/.runtime ## start database, server and one local runner (ARGS="--port 8080 --data DIR")
+up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 --data DIR")
 	$(BIN)/sexton up $(ARGS)
 
 # ---------------------------------------------------------------------------------------------- checking
 
 .PHONY: test bench check lint types mypy pyright layers docs wheel
-test: .venv/.dev ## all tests (ARGS="-k mailbox" for some)
+test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest $(ARGS)
 
-bench: .venv/.dev ## all benchmarks: one JSON line each, then a table
+bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table
 	@$(ALONE) $(BIN)/python -m bench $(ARGS)
 
 check: lint types layers docs wheel test ## all that a change must pass
 
-lint: .venv/.dev ## ruff: rules and format
+lint: $(TO_CHECK) ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: mypy pyright ## two type checkers
 
-mypy: .venv/.dev
+mypy: $(TO_CHECK)
 	$(BIN)/mypy
 
-pyright: .venv/.dev
+pyright: $(TO_CHECK)
 	$(BIN)/basedpyright
 
-layers: .venv/.dev ## who may import whom
+layers: $(TO_CHECK) ## who may import whom
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter
 
-docs: .venv/.dev ## build the documentation into site/; a broken link fails
+docs: $(TO_CHECK) ## build the documentation into site/; a broken link fails
 	$(BIN)/mkdocs build --strict --quiet
 
-wheel: .venv/.dev ## build the wheel and try it in a clean environment
+wheel: $(TO_CHECK) ## build the wheel and try it in a clean environment
 	$(BIN)/python scripts/check_wheel.py
 
 # ---------------------------------------------------------------------------------------------- keeping
 
 .PHONY: fmt lock clean
-fmt: .venv/.dev ## format, and fix what can be fixed safely
+fmt: $(TO_CHECK) ## format, and fix what can be fixed safely
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
 # The newest versions that agree, for all Pythons from 3.11, with hashes and without the address of any index.
 COMPILE := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate
-lock: .venv/.dev ## resolve the locks anew
+lock: $(TO_CHECK) ## resolve the locks anew
 	$(COMPILE) --group dev pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock

@@ -32,13 +32,6 @@ def test_a_decision_has_the_form_and_fits_on_a_page(path: Path) -> None:
     assert len(lines) <= ADR_LINES
 
 
-def test_every_page_stands_in_the_menu() -> None:
-    menu = (ROOT / "mkdocs.yml").read_text()
-    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
-
-    assert [page for page in pages if f": {page}\n" not in menu] == []
-
-
 def test_links_out_of_the_readme_lead_somewhere() -> None:
     targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", (ROOT / "README.md").read_text())
     local = [target for target in targets if not target.startswith(("http:", "https:"))]
