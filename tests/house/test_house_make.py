@@ -10,8 +10,11 @@ from tests.house.survey import ROOT
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what make looks at and nothing built."""
+    # These tests may run under `make test` themselves, and a make hands its options down.
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARGS"):
+        monkeypatch.delenv(name, raising=False)
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
