@@ -1,1 +1,1 @@
-"""The execution plane: leases events, runs them in sandboxes, reports; it knows the control plane only over HTTP."""
+"""The execution plane: leases events, runs them in sandboxes, reports; all over HTTP."""

@@ -20,7 +20,10 @@ ENROLMENT_VARIABLE = "SEXTON_ENROLMENT_TOKEN"
 
 
 def read_arguments(words: list[str]) -> RunnerSettings:
-    """Turn words into settings. Tokens come from the environment only: words can be read by every process of the host."""
+    """Turn words into settings.
+
+    Tokens come from the environment only: words can be read by every process of the host.
+    """
     parser = argparse.ArgumentParser(prog="python -m sexton_runner", description="Run a Sexton runner.")
     parser.add_argument("--base-url", required=True, help="address of the control plane")
     parser.add_argument(
@@ -63,7 +66,7 @@ def command(words: list[str]) -> int:
     try:
         settings = read_arguments(words)
     except BadSettings as fault:
-        print(f"sexton runner: UZ-STARTUP-002: {fault}", file=sys.stderr)
+        sys.stderr.write(f"sexton runner: UZ-STARTUP-002: {fault}\n")
         return EXIT_CONFIG
     return main(settings)
 

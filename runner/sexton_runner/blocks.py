@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+MAX_INDENT = 3  # From four on, markdown takes the line for code.
 _LANGUAGES = {"sh": "sh", "python": "python"}
 
 
@@ -44,4 +45,4 @@ def first_runnable(instructions: str) -> Block | None:
 def _closes(line: str, fence: str) -> bool:
     mark = line.strip()
     indent = len(line) - len(line.lstrip(" "))
-    return indent <= 3 and len(mark) >= len(fence) and set(mark) == {fence[0]}
+    return indent <= MAX_INDENT and len(mark) >= len(fence) and set(mark) == {fence[0]}

@@ -19,7 +19,10 @@ class ChannelFlooded(Exception):
 
 
 class Channel:
-    """The runner's ends. Both are opened for reading and writing, so that neither side ever waits for the other to open."""
+    """The runner's ends.
+
+    Both are opened for reading and writing, so that neither side ever waits for the other to open.
+    """
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests = requests

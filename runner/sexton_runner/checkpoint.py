@@ -27,7 +27,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     gates: dict[str, Remembered] = {}
 
     def remember(self, action_id: str, gate: Remembered) -> "Checkpoint":
-        """Add or replace a gate; when there are too many the oldest is forgotten, and would be asked for again."""
+        """Add or replace a gate; of too many the oldest is forgotten, and would be asked for again."""
         gates = {**self.gates, action_id: gate}
         while len(gates) > MAX_REMEMBERED_GATES:
             del gates[next(iter(gates))]
@@ -41,7 +41,9 @@ def encode(checkpoint: Checkpoint) -> dict[str, object]:
 
 
 def decode(value: object) -> Checkpoint:
-    """Read a lease's checkpoint, an object or its text. One that cannot be read counts as none: gates are asked for again.
+    """Read a lease's checkpoint, an object or its text.
+
+    One that cannot be read counts as none: gates are asked for again.
 
     >>> decode(None)
     Checkpoint(version=1, gates={})
@@ -56,7 +58,7 @@ def decode(value: object) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ActionName:
-    """What identifies an ask within an event: the tool, the action, and that it is the ``nth`` such ask, from 0."""
+    """What identifies an ask within an event: tool, action, and that it is the ``nth`` such ask, from 0."""
 
     tool: str
     action: str
@@ -89,7 +91,7 @@ class Counter:
 
 
 def as_object(text: bytes) -> Mapping[str, object]:
-    """Read an ask's evidence: a JSON object as it is, anything else under ``text``, nothing as an empty object.
+    """Read an ask's evidence: a JSON object as it is, else under ``text``, nothing as an empty object.
 
     >>> as_object(b'{"a": 1}'), as_object(b"plain"), as_object(b"")
     ({'a': 1}, {'text': 'plain'}, {})

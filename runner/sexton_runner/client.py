@@ -46,7 +46,10 @@ class Outage:
 
 
 class ControlPlane:
-    """Typed calls. Every fault is one of ``Unavailable``, ``Refused`` and ``TokenRejected``; no call retries by itself."""
+    """Typed calls.
+
+    Every fault is one of ``Unavailable``, ``Refused`` and ``TokenRejected``; no call retries by itself.
+    """
 
     def __init__(self, http: httpx2.AsyncClient, outage: Outage) -> None:
         self._http = http
@@ -173,7 +176,10 @@ def _retry_after(answer: httpx2.Response) -> float | None:
 
 
 def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
-    """Open a connection pool that bears ``token``. Proxies of the environment are obeyed, except on the way to loopback."""
+    """Open a connection pool that bears ``token``.
+
+    Proxies of the environment are obeyed, except on the way to loopback.
+    """
     return httpx2.AsyncClient(
         base_url=base_url,
         headers={

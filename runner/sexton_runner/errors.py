@@ -10,7 +10,7 @@ class BadSettings(RunnerError):
 
 
 class SandboxUnavailable(RunnerError):
-    """The chosen sandbox tier cannot be given on this host, now: exit status 69, or ``startup_posture`` for one event."""
+    """The chosen sandbox tier cannot be given: exit status 69, or ``startup_posture`` for one event."""
 
 
 class ControlPlaneError(RunnerError):

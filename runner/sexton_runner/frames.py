@@ -37,7 +37,10 @@ def step_completed(name: str, ms: int, *, ok: bool) -> Frame:
 
 
 class FrameQueue:
-    """A bounded queue of frames. Neighbouring chunks are joined; when full, the oldest chunk or progress goes first."""
+    """A bounded queue of frames.
+
+    Neighbouring chunks are joined; when full, the oldest chunk or progress goes first.
+    """
 
     def __init__(self, capacity: int = MAX_QUEUED_FRAMES) -> None:
         self._frames: deque[Frame] = deque()
@@ -62,7 +65,7 @@ class FrameQueue:
             self._append(chunk(text[start : start + MAX_CHUNK_CHARS]))
 
     def take(self) -> list[Frame]:
-        """Remove what one call may carry: at most 256 frames and about 512 KiB, and always at least one frame."""
+        """Remove what one call may carry: at most 256 frames and about 512 KiB, but at least one frame."""
         taken: list[Frame] = []
         size = 0
         while self._frames and len(taken) < MAX_FRAMES_PER_CALL:

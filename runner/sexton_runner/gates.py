@@ -40,11 +40,15 @@ class Decision:
 
 
 class Asking:
-    """The asks of one run. ``resting`` is told when the run begins (True) and ends (False) to wait for a person."""
+    """The asks of one run.
+
+    ``resting`` is told when the run begins (True) and ends (False) to wait for a person.
+    """
 
     def __init__(
         self,
         live: LiveLease,
+        *,
         plane: ControlPlane,
         timing: Timing,
         rng: random.Random,
@@ -60,7 +64,10 @@ class Asking:
         self.refusal: str | None = None
 
     async def decide(self, ask: Ask, evidence: bytes) -> Decision:
-        """Wait for the decision. A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile."""
+        """Wait for the decision.
+
+        A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile.
+        """
         key = action_id(self._live.lease.event.event_id, self._counter.name(ask.tool, ask.action))
         self._rest(1)
         try:
@@ -132,7 +139,8 @@ class Asking:
         except TokenRejected:
             raise
         except ControlPlaneError as fault:
-            # The gate may have been resolved this very moment; if the lease is gone the next call will say so.
+            # The gate may have been resolved this very moment; if the lease is gone the next call will say
+            # so.
             log.info("not_parked", lease_id=self._live.lease.lease_id, why=str(fault))
             return
         self._live.halt(Halt.PARKED)

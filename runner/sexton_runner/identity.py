@@ -35,7 +35,10 @@ class Kept(msgspec.Struct, frozen=True):
 
 @contextmanager
 def own_state_dir(folder: Path) -> Iterator[None]:
-    """Make the state folder, mode 0700, and hold its lock: two runners in one folder would clear each other's runs away."""
+    """Make the state folder, mode 0700, and hold its lock.
+
+    Two runners in one folder would clear each other's runs away.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

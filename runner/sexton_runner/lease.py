@@ -31,7 +31,9 @@ REFUSALS: dict[str, Halt] = {
 
 
 def halt_for(error_code: str) -> Halt:
-    """Say what a refused renewal means. A refusal that is not understood ends the run: that is the closed side.
+    """Say what a refused renewal means.
+
+    A refusal that is not understood ends the run: that is the closed side.
 
     >>> halt_for("UZ-RUN-012"), halt_for("UZ-RUN-011")
     (<Halt.BALANCE_EXHAUSTED: 'balance_exhausted'>, <Halt.LOST: 'lost'>)
@@ -77,7 +79,10 @@ class Usage:
 
 
 class LiveLease:
-    """A lease that a task of this runner works on. ``deadline`` is on our own clock, never later than the database's."""
+    """A lease that a task of this runner works on.
+
+    ``deadline`` is on our own clock, never later than the database's.
+    """
 
     def __init__(self, lease: Lease, clock: Clock, term_s: float, reason: str = "") -> None:
         self.lease = lease

@@ -38,10 +38,10 @@ async def run_runner(
 ) -> None:
     """Run one runner until it is drained or stopped; must be called in the main thread.
 
-    Raises ``BadSettings``, ``SandboxUnavailable`` and ``TokenRejected``, the last perhaps within an exception group.
+    Raises ``BadSettings``, ``SandboxUnavailable`` and ``TokenRejected``, the last perhaps within a group.
     ``announce`` is given the ``Runner`` when it begins to take work; signals are the caller's to translate.
     """
-    pace, luck = timing or Timing(), rng or random.Random()  # noqa: S311 - spreads calls in time, guards nothing
+    pace, luck = timing or Timing(), rng or random.Random()  # noqa: S311 - it spreads calls in time
     limits = Limits(
         wall_s=settings.run_wall_s, memory_bytes=settings.run_memory_bytes, pids=settings.run_pids
     )
@@ -72,7 +72,10 @@ async def run_runner(
 
 
 class SignalDesk:
-    """Turns signals into words to the runner: SIGTERM drains, a second one or SIGINT stops; before there is one, both end all."""
+    """Turns signals into words to the runner: SIGTERM drains, a second one or SIGINT stops.
+
+    Before there is a runner to tell, either ends everything.
+    """
 
     def __init__(self) -> None:
         self._runner: Runner | None = None
@@ -105,14 +108,14 @@ async def _supervised(settings: RunnerSettings, timing: Timing | None) -> None:
 
 
 def main(settings: RunnerSettings, *, timing: Timing | None = None) -> int:
-    """Run a runner process to its end and give its exit status: 0, 69, 77 or 78; other faults leave as they are."""
+    """Run a runner process to its end and give its exit status, 0, 69, 77 or 78; other faults are raised."""
     configure_logs()
     try:
         trio.run(_supervised, settings, timing)
     except* RunnerError as group:
         fault = _first(group)
         status, advice = _explained(fault)
-        print(f"sexton runner: {advice}", file=sys.stderr)
+        sys.stderr.write(f"sexton runner: {advice}\n")
         return_status = status
     else:
         return_status = EXIT_OK

@@ -108,10 +108,10 @@ def _text(word: str) -> str:
 
 
 def reply(verdict: str, ask_id: str, detail: str) -> bytes:
-    """Spell an answer: ``approved``, ``denied``, ``ended`` or ``error``, with a short text for the command's stdout.
+    r"""Spell an answer: ``approved``, ``denied`` or ``ended``, with a short text for the command's stdout.
 
     >>> reply("denied", "17", "")
-    b'denied 17 -\\n'
+    b'denied 17 -\n'
     """
     word = base64.b64encode(detail[:MAX_WORD_CHARS].encode()).decode() if detail else "-"
     return f"{verdict} {ask_id} {word}\n".encode()

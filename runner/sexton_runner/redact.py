@@ -9,7 +9,10 @@ MASK = "[redacted]"
 
 
 class Redactor:
-    """Knows the secrets of one lease. The leftmost match wins, then the longest: no half of a secret is left over."""
+    """Knows the secrets of one lease.
+
+    The leftmost match wins, then the longest: no half of a secret is left over.
+    """
 
     def __init__(self, secrets: Mapping[str, Any], api_key: str | None = None) -> None:
         found = {value for value in (*_strings(secrets), api_key or "") if len(value) >= MIN_SECRET_CHARS}
@@ -20,11 +23,12 @@ class Redactor:
         return f"<Redactor of {len(self.secrets)}>"
 
     def text(self, text: str) -> str:
-        """Replace each secret in ``text``.
+        """Replace each secret in ``text``, and NUL, which a database's text cannot hold.
 
         >>> Redactor({"github": {"token": "hunter22"}}).text("token=hunter22!")
         'token=[redacted]!'
         """
+        text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
     def json(self, value: object) -> Any:
@@ -59,7 +63,7 @@ class Redactor:
 
 
 class StreamRedactor:
-    """Redacts a text that arrives in pieces: what may be the beginning of a secret is held back until it is known."""
+    """Redacts a text that arrives in pieces, holding back what may be the beginning of a secret."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

@@ -25,10 +25,10 @@ class _Turn:
 
 
 class Renewer:
-    """Renews each live lease about every 10 s, in batches when several are due, and ends the runs whose lease is gone.
+    """Renews each live lease about every 10 s, several in one call; ends the runs whose lease is gone.
 
-    A transient fault is tried again at the next short tick. When the term passes without an answer the run is ended:
-    another runner may have been given the event by then.
+    A transient fault is tried again at the next short tick. When the term passes without an answer the run
+    is ended: another runner may have been given the event by then.
     """
 
     def __init__(self, plane: ControlPlane, timing: Timing, rng: random.Random, clock: Clock) -> None:
@@ -122,7 +122,8 @@ class Renewer:
         elif not answer.ok:
             self._end(turn.live, halt_for(answer.error_code), answer.error_code)
         else:
-            # Counted from before the call was sent: the database cannot have begun the term earlier than that.
+            # Counted from before the call was sent: the database cannot have begun the term earlier than
+            # that.
             turn.live.deadline = sent + self._timing.lease_term_s - LEASE_SAFETY_S
             turn.due = sent + jittered(self._timing.renew_s, self._rng.random())
             if answer.state == "cancelling":

@@ -3,7 +3,7 @@
 import enum
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
@@ -32,7 +32,10 @@ ENDING = frozenset({Phase.DRAINING, Phase.STOPPING})
 
 
 class Runner:
-    """The slots and the three loops: polling, heartbeats, renewal. ``pulse`` has a connection pool of its own."""
+    """The slots and the three loops: polling, heartbeats, renewal.
+
+    ``pulse`` has a connection pool of its own.
+    """
 
     def __init__(self, shop: Workshop, pulse: ControlPlane, *, slots: int, drain_s: float) -> None:
         self._shop, self._pulse = shop, pulse
@@ -110,7 +113,8 @@ class Runner:
         asked = self._clock()
         polled = await self._shop.plane.poll(most, self._timing.poll_wait_s, self._timing.call_timeout_s)
         if not polled.leases and self._clock() - asked < self._timing.poll_wait_s * 0.9:
-            # An early empty answer may be the control plane's way to make us listen: a lease may have been cancelled.
+            # An early empty answer may be the control plane's way to make us listen: a lease may have been
+            # cancelled.
             self._beat.set()
             await trio.sleep(
                 (polled.retry_after_ms or 0) / 1000 or backoff(0, self._rng.random(), self._timing)
@@ -118,6 +122,7 @@ class Runner:
         return polled
 
     def _take(self, polled: Polled, runs: trio.Nursery) -> None:
+        self._cancel(polled.cancelled_lease_ids)
         for raw in polled.leases:
             try:
                 lease = msgspec.json.decode(raw, type=Lease)
@@ -178,15 +183,13 @@ class Runner:
             except TokenRejected:
                 raise
             except Refused as refusal:
-                log.error("heartbeat_refused", code=refusal.code, detail=refusal.detail)
+                log.warning("heartbeat_refused", code=refusal.code, detail=refusal.detail)
             self._beat = trio.Event()
             with trio.move_on_after(jittered(self._timing.heartbeat_s, self._rng.random())):
                 await self._beat.wait()
 
     def _obey(self, pulse: Pulse) -> None:
-        for lease_id in pulse.cancelled_lease_ids:
-            if live := self._live.get(lease_id):
-                live.halt(Halt.CANCELLED, "cancelled by the control plane")
+        self._cancel(pulse.cancelled_lease_ids)
         if pulse.status == "stop":
             self.drain("the control plane said stop")
         elif pulse.status == "drain" and self.phase is Phase.WORKING:
@@ -195,3 +198,8 @@ class Runner:
         elif pulse.status == "ok" and self.phase is Phase.RESTING:
             log.info("working")
             self._enter(Phase.WORKING)
+
+    def _cancel(self, lease_ids: Iterable[str]) -> None:
+        for lease_id in lease_ids:
+            if live := self._live.get(lease_id):
+                live.halt(Halt.CANCELLED, "cancelled by the control plane")

@@ -16,7 +16,10 @@ log = structlog.get_logger()
 
 
 class FrameSender:
-    """One per run. A batch whose answer was lost is sent again, so a frame may be shown twice but not lost that way."""
+    """One per run.
+
+    A batch whose answer was lost is sent again, so a frame may be shown twice but not lost that way.
+    """
 
     def __init__(self, live: LiveLease, plane: ControlPlane, timing: Timing, rng: random.Random) -> None:
         self._live, self._plane, self._timing, self._rng = live, plane, timing, rng

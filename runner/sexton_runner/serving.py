@@ -5,6 +5,7 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -87,7 +88,7 @@ async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Endi
         return failed("run_start", f"the runner could not prepare the run: {fault.strerror}")
     finally:
         with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(shutil.rmtree, folder, True)
+            await trio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 async def _close(live: LiveLease, shop: Workshop, ending: Ending | None, wall_ms: int) -> None:

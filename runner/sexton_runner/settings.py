@@ -17,6 +17,8 @@ DEFAULT_DRAIN_S = 20.0
 DEFAULT_RUN_WALL_S = 3600.0
 DEFAULT_RUN_MEMORY_BYTES = 1 << 30
 DEFAULT_RUN_PIDS = 128
+MIN_RUN_MEMORY_BYTES = 1 << 26
+MIN_RUN_PIDS = 8
 
 
 class SandboxTier(enum.StrEnum):
@@ -35,8 +37,10 @@ def _this_host() -> str:
 class RunnerSettings:
     """Settings of one runner process. Tokens stay out of ``repr``.
 
-    ``runner_token`` wins over the token kept in ``state_dir``; ``enrolment_token`` is used only when there is neither.
-    ``drain_s`` is how long runs may go on after SIGTERM; ``run_wall_s`` ends a run, not counting time at gates.
+    ``runner_token`` wins over the token kept in ``state_dir``; ``enrolment_token`` is used only when there
+    is neither.
+    ``drain_s`` is how long runs may go on after SIGTERM; ``run_wall_s`` ends a run, not counting time at
+    gates.
     """
 
     base_url: str
@@ -76,8 +80,8 @@ def _problems(settings: RunnerSettings) -> list[str]:
         ),
         (settings.drain_s >= 0, "drain_s must not be negative"),
         (settings.run_wall_s > 0, "run_wall_s must be positive"),
-        (settings.run_memory_bytes >= 1 << 26, "run_memory_bytes must be at least 64 MiB"),
-        (settings.run_pids >= 8, "run_pids must be at least 8"),
+        (settings.run_memory_bytes >= MIN_RUN_MEMORY_BYTES, "run_memory_bytes must be at least 64 MiB"),
+        (settings.run_pids >= MIN_RUN_PIDS, f"run_pids must be at least {MIN_RUN_PIDS}"),
         (_is_token(settings.runner_token, "zrn_"), "runner_token must begin with zrn_"),
         (_is_token(settings.enrolment_token, "zre_"), "enrolment_token must begin with zre_"),
     )

@@ -20,7 +20,7 @@ class Enrolled(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The event a lease is for; ``request_json`` is the trigger's normalised body, as text or as an object."""
+    """The event a lease is for; ``request_json`` is the normalised body, as text or as an object."""
 
     event_id: str
     zombie_id: str
@@ -70,9 +70,13 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Polled(msgspec.Struct, frozen=True):
-    """The answer to a long poll. Leases stay raw here, so that a malformed one does not hide its neighbours."""
+    """The answer to a long poll.
+
+    Leases stay raw here, so that a malformed one does not hide its neighbours.
+    """
 
     leases: list[msgspec.Raw] = []
+    cancelled_lease_ids: list[str] = []
     retry_after_ms: int | None = 0
 
 

@@ -19,12 +19,14 @@ from sexton_runner.redact import StreamRedactor
 from sexton_runner.runtimes.base import Ending, Run, failed
 from sexton_runner.runtimes.verdict import Observed, judge
 from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
+from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.story import Story
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
 MAX_OPEN_ASKS = 8
-DRAIN_S = 2.0  # For output that was written before the end but not read yet; longer only if something is very wrong.
+# For output that was written before the end but not read yet; longer only if something is very wrong.
+DRAIN_S = 2.0
 VERDICTS = {"approved": "approved", "denied": "denied"}
 
 
@@ -61,7 +63,7 @@ def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
 
 
 def event_json(run: Run) -> bytes:
-    """Give what the command reads on stdin: the event, with the trigger's body as an object under ``request_json``."""
+    """Give what the command reads on stdin: the event, the body as an object in ``request_json``."""
     event = run.live.lease.event
     body = event.request_json
     if isinstance(body, str):
@@ -89,7 +91,14 @@ class _Attempt:
     def __init__(self, run: Run, block: Block, channel: Channel) -> None:
         self._run, self._block, self._channel = run, block, channel
         self._story = Story(run.show, run.clock)
-        self._asking = Asking(run.live, run.plane, run.timing, run.rng, run.redactor, self._rest)
+        self._asking = Asking(
+            run.live,
+            plane=run.plane,
+            timing=run.timing,
+            rng=run.rng,
+            redactor=run.redactor,
+            resting=self._rest,
+        )
         self._wall = trio.CancelScope()
         self._wall_left = run.sandbox.limits.wall_s
         self._out, self._err = Output(), Output()
@@ -99,11 +108,11 @@ class _Attempt:
 
     async def carry_out(self, run_dir: Path, workspace: Path) -> Ending:
         """Start, attend to and judge the program."""
-        inside = self._run.sandbox.tier.run_dir(run_dir)
+        inside = self._run.sandbox.tier.inside(run_dir, workspace)
         argv = [
             "/bin/sh",
-            f"{inside}/bin/sexton-start",
-            *self._run.sandbox.interpreter(self._block.language, f"{inside}/program"),
+            f"{inside.run_dir}/bin/sexton-start",
+            *self._run.sandbox.interpreter(self._block.language, f"{inside.run_dir}/program"),
         ]
         serial = self._run.live.lease.lease_id
         async with self._run.sandbox.open(
@@ -115,16 +124,14 @@ class _Attempt:
         self._story.end(ok=self._seen.exit_status == 0)
         return judge(self._seen, self._out, self._err, self._run.redactor)
 
-    def _env(self, inside: str) -> dict[str, str]:
+    def _env(self, inside: Inside) -> dict[str, str]:
         lease = self._run.live.lease
         return {
-            "PATH": f"{inside}/bin:{INSIDE_PATH}",
-            "HOME": "/tmp",  # noqa: S108 - private to the sandbox
-            "TMPDIR": "/tmp"
-            if inside != str(self._run.folder / "run")
-            else str(self._run.folder / "workspace"),
+            "PATH": f"{inside.run_dir}/bin:{INSIDE_PATH}",
+            "HOME": inside.home,
+            "TMPDIR": inside.home,
             "LANG": "C.UTF-8",
-            "SEXTON_RUN": inside,
+            "SEXTON_RUN": inside.run_dir,
             "SEXTON_EVENT_ID": lease.event.event_id,
             "SEXTON_ATTEMPT": str(lease.attempt),
         }
@@ -139,8 +146,8 @@ class _Attempt:
                     streams.start_soon(self._pump, running.child.stdout, self._out, self._print)
                     streams.start_soon(self._pump, running.child.stderr, self._err, _ignore)
                     self._seen.exit_status = await running.child.wait()
-                    # Whatever the program left running dies with it, so the streams end; this bound is for the unforeseen.
-                    running.child.kill()
+                    # What the program left running has died with it, so the streams end; the bound is for
+                    # the unforeseen.
                     streams.cancel_scope.deadline = trio.current_time() + DRAIN_S
                 for line in self._channel.rest():
                     self._hear(line, None)
@@ -218,7 +225,8 @@ class _Attempt:
         self._channel.answer(reply(VERDICTS.get(decision.status, "ended"), ask.ask_id, decision.detail))
 
     def _rest(self, resting: bool) -> None:  # noqa: FBT001 - a callback with one meaning
-        # Time at a gate is a person's, not the run's: it is neither billed nor counted against the wall clock.
+        # Time at a gate is a person's, not the run's: it is neither billed nor counted against the wall
+        # clock.
         if resting:
             self._run.live.usage.rest()
             self._wall_left = self._wall.deadline - trio.current_time()

@@ -14,7 +14,10 @@ REFUSALS = {"denied": "approval_denied", "timed_out": "approval_expired", "auto_
 
 @dataclass(slots=True)
 class Observed:
-    """What the runner saw, filled in as it happens. ``refusal`` is the status of the last gate that was not approved."""
+    """What the runner saw, filled in as it happens.
+
+    ``refusal`` is the status of the last gate that was not approved.
+    """
 
     started: bool = False
     exit_status: int | None = None
@@ -53,7 +56,10 @@ def failure_reason(seen: Observed) -> str | None:
 
 
 def judge(seen: Observed, out: Output, err: Output, redactor: Redactor) -> Ending:
-    """Give the ending. The outputs are redacted already; within JSON a secret may have been spelt with escapes."""
+    """Give the ending.
+
+    The outputs are redacted already; within JSON a secret may have been spelt with escapes.
+    """
     reason = failure_reason(seen)
     text = out.text()
     if reason is not None:

@@ -76,7 +76,7 @@ class Layout:
         return len(self.parents) == 1
 
     def make(self, name: str, limits: Limits) -> Group:
-        """Make a limited group; ``OSError`` when the host does not let us, and then nothing is left behind."""
+        """Make a limited group; ``OSError`` when the host does not let us, with nothing left behind."""
         group = Group(tuple(parent / f"{PREFIX}{name}" for parent in self.parents))
         try:
             for folder in group.folders:
@@ -115,7 +115,8 @@ def _candidates(root: Path, membership: Path) -> list[Layout]:
         return []
     own = {controller: path.lstrip("/") for _, names, path in lines for controller in names.split(",")}
     if (root / "cgroup.controllers").exists():
-        # A group that holds processes cannot hand controllers down, so ours are made beside our own, or at the top.
+        # A group that holds processes cannot hand controllers down, so ours are made beside our own, or at
+        # the top.
         beside = (root / own.get("", "")).parent if own.get("") else root
         return [Layout((beside,)), Layout((root,))]
     within = tuple(root / controller / own.get(controller, "") for controller in ("memory", "pids"))

@@ -31,7 +31,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """What this host can give, found out once at the start. ``name`` tells its groups from those of other runners."""
+    """What this host can give, found out once at the start.
+
+    ``name`` tells its groups from those of other runners.
+    """
 
     tier: Tier
     layout: Layout | None
@@ -39,7 +42,10 @@ class Sandbox:
     limits: Limits
 
     def interpreter(self, language: str, program: str) -> list[str]:
-        """Give the words that run ``program`` (a path inside). Python is this process's own, isolated from its packages."""
+        """Give the words that run ``program`` (a path inside).
+
+        Python is this process's own, isolated from its packages.
+        """
         if language == "sh":
             return ["/bin/sh", program]
         return [str(_python()), "-I", "-u", "-X", "utf8", program]
@@ -88,6 +94,6 @@ def _python() -> Path:
 
 
 def python_folders() -> tuple[Path, ...]:
-    """Give what must be visible for ``python`` blocks beside /usr: the prefix that this interpreter was installed to."""
+    """Give what ``python`` blocks need beside /usr: the prefix that this interpreter was installed to."""
     prefix = Path(sys.base_prefix).resolve()
     return () if prefix == Path("/usr") or prefix.is_relative_to("/usr") else (prefix,)

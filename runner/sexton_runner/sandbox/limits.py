@@ -11,7 +11,7 @@ CPU_SLACK_S = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one run; ``memory_bytes`` and ``pids`` are for the whole tree where a control group holds it."""
+    """Bounds of one run; memory and pids are those of the whole tree where a control group holds it."""
 
     wall_s: float
     memory_bytes: int
@@ -19,7 +19,9 @@ class Limits:
 
 
 def prlimit_words(limits: Limits, *, grouped: bool) -> list[str]:
-    """Give the arguments of ``prlimit``. Without a control group memory is bounded by process, so that is weaker.
+    """Give the arguments of ``prlimit``.
+
+    Without a control group memory is bounded by process, so that is weaker.
 
     >>> prlimit_words(Limits(wall_s=10, memory_bytes=1 << 30, pids=64), grouped=True)
     ['--core=0', '--nofile=256', '--fsize=268435456', '--cpu=70', '--nproc=64']
@@ -30,7 +32,8 @@ def prlimit_words(limits: Limits, *, grouped: bool) -> list[str]:
         f"--fsize={FILE_BYTES}",
         f"--cpu={int(limits.wall_s) + CPU_SLACK_S}",
     ]
-    # Set inside the new user namespace, so it counts this run's processes only; the kernel lets uid 0 of the host exceed it.
+    # Set inside the new user namespace, so it counts this run's processes only; the kernel lets uid 0 of
+    # the host exceed it.
     words.append(f"--nproc={limits.pids}")
     if not grouped:
         words.append(f"--as={limits.memory_bytes}")

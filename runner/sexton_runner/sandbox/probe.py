@@ -1,4 +1,4 @@
-"""Finds out, before any work is taken, whether this host can give the chosen tier; if not, nothing is taken."""
+"""Finds out, before any work is taken, whether this host can give the chosen tier."""
 
 import hashlib
 import os
@@ -24,6 +24,8 @@ log = structlog.get_logger()
 SELF_TEST = r"""
 import json, os, socket
 wrong = []
+expected = {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SEXTON_RUN", "LC_CTYPE", "SHLVL", "_", "OLDPWD"}
+cards = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else []
 def refused(what, act):
     try:
         act()
@@ -38,13 +40,13 @@ status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in
 if int(status["CapEff"], 16): wrong.append("capabilities are left")
 if status["NoNewPrivs"].strip() != "1": wrong.append("privileges can be gained")
 if os.getpid() > 20: wrong.append("no pid namespace of its own")
-if len([n for n in os.listdir("/sys/class/net")] if os.path.isdir("/sys/class/net") else []) > 1: wrong.append("network interfaces are visible")
+if len(cards) > 1: wrong.append("network interfaces are visible")
 refused("network is reachable", connect)
 refused("/etc/shadow can be read", lambda: open("/etc/shadow").read())
 refused("/usr can be written", lambda: open("/usr/sexton-probe", "w"))
 refused("/ can be written", lambda: open("/sexton-probe", "w"))
 with open("/workspace/probe", "w") as f: f.write("x")
-if set(os.environ) - {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SEXTON_RUN", "SEXTON_PROBE", "LC_CTYPE", "SHLVL", "_", "OLDPWD"}: wrong.append("environment leaks")
+if set(os.environ) - expected: wrong.append("environment leaks")
 print(json.dumps(wrong))
 """
 
@@ -83,9 +85,9 @@ async def probe(sandbox: Sandbox) -> None:
 
 
 async def _self_test(sandbox: Sandbox, run_dir: Path, workspace: Path) -> list[str]:
-    inside = sandbox.tier.run_dir(run_dir)
+    inside = sandbox.tier.inside(run_dir, workspace).run_dir
     argv = sandbox.interpreter("python", f"{inside}/program")
-    env = {"PATH": "/usr/bin:/bin", "SEXTON_PROBE": "1"}
+    env = {"PATH": "/usr/bin:/bin"}
     output: dict[str, bytes] = {"out": b"", "err": b""}
     with trio.move_on_after(PROBE_S):
         async with sandbox.open(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from typing import IO
 
 import trio
 
@@ -36,6 +37,8 @@ class Child:
         """Wait for the end and give the exit status, negative for a signal."""
         if self._popen.returncode is None:
             await trio.lowlevel.wait_readable(self._pidfd)
+            # Not reaped yet, so the group's number is still ours: what was left running goes with its leader.
+            self.kill()
         return self._popen.wait()  # The pidfd is readable: this does not block.
 
     def kill(self) -> None:
@@ -59,7 +62,8 @@ class Child:
 def start(argv: Sequence[str], env: Mapping[str, str]) -> Child:
     """Start ``argv`` in a session of its own.
 
-    A parent-death signal follows the thread that forked, and a worker thread of trio's ends when it has been idle for
+    A parent-death signal follows the thread that forked, and a worker thread of trio's ends when it has
+    been idle for
     ten seconds: only the main thread lives as long as the process.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -78,8 +82,8 @@ def start(argv: Sequence[str], env: Mapping[str, str]) -> Child:
     return Child(popen)
 
 
-def _stream(file: object) -> trio.lowlevel.FdStream:
-    if not hasattr(file, "fileno") or not hasattr(file, "close"):
+def _stream(file: IO[bytes] | None) -> trio.lowlevel.FdStream:
+    if file is None:
         raise TypeError("a child is started with three pipes")
     copy = os.dup(file.fileno())
     file.close()

@@ -1,7 +1,6 @@
 """The ways to shut a command in, by the name under which a runner enrols."""
 
 import functools
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,8 @@ from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
 WORKSPACE = "/workspace"
+TEMPORARY = "/tmp"  # noqa: S108 - a file system of the sandbox's own
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
 SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # What programs of /usr look up in /etc; nothing here tells of users, hosts or secrets.
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
@@ -33,20 +34,30 @@ class Job:
     grouped: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The folders of a run as the command sees them: what the runner prepared, and its home and scratch."""
+
+    run_dir: str
+    home: str
+
+
 class Tier(Protocol):
     """One way to shut a command in."""
 
     name: SandboxTier
 
-    def run_dir(self, outside: Path) -> str:
-        """Give the path under which the command sees the folder that the runner prepared."""
+    def inside(self, run_dir: Path, workspace: Path) -> Inside:
+        """Give the paths under which the command sees its folders."""
+        ...
 
     def wrap(self, job: Job) -> list[str]:
         """Give the argument vector that runs the job shut in."""
+        ...
 
 
 class Bubblewrap:
-    """New user, pid, net, ipc, uts and cgroup namespaces; nothing writable but memory-backed /tmp and /workspace."""
+    """New user, pid, net, ipc, uts, cgroup namespaces; only memory-backed /tmp and /workspace to write to."""
 
     name = SandboxTier.BUBBLEWRAP
 
@@ -55,9 +66,10 @@ class Bubblewrap:
         self._disable_userns = "--disable-userns" in features
         self._sized = "--size" in features
 
-    def run_dir(self, outside: Path) -> str:  # noqa: ARG002 - the same place for every run
-        """Give the fixed place of the run's folder."""
-        return RUN_DIR
+    def inside(self, run_dir: Path, workspace: Path) -> Inside:
+        """Give the fixed places, the same for every run."""
+        del run_dir, workspace
+        return Inside(RUN_DIR, TEMPORARY)
 
     def wrap(self, job: Job) -> list[str]:
         """Give the words of ``bwrap``; mounts happen in this order, and the root is sealed last."""
@@ -69,14 +81,14 @@ class Bubblewrap:
             "/proc",
             "--dev",
             "/dev",
-            *self._tmpfs("/dev/shm", SHARED_MEMORY_BYTES),
+            *self._tmpfs(SHARED_MEMORY, SHARED_MEMORY_BYTES),
             "--remount-ro",
             "/dev",
         ]
         words += _system()
         for folder in job.read_only:
             words += ["--ro-bind", str(folder), str(folder)]
-        words += [*self._tmpfs("/tmp", WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]  # noqa: S108 - inside the sandbox
+        words += [*self._tmpfs(TEMPORARY, WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]
         words += ["--ro-bind", str(job.run_dir), RUN_DIR, "--remount-ro", "/", "--chdir", WORKSPACE, "--"]
         return [*words, "/usr/bin/prlimit", *prlimit_words(job.limits, grouped=job.grouped), "--", *job.argv]
 
@@ -113,9 +125,9 @@ class Bare:
     def __init__(self, setpriv: str, prlimit: str, env: str) -> None:
         self._setpriv, self._prlimit, self._env = setpriv, prlimit, env
 
-    def run_dir(self, outside: Path) -> str:
-        """Give the folder itself."""
-        return str(outside)
+    def inside(self, run_dir: Path, workspace: Path) -> Inside:
+        """Give the folders themselves."""
+        return Inside(str(run_dir), str(workspace))
 
     def wrap(self, job: Job) -> list[str]:
         """Give the words of ``setpriv`` and ``prlimit``."""
@@ -130,13 +142,13 @@ class Bare:
 def _system() -> list[str]:
     words = ["--ro-bind", "/usr", "/usr"]
     for name in SYSTEM_LINKS:
-        path = f"/{name}"
-        if os.path.islink(path):
-            words += ["--symlink", os.readlink(path), path]
-        elif os.path.isdir(path):
-            words += ["--ro-bind", path, path]
-    for path in ETC:
-        words += ["--ro-bind-try", path, path]
+        path = Path("/") / name
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            words += ["--ro-bind", str(path), str(path)]
+    for file in ETC:
+        words += ["--ro-bind-try", file, file]
     return words
 
 
