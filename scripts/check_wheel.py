@@ -5,6 +5,7 @@ the locked dependencies, and run ``sexton --version`` from a folder that is not 
 """
 
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ PACKAGES = {
     "sexton_runner": "runner",
     "sexton_cli": "cli",
 }
+EXECUTABLE = stat.S_IXUSR
 IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
 
 
@@ -50,19 +52,24 @@ def build_wheel(folder: Path) -> Path:
 
 
 def check_contents(wheel: Path) -> None:
-    """Compare the wheel with the source tree, both ways."""
-    names = {name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/")}
-    inside = {name for name in names if ".dist-info/" not in name}
+    """Compare the wheel with the source tree, both ways: names, and what may be executed."""
+    entries = [entry for entry in zipfile.ZipFile(wheel).infolist() if not entry.is_dir()]
+    inside = {
+        (entry.filename, bool(entry.external_attr >> 16 & EXECUTABLE))
+        for entry in entries
+        if ".dist-info/" not in entry.filename
+    }
     expected = {
-        path.relative_to(ROOT / wing).as_posix()
+        (path.relative_to(ROOT / wing).as_posix(), bool(path.stat().st_mode & EXECUTABLE))
         for package, wing in PACKAGES.items()
         for path in (ROOT / wing / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    licences = [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
-    if inside != expected or not licences:
-        difference = "\n  ".join(sorted(inside ^ expected)) or "the licence"
-        sys.exit(f"The wheel and the source tree differ in:\n  {difference}")
+    if inside != expected:
+        names = "\n  ".join(sorted({name for name, _ in inside ^ expected}))
+        sys.exit(f"The wheel and the source tree differ in:\n  {names}")
+    if not any(entry.filename.endswith(".dist-info/licenses/LICENSE") for entry in entries):
+        sys.exit("The wheel lacks the licence.")
 
 
 def install_alone(wheel: Path, folder: Path) -> Path:
