@@ -15,8 +15,8 @@ class Observation(msgspec.Struct, frozen=True):
 def anomaly(gates: Gates, record: tuple[int, ...], now_ms: int) -> Observation:
     """Count one more occurrence of the same tool and action at ``now_ms``.
 
-    ``record`` holds the earlier occurrences in ms, oldest first, and stays within the longest window and the highest
-    count of the rules. A rule is broken by the occurrence that reaches its count within its window.
+    ``record`` holds the earlier occurrences in ms, oldest first, and stays within the longest window and the
+    highest count of the rules. A rule is broken by the occurrence that reaches its count within its window.
 
     >>> gates = Gates(anomaly_rules=(AnomalyRule("same_action", threshold_count=3, threshold_window_s=10),))
     >>> anomaly(gates, (1_000, 9_000), now_ms=10_000).rule is gates.anomaly_rules[0]

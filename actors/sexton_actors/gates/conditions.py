@@ -8,8 +8,8 @@ The whole language::
     field      = a top-level field: a letter or "_", then letters, digits, "_" or "-"
     string     = in single or double quotes; a backslash takes the next character as it is
 
-``and`` binds tighter than ``or``. A field's text, numbers and booleans are compared as text (``true``, ``7``, ``null``);
-a field that is missing, a list or an object equals nothing, so ``!=`` holds for it.
+``and`` binds tighter than ``or``. A field's text, numbers and booleans are compared as text (``true``,
+``7``, ``null``); a field that is missing, a list or an object equals nothing, so ``!=`` holds for it.
 """
 
 import re
@@ -138,7 +138,8 @@ def parse_condition(text: str) -> Condition | Unreadable:
     >>> parse_condition("branch == 'main' or dry_run != 'true' and actor == 'ci'")  # doctest: +ELLIPSIS
     AnyOf(terms=(Compare(field='branch', equal=True, value='main'), AllOf(terms=(...))))
     >>> parse_condition("branch = 'main'")
-    Unreadable(at=8, message='expected a field name, `==`, `!=`, `and`, `or`, a parenthesis or a value in quotes')
+    Unreadable(at=8, message='expected a field name, `==`, `!=`, `and`, `or`, a parenthesis or a value in
+    quotes')
     """
     if len(text) > MAX_CONDITION_CHARS:
         return Unreadable(MAX_CONDITION_CHARS + 1, f"longer than {MAX_CONDITION_CHARS} characters")

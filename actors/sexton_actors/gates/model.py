@@ -26,7 +26,7 @@ class Behaviour(StrEnum):
 
 
 class GateRule(msgspec.Struct, frozen=True):
-    """``tool`` and ``action`` are literals or globs (``*`` only); ``condition`` must hold too when there is one."""
+    """``tool`` and ``action`` are literals or globs (``*`` only); a ``condition`` must hold too."""
 
     tool: str
     action: str
@@ -35,7 +35,7 @@ class GateRule(msgspec.Struct, frozen=True):
 
 
 class AnomalyRule(msgspec.Struct, frozen=True):
-    """``threshold_count`` times the same tool and action within ``threshold_window_s`` seconds is an anomaly."""
+    """The same tool and action ``threshold_count`` times within ``threshold_window_s`` seconds."""
 
     pattern: str
     threshold_count: int
@@ -43,7 +43,7 @@ class AnomalyRule(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A command run in the sandbox after the agent says that it is done; a failure goes back to it to repair."""
+    """A command run in the sandbox once the agent says that it is done; a failure goes back to it."""
 
     name: str
     command: str

@@ -7,10 +7,10 @@ from sexton_actors.gates.model import Behaviour, GateRule, Gates
 
 
 def match_rules(gates: Gates, tool: str, action: str, fields: Mapping[str, object]) -> Behaviour | None:
-    """The behaviour of the first rule that matches, in the order of the file; None: nothing stands in the way.
+    """The behaviour of the first rule of the file that matches; None: nothing stands in the way.
 
-    For an event, before its lease: ``tool`` is the event type, ``action`` the actor, ``fields`` the payload's top
-    level. For a tool call: the tool's name, its action, and the call's arguments.
+    For an event, before its lease: ``tool`` is the event type, ``action`` the actor, ``fields`` the
+    payload's top level. For a tool call: the tool's name, its action, and the call's arguments.
 
     >>> gates = Gates(rules=(GateRule("git_*", "push", Behaviour.APPROVE, "branch == 'main'"),))
     >>> match_rules(gates, "git_cli", "push", {"branch": "main"})
@@ -25,10 +25,10 @@ def match_rules(gates: Gates, tool: str, action: str, fields: Mapping[str, objec
 
 
 def glob_matches(pattern: str, text: str) -> bool:
-    """Match the whole of ``text``, case included; ``*`` stands for any run of characters, nothing else is special.
+    """Match the whole of ``text``, case included; only ``*`` is special, for any run of characters.
 
-    Takes time in the length of the text times the pieces of the pattern at worst, never more: each piece is looked
-    for once, from the left.
+    Takes time in the length of the text times the pieces of the pattern at worst, never more: each piece is
+    looked for once, from the left.
 
     >>> glob_matches("webhook:*", "webhook:github"), glob_matches("push", "push.tag")
     (True, False)
@@ -54,5 +54,5 @@ def _matches(rule: GateRule, tool: str, action: str, fields: Mapping[str, object
     if rule.condition is None:
         return True
     condition = parse_condition(rule.condition)
-    # A manifest with an unreadable condition is never installed. Should one be met all the same, the gate stands.
+    # A manifest with an unreadable condition is never installed. Should one be met, the gate stands.
     return isinstance(condition, Unreadable) or holds(condition, fields)

@@ -6,6 +6,8 @@ import msgspec
 
 from sexton_actors.manifest.model import Command
 
+_MOST_SPACES = 3
+"""As many as CommonMark lets stand before a fence."""
 LANGUAGES = ("sh", "python")
 
 _OPENING = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
@@ -18,10 +20,10 @@ class NoCommand(msgspec.Struct, frozen=True):
 
 
 def find_command(body: str, body_line: int) -> Command | NoCommand:
-    """The one fenced block of the languages that can be run; fences are CommonMark's, an unclosed one is refused.
+    r"""The one fenced block that can be run; fences are CommonMark's, an unclosed one is refused.
 
-    >>> find_command("Say hello.\\n\\n```sh\\necho hello\\n```\\n", body_line=5)
-    Command(language='sh', code='echo hello\\n', line=8)
+    >>> find_command("Say hello.\n\n```sh\necho hello\n```\n", body_line=5)
+    Command(language='sh', code='echo hello\n', line=8)
     """
     commands: list[Command] = []
     lines = body.split("\n")
@@ -73,7 +75,7 @@ def _closing(lines: list[str], start: int, fence: str) -> int | None:
         line = lines[number].rstrip()
         bare = line.lstrip(" ")
         is_fence = len(bare) >= len(fence) and not bare.strip(fence[0])
-        if is_fence and len(line) - len(bare) <= 3:  # noqa: PLR2004  as many spaces as CommonMark lets stand before a fence
+        if is_fence and len(line) - len(bare) <= _MOST_SPACES:
             return number
     return None
 

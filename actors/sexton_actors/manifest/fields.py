@@ -26,7 +26,7 @@ _TAG_WORDS = {
 
 
 def yaml_type(scalar: Scalar) -> str:
-    """The last word of the tag that YAML 1.1 gives the scalar: str, null, bool, int, float, timestamp, merge, value."""
+    """YAML 1.1's reading: str, null, bool, int, float, timestamp, merge or value."""
     if scalar.plain:
         # The resolvers are keyed by the first character; None holds those for any.
         for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers.get(scalar.text[:1], ()):
@@ -55,9 +55,7 @@ class Fields:
 
     def coded(self, code: str) -> "Fields":
         """The same mapping, its problems told under another code."""
-        again = Fields(Table((), self.line), self.path, self._problems, code)
-        again._entries = self._entries
-        return again
+        return Fields(Table(self.entries(), self.line), self.path, self._problems, code)
 
     def __contains__(self, key: str) -> bool:
         return key in self._entries
@@ -77,10 +75,10 @@ class Fields:
         entry = self._entries.get(key)
         return entry.value if entry else None
 
-    def only(self, allowed: frozenset[str]) -> None:
-        """Note every key that is not allowed here."""
+    def only(self, allowed: frozenset[str], *, told: frozenset[str] = frozenset()) -> None:
+        """Note every key that is not allowed here; those of ``told`` are noted elsewhere."""
         for key in self._entries:
-            if key not in allowed:
+            if key not in allowed and key not in told:
                 self.wrong(key, f"unknown key; known here: {', '.join(sorted(allowed))}")
 
     def is_given(self, key: str, *, required: bool) -> bool:
@@ -109,9 +107,9 @@ class Fields:
             self.wrong(key, wrong, line=node.line if node else None)
         return node.text if isinstance(node, Scalar) and wrong is None else ""
 
-    def choice(self, key: str, kind: type[E], default: E | None = None) -> E | None:
-        """One of the enum's words; ``default`` when the key is absent, None after a problem without default."""
-        if not self.is_given(key, required=default is None):
+    def choice(self, key: str, kind: type[E], default: E, *, required: bool = False) -> E:
+        """One of the enum's words; ``default`` when the key is absent or its word is wrong."""
+        if not self.is_given(key, required=required):
             return default
         node = self.node(key)
         if isinstance(node, Scalar) and node.text in list(kind):
@@ -143,7 +141,7 @@ class Fields:
         return int(node.text)
 
     def dollars(self, key: str, *, most: int, required: bool) -> int | None:
-        """Nanos of more than 0 and at most ``most`` dollars, exact: read as written, never as a binary fraction."""
+        """Nanos of more than 0 and at most ``most`` dollars; read as written, never as a binary fraction."""
         if not self.is_given(key, required=required):
             return None
         node = self.node(key)

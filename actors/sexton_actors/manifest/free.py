@@ -18,7 +18,7 @@ def free_json(fields: Fields | None) -> dict[str, Any]:
     return {entry.key: _value(entry.value, entry.key, fields) for entry in fields.entries()}
 
 
-def _value(node: Node, key: str, fields: Fields) -> Any:  # noqa: ANN401  JSON is of any type
+def _value(node: Node, key: str, fields: Fields) -> Any:
     match node:
         case Scalar():
             return _scalar(node, key, fields)
@@ -42,7 +42,8 @@ def _scalar(node: Scalar, key: str, fields: Fields) -> str | float | bool | None
         return float(node.text)
     fields.wrong(
         key,
-        f"`{node.text[:64]}` can be read in two ways; write it in quotes, or as a plain number, true, false or null",
+        f"`{node.text[:64]}` can be read in two ways; write it in quotes, "
+        "or as a plain number, true, false or null",
         line=node.line,
     )
     return None

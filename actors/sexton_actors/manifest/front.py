@@ -11,7 +11,7 @@ _FIELDS = {SKILL_FILE: "/source_markdown"}
 
 
 class Front(msgspec.Struct, frozen=True):
-    """``yaml_line`` and ``body_line`` are the lines of the file, from 1, where each part begins; line feeds only."""
+    """Both parts with line feeds only, and the lines of the file, from 1, where they begin."""
 
     yaml: str
     yaml_line: int
@@ -22,8 +22,8 @@ class Front(msgspec.Struct, frozen=True):
 def split(text: str, problems: Problems, *, fence_optional: bool = False) -> Front | None:
     """Split after the second ``---``; None with the problem noted.
 
-    A byte order mark, CRLF and blank lines before the first ``---`` are all right. With ``fence_optional`` a file
-    that does not begin with ``---`` is YAML as a whole.
+    A byte order mark, CRLF and blank lines before the first ``---`` are all right. With ``fence_optional`` a
+    file that does not begin with ``---`` is YAML as a whole.
     """
     if not _size_is_right(text, problems):
         return None

@@ -54,7 +54,7 @@ def _rule(fields: Fields) -> GateRule:
     return GateRule(
         tool=fields.text("tool", most=MAX_GLOB_CHARS),
         action=fields.text("action", most=MAX_GLOB_CHARS),
-        behavior=fields.choice("behavior", Behaviour) or Behaviour.APPROVE,
+        behavior=fields.choice("behavior", Behaviour, Behaviour.APPROVE, required=True),
         condition=_condition(fields),
     )
 

@@ -113,7 +113,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
     """Plain JSON: dicts, lists, text, integers, booleans and None."""
-    plain: dict[str, Any] = msgspec.to_builtins(manifest)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest))
     return plain
 
 

@@ -1,7 +1,7 @@
 """Reads YAML into a small tree that remembers its lines and refuses what an agent's file never needs.
 
-The tree is built from libyaml's events without recursion: depth is bounded before anything walks it, and without
-aliases no short text stands for a long one.
+The tree is built from libyaml's events without recursion: depth is bounded before anything walks it, and
+without aliases no short text stands for a long one.
 """
 
 import re
@@ -123,7 +123,7 @@ def _build(text: str, first_line: int) -> Node:
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentEndEvent)):
             continue
-        line = first_line + event.start_mark.line
+        line = first_line + _line(event)
         node: Node
         match event:
             case yaml.DocumentStartEvent():
@@ -148,6 +148,10 @@ def _build(text: str, first_line: int) -> Node:
         else:
             root = node
     return root if root is not None else Scalar("", plain=True, line=first_line)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line if event.start_mark else 0
 
 
 def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:

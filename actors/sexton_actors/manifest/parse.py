@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from sexton_actors.manifest.commands import NoCommand, find_command
 from sexton_actors.manifest.fields import Fields
 from sexton_actors.manifest.free import free_json
@@ -19,7 +21,7 @@ from sexton_actors.manifest.problems import (
     Problems,
     rejected,
 )
-from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, read_triggers
+from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, SINGULAR, read_triggers
 
 MAX_TAGS = 32
 MAX_TAG_CHARS = 64
@@ -58,96 +60,95 @@ _HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 
 
 def parse(source_markdown: str, trigger_markdown: str) -> Manifest | ManifestRejected:
-    """Read SKILL.md and TRIGGER.md; total: any two texts give a manifest or the list of what is wrong with them."""
+    """Read SKILL.md and TRIGGER.md. Total: any two texts give a manifest or what is wrong with them."""
     of_skill, of_trigger = Problems(SKILL_FILE), Problems(TRIGGER_FILE)
-    skill_front = split(source_markdown, of_skill)
-    trigger_front = split(trigger_markdown, of_trigger, fence_optional=True)
-    skill = _top(skill_front, of_skill)
-    trigger = _top(trigger_front, of_trigger)
-    manifest = None
-    if skill is not None and skill_front is not None:
-        manifest = _manifest(skill, skill_front, trigger, of_skill)
+    skill = _file(split(source_markdown, of_skill), of_skill)
+    trigger = _file(split(trigger_markdown, of_trigger, fence_optional=True), of_trigger)
+    manifest = _manifest(skill, trigger)
     errors = (*of_skill.found, *of_trigger.found)
-    if errors or manifest is None:
-        return rejected(errors)
-    return manifest
+    return rejected(errors) if errors else manifest
 
 
-def _top(front: Front | None, problems: Problems) -> Fields | None:
-    if front is None:
-        return None
-    node = read_yaml(front.yaml, front.yaml_line)
-    match node:
-        case NotYaml():
-            problems.add(node.line, "", node.message)
-            return None
-        case Table():
-            return Fields(node, "", problems)
-        case _:
-            problems.add(node.line, "", "the front matter must be a mapping, one `key: value` a line")
-            return None
+class _File(msgspec.Struct, frozen=True):
+    front: Front
+    fields: Fields
+    problems: Problems
 
 
-def _manifest(skill: Fields, front: Front, trigger: Fields | None, of_skill: Problems) -> Manifest | None:
-    name = skill.text("name", most=64, pattern=_NAME)
-    description = skill.text("description", most=MAX_DESCRIPTION_CHARS)
-    version = skill.text("version", most=32, pattern=_VERSION)
-    tags = _tags(skill)
-    model = skill.optional_text("model", most=128, pattern=_MODEL)
-    config = _config(trigger, name) if trigger is not None else None
-    if config is None:
-        return None
-    runtime = config.choice("runtime", Runtime, Runtime.AGENT) or Runtime.AGENT
-    network = config.table("network")
+def _file(front: Front | None, problems: Problems) -> _File:
+    node = read_yaml(front.yaml, front.yaml_line) if front is not None else None
+    if front is not None and isinstance(node, Table):
+        return _File(front, Fields(node, "", problems), problems)
+    if isinstance(node, NotYaml):
+        problems.add(node.line, "", node.message)
+    elif node is not None:
+        problems.add(node.line, "", "the front matter must be a mapping, one `key: value` a line")
+    # One problem says it all: what an empty file would lack goes unheard, and the other file is still read.
+    unheard = Problems(problems.file)
+    return _File(Front("", 1, "", 1), Fields(Table((), 1), "", unheard), unheard)
+
+
+def _manifest(skill: _File, trigger: _File) -> Manifest:
+    """Only as good as its parts: those that had a problem hold stand-ins."""
+    front = skill.fields
+    name = front.text("name", most=64, pattern=_NAME)
+    config = _config(trigger, name)
+    runtime = config.choice("runtime", Runtime, Runtime.AGENT)
     return Manifest(
         name=name,
-        description=description,
-        version=version,
-        instructions=front.body.strip("\n"),
+        description=front.text("description", most=MAX_DESCRIPTION_CHARS),
+        version=front.text("version", most=32, pattern=_VERSION),
+        instructions=skill.front.body.strip("\n"),
         triggers=read_triggers(config),
-        required_tags=tags,
+        required_tags=_tags(front),
         tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
         credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
         integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),
-        network_allow=_network(network),
+        network_allow=_network(config.table("network")),
         budget=_budget(config),
         gates=read_gates(config.table("gates", code=INVALID_GATES)),
         context=free_json(config.table("context")),
         runtime=runtime,
-        command=_command(front, of_skill) if runtime is Runtime.COMMAND else None,
-        model=config.optional_text("model", most=128, pattern=_MODEL) or model,
+        command=_command(skill) if runtime is Runtime.COMMAND else None,
+        model=_model(config) or _model(front),
         provider=config.optional_text("provider", most=64, pattern=_PROVIDER),
         allow_unsandboxed=config.flag("allow_unsandboxed"),
     )
+
+
+def _model(fields: Fields) -> str | None:
+    return fields.optional_text("model", most=128, pattern=_MODEL)
 
 
 def _tags(skill: Fields) -> tuple[str, ...]:
     return skill.coded(INVALID_REQUEST).texts("tags", most=MAX_TAGS, chars=MAX_TAG_CHARS, pattern=_TAG)
 
 
-def _config(trigger: Fields, skill_name: str) -> Fields | None:
+def _config(trigger: _File, skill_name: str) -> Fields:
     """Where the configuration stands: at the top level or under ``x-usezombie``."""
-    name = trigger.text("name", most=64, pattern=_NAME)
+    fields = trigger.fields
+    name = fields.text("name", most=64, pattern=_NAME)
     if name and skill_name and name != skill_name:
         message = f"`{name}` is not the name in {SKILL_FILE}, `{skill_name}`; write the same in both"
-        trigger.wrong("name", message, code=NAMES_DIFFER)
-    _refuse_singular(trigger)
-    if _NESTED not in trigger:
-        trigger.only(_CONFIG | {"name", "trigger"})
-        return trigger
+        fields.wrong("name", message, code=NAMES_DIFFER)
+    _refuse_singular(fields)
+    if _NESTED not in fields:
+        fields.only(_CONFIG | {"name"}, told=frozenset({SINGULAR}))
+        return fields
     for key in sorted(_CONFIG):
-        if key in trigger:
-            trigger.wrong(key, f"stands beside `{_NESTED}`; move it below that key")
-    nested = trigger.table(_NESTED)
-    if nested is not None:
-        _refuse_singular(nested)
-        nested.only(_CONFIG | {"trigger"})
+        if key in fields:
+            fields.wrong(key, f"stands beside `{_NESTED}`; move it below that key")
+    nested = fields.table(_NESTED)
+    if nested is None:
+        return Fields(Table((), 1), "", Problems(TRIGGER_FILE))
+    _refuse_singular(nested)
+    nested.only(_CONFIG, told=frozenset({SINGULAR}))
     return nested
 
 
 def _refuse_singular(fields: Fields) -> None:
-    if "trigger" in fields:
-        fields.wrong("trigger", "write `triggers:` and a list of triggers below it, one `- type: …` each")
+    if SINGULAR in fields:
+        fields.wrong(SINGULAR, "write `triggers:` and a list of triggers below it, one `- type: …` each")
 
 
 def _network(fields: Fields | None) -> tuple[str, ...]:
@@ -168,9 +169,9 @@ def _budget(config: Fields) -> Budget | None:
     return Budget(daily or 0, monthly)
 
 
-def _command(front: Front, problems: Problems) -> Command | None:
-    found = find_command(front.body, front.body_line)
+def _command(skill: _File) -> Command | None:
+    found = find_command(skill.front.body, skill.front.body_line)
     if isinstance(found, NoCommand):
-        problems.add(found.line, "", found.message)
+        skill.problems.add(found.line, "", found.message)
         return None
     return found

@@ -18,7 +18,7 @@ _MAX_MESSAGE_CHARS = 600
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """``line`` counts from 1 in ``file``; ``key`` is a path such as ``triggers[0].source``, empty for a whole file."""
+    """``line`` counts from 1; ``key`` is a path such as ``triggers[0].source``, empty for a whole file."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ManifestRejected(msgspec.Struct, frozen=True):
-    """``code`` and ``detail`` tell the first problem, in the order of the files; ``errors`` holds it and the others."""
+    """``code`` and ``detail`` tell the first problem of the files; ``errors`` holds it and the others."""
 
     code: str
     detail: str

@@ -26,12 +26,15 @@ RESERVED_SOURCES = frozenset({"approval", "grant-approval"})
 
 CREDENTIAL_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
+SINGULAR = "trigger"
+"""Refused by its own words, so that the missing ``triggers`` need not be told beside it."""
+
 _WEBHOOK = frozenset({"type", "source", "events", "signature", "credential_name", "tolerance_seconds"})
 _CRON = frozenset({"type", "schedule", "timezone", "message"})
 _SIGNATURE = frozenset({"secret_ref", "header", "prefix", "ts_header"})
 _SOURCE = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 _HEADER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]*")
-_PREFIX = re.compile("[!-~]*")
+_PREFIX = re.compile("[ -~]*")
 _ZONE = re.compile("[A-Z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+){0,2}")
 _CRON_FIELDS = 5
 _ANY_DAY = datetime(2024, 1, 1, tzinfo=UTC)
@@ -41,7 +44,7 @@ _ANY_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 def read_triggers(fields: Fields) -> tuple[WebhookTrigger | CronTrigger, ...]:
     found: list[WebhookTrigger | CronTrigger] = []
     taken: dict[str, str] = {}
-    for entry in fields.tables("triggers", least=1, most=MAX_TRIGGERS, required=True):
+    for entry in fields.tables("triggers", least=1, most=MAX_TRIGGERS, required=SINGULAR not in fields):
         trigger = _trigger(entry)
         if trigger is None:
             continue
@@ -107,7 +110,7 @@ def _signature(fields: Fields, source: str) -> Signature | None:
         return _signature_block(block, source, credential)
     if credential is not None and source in NATIVE_SOURCES:
         return Signature(credential)
-    if credential is not None:
+    if credential is not None and source:
         fields.wrong(
             "credential_name", f"`{source}` is no native source; add a signature with secret_ref and header"
         )
@@ -126,7 +129,7 @@ def _signature_block(fields: Fields, source: str, credential: str | None) -> Sig
             if key in fields:
                 fields.wrong(key, f"`{source}` has headers of its own; leave the key out")
     header = _header(fields, "header")
-    if header is None and source not in NATIVE_SOURCES and "header" not in fields:
+    if source and source not in NATIVE_SOURCES and "header" not in fields:
         fields.wrong(
             "header", f"is missing: `{source}` is no native source; name the header with the signature"
         )
