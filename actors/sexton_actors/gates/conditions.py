@@ -137,9 +137,8 @@ def parse_condition(text: str) -> Condition | Unreadable:
 
     >>> parse_condition("branch == 'main' or dry_run != 'true' and actor == 'ci'")  # doctest: +ELLIPSIS
     AnyOf(terms=(Compare(field='branch', equal=True, value='main'), AllOf(terms=(...))))
-    >>> parse_condition("branch = 'main'")
-    Unreadable(at=8, message='expected a field name, `==`, `!=`, `and`, `or`, a parenthesis or a value in
-    quotes')
+    >>> parse_condition("branch == main")
+    Unreadable(at=11, message='expected a value in quotes, found `main`')
     """
     if len(text) > MAX_CONDITION_CHARS:
         return Unreadable(MAX_CONDITION_CHARS + 1, f"longer than {MAX_CONDITION_CHARS} characters")

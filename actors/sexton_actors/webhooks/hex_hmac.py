@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from sexton_actors.webhooks.model import Reason, Rejected
+from sexton_actors.webhooks.model import Reason, Rejected, rejected
 from sexton_actors.webhooks.source import Attempt, Signed
 
 _DIGEST = re.compile("[0-9a-fA-F]{64}")
@@ -34,7 +34,7 @@ def verify(scheme: Scheme, attempt: Attempt) -> Signed | Rejected:
     signed = scheme.signed(at, attempt.body)
     matches = [hmac.compare_digest(digest(secret, signed), given) for secret in attempt.secrets]
     if not any(matches):
-        return Rejected(Reason.SIGNATURE_MISMATCH, "the signature does not fit the body and the secret")
+        return rejected(Reason.SIGNATURE_MISMATCH, "the signature does not fit the body and the secret")
     return Signed(int(at) if at else None)
 
 
@@ -46,17 +46,17 @@ def seconds(attempt: Attempt, header: str) -> str | Rejected:
     """The time of the header as it was sent; only digits, so that no two spellings are signed alike."""
     at = attempt.headers.get(header)
     if not at:
-        return Rejected(Reason.SIGNATURE_MISSING, f"the header {header} is missing")
+        return rejected(Reason.SIGNATURE_MISSING, f"the header {header} is missing")
     if not _SECONDS.fullmatch(at):
-        return Rejected(Reason.SIGNATURE_MALFORMED, f"the header {header} must hold Unix seconds")
+        return rejected(Reason.SIGNATURE_MALFORMED, f"the header {header} must hold Unix seconds")
     return at
 
 
 def _digest(scheme: Scheme, attempt: Attempt) -> bytes | Rejected:
     value = attempt.headers.get(scheme.header)
     if not value:
-        return Rejected(Reason.SIGNATURE_MISSING, f"the header {scheme.header} is missing")
+        return rejected(Reason.SIGNATURE_MISSING, f"the header {scheme.header} is missing")
     if not value.startswith(scheme.prefix) or not _DIGEST.fullmatch(value, len(scheme.prefix)):
         form = f"{scheme.prefix}<64 hexadecimal digits>"
-        return Rejected(Reason.SIGNATURE_MALFORMED, f"the header {scheme.header} must read {form}")
+        return rejected(Reason.SIGNATURE_MALFORMED, f"the header {scheme.header} must read {form}")
     return bytes.fromhex(value[len(scheme.prefix) :])

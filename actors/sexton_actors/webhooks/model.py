@@ -41,12 +41,14 @@ class Genuine(msgspec.Struct, frozen=True):
 class Rejected(msgspec.Struct, frozen=True):
     """``detail`` may be shown to the sender: it tells neither the secret nor the right signature."""
 
-    reason: Reason
+    reason: str
+    code: str
     detail: str
 
-    @property
-    def code(self) -> str:
-        return _CODES[self.reason]
+
+def rejected(reason: Reason, detail: str) -> Rejected:
+    """With the code that belongs to the reason."""
+    return Rejected(reason, _CODES[reason], detail)
 
 
 class Delivery(msgspec.Struct, frozen=True):

@@ -3,14 +3,14 @@
 from typing import Any
 
 from sexton_actors.webhooks import hex_hmac
-from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected
+from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
 from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
     signature = attempt.signature
     if signature.header is None:
-        return Rejected(Reason.CREDENTIAL_MISSING, "the trigger does not name the header with the signature")
+        return rejected(Reason.CREDENTIAL_MISSING, "the trigger does not name the header with the signature")
     scheme = hex_hmac.Scheme(signature.header, signature.prefix or "", signature.ts_header, _signed)
     return hex_hmac.verify(scheme, attempt)
 

@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sexton_actors.webhooks import hex_hmac
-from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected
+from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
 from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
 
 MAX_SIGNATURES = 16
@@ -26,7 +26,7 @@ def verify(attempt: Attempt) -> Signed | Rejected:
     family = _family(attempt.headers)
     message_id = attempt.headers.get(f"{family}-id")
     if not message_id:
-        return Rejected(Reason.SIGNATURE_MISSING, f"the header {family}-id is missing")
+        return rejected(Reason.SIGNATURE_MISSING, f"the header {family}-id is missing")
     at = hex_hmac.seconds(attempt, f"{family}-timestamp")
     if isinstance(at, Rejected):
         return at
@@ -35,14 +35,14 @@ def verify(attempt: Attempt) -> Signed | Rejected:
         return given
     keys = [key for secret in attempt.secrets for key in _key(secret)]
     if not keys:
-        return Rejected(
+        return rejected(
             Reason.CREDENTIAL_MISSING,
             "webhook_secret must read whsec_<base64> or whpk_<base64 of a public key>",
         )
     signed = f"{message_id}.{at}.".encode("utf-8", "surrogatepass") + attempt.body
     matches = [_fits(key, signed, given) for key in keys]
     if not any(matches):
-        return Rejected(
+        return rejected(
             Reason.SIGNATURE_MISMATCH, "no signature fits the id, the time, the body and the secret"
         )
     return Signed(int(at))
@@ -61,7 +61,7 @@ def _family(headers: Headers) -> str:
 def _signatures(header: str | None, family: str) -> list[tuple[str, bytes]] | Rejected:
     """Version and bytes of each signature of a version that is known here; others are passed over."""
     if not header:
-        return Rejected(Reason.SIGNATURE_MISSING, f"the header {family}-signature is missing")
+        return rejected(Reason.SIGNATURE_MISSING, f"the header {family}-signature is missing")
     found = []
     for word in header.split(" ")[:MAX_SIGNATURES]:
         version, _, encoded = word.partition(",")
@@ -70,7 +70,7 @@ def _signatures(header: str | None, family: str) -> list[tuple[str, bytes]] | Re
             found.append((version, signature))
     if not found:
         form = "v1,<base64> or v1a,<base64>, with spaces between"
-        return Rejected(Reason.SIGNATURE_MALFORMED, f"the header {family}-signature must read {form}")
+        return rejected(Reason.SIGNATURE_MALFORMED, f"the header {family}-signature must read {form}")
     return found
 
 

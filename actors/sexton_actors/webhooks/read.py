@@ -4,9 +4,11 @@ import hashlib
 
 from sexton_actors.manifest.model import WebhookTrigger
 from sexton_actors.webhooks.bodies import read_object
-from sexton_actors.webhooks.model import Delivery, Headers, Malformed, Reading
+from sexton_actors.webhooks.model import Challenge, Delivery, Headers, Malformed, Ping, Reading
 from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CHARS, Said
 from sexton_actors.webhooks.table import source_of
+
+__all__ = ["Challenge", "Delivery", "Malformed", "Ping", "Reading", "listed", "read"]
 
 
 def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:

@@ -1,0 +1,81 @@
+"""Which trigger an address means, and which secrets belong to it."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+
+from sexton_actors.manifest.model import Manifest, WebhookTrigger
+from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
+from sexton_actors.webhooks.model import Reason, Rejected, rejected
+
+MULTISIG_SEGMENT = "svix"
+RESERVED_SEGMENTS = frozenset({"approval", "grant-approval", MULTISIG_SEGMENT})
+"""Never taken for a secret."""
+SECRET_FIELD = "webhook_secret"  # noqa: S105  the name of the field, not a secret
+MAX_SECRETS = 8
+"""Of one rotation; the first ones count."""
+
+_PREFIX = "zwh_"
+_URL_SECRET = re.compile("zwh_[A-Za-z0-9_-]{43}")
+
+
+def secrets_of(credential_data: Mapping[str, object]) -> list[str]:
+    """The signing secrets in a credential's data: its ``webhook_secret``, a text or a list of texts."""
+    held = credential_data.get(SECRET_FIELD)
+    candidates = held if isinstance(held, list) else [held]
+    return [secret for secret in candidates if isinstance(secret, str) and secret][:MAX_SECRETS]
+
+
+def hash_url_secret(secret: str) -> str:
+    """SHA-256 in hexadecimal: what is kept in place of the secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def resolve_segment(
+    manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None, *, multisig: bool = False
+) -> WebhookTrigger | Rejected:
+    """The trigger that an address means.
+
+    ``segment`` is the last part of the path, None for the bare address, which means the first webhook
+    trigger; ``multisig``: it came by the multi-signature route, where there is no segment. Declared sources
+    come before secrets, so a secret that equals a source never matches.
+
+    A trigger without a signature is handed out only to an address with its secret: reached by its source or
+    by the bare address it is refused. ``url_secret_hashes`` maps source to hash; one left over from a
+    trigger that has a signature by now opens nothing.
+    """
+    triggers = manifest.webhook_triggers
+    if multisig:
+        named = next((trigger for trigger in triggers if trigger.source in MULTISIG_SOURCES), None)
+    elif segment is None:
+        named = next(iter(triggers), None)
+    else:
+        named = manifest.trigger_for(segment)
+    if named is not None:
+        return named if named.signature is not None else _unsigned()
+    return _by_secret(triggers, url_secret_hashes, segment or "")
+
+
+def _unsigned() -> Rejected:
+    detail = "this source does not sign: use the address with the secret that was shown at install"
+    return rejected(Reason.CREDENTIAL_MISSING, detail)
+
+
+def _by_secret(
+    triggers: tuple[WebhookTrigger, ...], hashes: Mapping[str, str], segment: str
+) -> WebhookTrigger | Rejected:
+    """Every hash is compared, in constant time, whether or not one has matched."""
+    if segment in RESERVED_SEGMENTS or not segment.startswith(_PREFIX):
+        return rejected(Reason.CREDENTIAL_MISSING, "the agent has no webhook trigger for this address")
+    if not _URL_SECRET.fullmatch(segment):
+        return rejected(Reason.SIGNATURE_MALFORMED, "the secret in the address is cut or changed")
+    given = hash_url_secret(segment)
+    found = None
+    for trigger in triggers:
+        kept = hashes.get(trigger.source, "") if trigger.signature is None else ""
+        if hmac.compare_digest(given.encode(), kept.encode()):
+            found = trigger
+    if found is None:
+        return rejected(Reason.SIGNATURE_MISMATCH, "the secret in the address is not one of this agent's")
+    return found
