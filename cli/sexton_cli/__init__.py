@@ -1,0 +1,3 @@
+"""The command ``sexton``: the only wing that knows all the others, and puts them together."""
+
+__version__ = "0.1.0"

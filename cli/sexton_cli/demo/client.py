@@ -1,0 +1,74 @@
+"""A client of the HTTP interface, as any user could write one."""
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
+
+import httpx2
+import orjson
+
+TIMEOUT_S = 40.0
+
+
+class Answer(NamedTuple):
+    status: int
+    body: dict[str, Any]
+
+
+class StreamFrame(NamedTuple):
+    id: str
+    kind: str
+    data: dict[str, Any]
+
+
+class Client:
+    """Calls with one bearer token; answers are values, whatever their status."""
+
+    def __init__(self, http: httpx2.AsyncClient, token: str | None) -> None:
+        self.http = http
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    async def get(self, path: str) -> Answer:
+        return _answer(await self.http.get(path, headers=self._headers))
+
+    async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        content = orjson.dumps(body or {})
+        headers = self._headers | {"content-type": "application/json"}
+        return _answer(await self.http.post(path, content=content, headers=headers))
+
+    async def post_raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        return _answer(await self.http.post(path, content=body, headers=dict(headers)))
+
+    async def stream(self, path: str, last_id: str | None = None) -> AsyncIterator[StreamFrame]:
+        """The frames of an event stream until the server ends it."""
+        headers = self._headers | ({"last-event-id": last_id} if last_id else {})
+        timeout = httpx2.Timeout(TIMEOUT_S, read=None)
+        async with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            fields: dict[str, str] = {}
+            async for line in response.aiter_lines():
+                if line:
+                    name, _, value = line.partition(":")
+                    fields[name] = value.removeprefix(" ")
+                elif "data" in fields:
+                    yield StreamFrame(fields.get("id", ""), fields.get("event", ""), orjson.loads(fields["data"]))
+                    fields = {}
+                else:
+                    fields = {}
+
+
+def _answer(response: httpx2.Response) -> Answer:
+    body: dict[str, Any] = orjson.loads(response.content) if response.content else {}
+    return Answer(response.status_code, body)
+
+
+def github_headers(event: str, delivery: str, secret: str, body: bytes) -> dict[str, str]:
+    """What GitHub sends with a delivery, signed over these bytes."""
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {
+        "content-type": "application/json",
+        "user-agent": "GitHub-Hookshot/044aadd",
+        "x-github-event": event,
+        "x-github-delivery": delivery,
+        "x-hub-signature-256": f"sha256={digest}",
+    }

@@ -1,0 +1,28 @@
+"""What an operator may choose about one server, and where each choice may stand."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sexton_http.server import Tls
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8300
+DATABASE_VARIABLE = "DATABASE_URL"
+
+
+def default_data() -> Path:
+    """Where a user's programs keep their state, by the XDG convention."""
+    return Path.home() / ".local" / "share" / "sexton"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """One server. ``database_url`` None: the embedded database, kept in ``data``."""
+
+    data: Path
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    database_url: str | None = None
+    public_url: str | None = None
+    """What links and webhook addresses begin with; None: the address it is bound to."""
+    tls: Tls | None = None

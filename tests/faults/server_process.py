@@ -1,0 +1,84 @@
+"""A whole server as a process of its own, started as its user starts it, to be killed and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import trio
+
+READY_S = 120.0
+
+
+class ServerProcess:
+    """``sexton up`` on one data folder, over as many lives as a test needs."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self.ready: dict[str, Any] = {}
+
+    async def start(self) -> None:
+        """Start, and wait until it says that it is ready."""
+        ready_file = self.folder / "ready.json"
+        ready_file.unlink(missing_ok=True)
+        words = ["up", "--data", str(self.folder / "data"), "--ready-file", str(ready_file), *self._options]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "sexton_cli.main", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
+            )
+        with trio.fail_after(READY_S):
+            while not ready_file.exists():
+                status = self._process.poll()
+                assert status is None, f"server ended with {status}: {self.log()}"
+                await trio.sleep(0.05)
+        self.ready = orjson.loads(ready_file.read_bytes())
+
+    def kill(self) -> None:
+        """No handler runs, nothing is flushed, nobody is told."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    async def stop(self) -> int:
+        """The gentle way; its exit status."""
+        process = self._process
+        assert process is not None
+        process.send_signal(signal.SIGTERM)
+        with trio.fail_after(60):
+            while process.poll() is None:
+                await trio.sleep(0.05)
+        return process.returncode
+
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")[-4000:]
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+
+@asynccontextmanager
+async def open_server(folder: Path, *options: str) -> AsyncIterator[ServerProcess]:
+    """A started server; whatever the test did to it, nothing of it is left at the end."""
+    server = ServerProcess(folder, *options)
+    await server.start()
+    try:
+        yield server
+    finally:
+        with trio.CancelScope(shield=True):
+            if not server.running:
+                # Killed: the database it left is stopped by the next life.
+                await server.start()
+            await server.stop()
