@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCE = re.compile(r"(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t]*$")
 MAX_INDENT = 3  # From four on, markdown takes the line for code.
 _LANGUAGES = {"sh": "sh", "python": "python"}
 
@@ -26,20 +26,22 @@ def first_runnable(instructions: str) -> Block | None:
     >>> first_runnable("```text\necho hi\n```") is None
     True
     """
-    fence, language = "", ""
+    opening: re.Match[str] | None = None
     body: list[str] = []
-    for line in instructions.splitlines():
-        if not fence:
-            if opening := _FENCE.match(line):
-                words = opening["info"].split()
-                fence, language, body = opening["fence"], _LANGUAGES.get(words[0] if words else "", ""), []
-        elif _closes(line, fence):
-            if language:
-                return Block(language, "".join(f"{text}\n" for text in body))
-            fence = ""
+    for line in instructions.replace("\r\n", "\n").split("\n"):
+        if opening is None:
+            opening, body = _FENCE.match(line), []
+        elif not _closes(line, opening["fence"]):
+            body.append(_unindented(line, len(opening["indent"])))
+        elif language := _LANGUAGES.get(opening["info"].split(" ")[0]):
+            return Block(language, "".join(f"{text}\n" for text in body))
         else:
-            body.append(line)
+            opening = None
     return None
+
+
+def _unindented(line: str, most: int) -> str:
+    return line[min(most, len(line) - len(line.lstrip(" "))) :]
 
 
 def _closes(line: str, fence: str) -> bool:
