@@ -79,7 +79,9 @@ class Runner:
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
-        self._poll_scope.cancel()
+        if phase in ENDING:
+            # Resting needs no such haste: the plane that asked for it grants nothing on an open poll.
+            self._poll_scope.cancel()
         self._wake()
 
     def _wake(self) -> None:

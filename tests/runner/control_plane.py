@@ -136,6 +136,7 @@ class Plane:
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # by operation, used up one by one
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    turned_away: int = 0
     deaf: bool = False  # Connections are closed as soon as a request has come.
     _changed: trio.Event = field(default_factory=trio.Event)
 
@@ -149,6 +150,11 @@ class Plane:
         with trio.fail_after(PATIENCE_S):
             while not ready():
                 await self._changed.wait()
+
+    async def until_refused(self, count: int) -> None:
+        """Wait until a deaf plane has turned away this many requests."""
+        before = self.turned_away
+        await self.until(lambda: self.turned_away >= before + count)
 
     def of(self, operation: str) -> list[Any]:
         """Give the recorded bodies of one operation."""
@@ -306,8 +312,10 @@ class Routes:
     async def _poll(self, body: Poll, *_: object) -> Answer:
         self._note("poll", body)
         with trio.move_on_after(body.wait_ms / 1000):
-            while not self._plane.queue:
+            while not self._plane.queue or self._plane.heartbeat["status"] != "ok":
                 await self._plane._changed.wait()
+        if self._plane.heartbeat["status"] != "ok":
+            return 200, {"lease": None, "leases": [], "retry_after_ms": 0}
         granted, self._plane.queue = self._plane.queue[: body.max], self._plane.queue[body.max :]
         for lease in granted:
             if isinstance(lease.get("lease_id"), str):
@@ -394,26 +402,37 @@ async def _serve_connection(plane: Plane, routes: Routes, stream: trio.SocketStr
     try:
         while True:
             head, body = None, b""
-            while True:
-                event = connection.next_event()
+            while not isinstance(event := connection.next_event(), h11.EndOfMessage):
                 if event is h11.NEED_DATA:
                     connection.receive_data(await stream.receive_some(65536))
                 elif isinstance(event, h11.Request):
                     head = event
                 elif isinstance(event, h11.Data):
                     body += event.data
-                elif isinstance(event, h11.EndOfMessage):
-                    break
                 else:
                     return
             if plane.deaf or head is None:
+                plane.turned_away += 1
+                plane.changed()
                 return
-            await _answer(routes, connection, stream, head, body)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_when_closed, stream, connection, nursery.cancel_scope)
+                await _answer(routes, connection, stream, head, body)
+                nursery.cancel_scope.cancel()
             connection.start_next_cycle()
-    except (trio.BrokenResourceError, trio.ClosedResourceError, h11.ProtocolError):
-        return
+    except* (trio.BrokenResourceError, trio.ClosedResourceError, h11.ProtocolError):
+        pass  # The client has gone, or spoke nonsense; a test sees what it did not get.
     finally:
         await trio.aclose_forcefully(stream)
+
+
+async def _cancel_when_closed(
+    stream: trio.SocketStream, connection: h11.Connection, handler: trio.CancelScope
+) -> None:
+    # As the real one does: whoever hangs up during a long poll must not be given a lease.
+    while data := await stream.receive_some(65536):
+        connection.receive_data(data)
+    handler.cancel()
 
 
 async def _answer(

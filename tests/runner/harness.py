@@ -1,0 +1,135 @@
+"""Helpers that run a whole runner, in this process or in its own."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from sexton_runner.main import run_runner
+from sexton_runner.runner import Runner
+from sexton_runner.settings import RunnerSettings
+from sexton_runner.timing import Timing
+from tests.runner.control_plane import TOKEN, Plane
+
+PACE = Timing(
+    poll_wait_s=5.0,
+    heartbeat_s=0.05,
+    flush_s=0.01,
+    backoff_first_s=0.01,
+    backoff_max_s=0.05,
+    renew_retry_s=0.02,
+    flush_patience_s=2.0,
+    let_go_s=2.0,
+)
+PATIENCE_S = 30.0
+SOURCE = Path(__file__).resolve().parents[2] / "runner"
+
+# A command that goes on until the test resolves its gate, and uses no time while it waits.
+WAITING = "Wait.\n```sh\nsexton-step step waiting\nsexton-step approve --action wait\n```\n"
+
+
+def settings_for(plane: Plane, folder: Path, **changes: Any) -> RunnerSettings:
+    """Give settings that are good for ``plane``."""
+    return RunnerSettings(
+        **({"base_url": plane.base_url, "state_dir": folder / "state", "runner_token": TOKEN, "slots": 2} | changes)
+    )
+
+
+@asynccontextmanager
+async def running(settings: RunnerSettings, timing: Timing = PACE) -> AsyncIterator[Runner]:
+    """Run a runner in this process; on the way out it is stopped, and must end."""
+    runners: list[Runner] = []
+    up = trio.Event()
+
+    def announce(runner: Runner) -> None:
+        runners.append(runner)
+        up.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(run_runner, settings, timing=timing, rng=random.Random(1), announce=announce))
+        await up.wait()
+        with trio.fail_after(PATIENCE_S):
+            yield runners[0]
+            runners[0].stop("the test is over")
+
+
+class Process:
+    """A runner in a process of its own."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], log: Path) -> None:
+        self._popen, self._log = popen, log
+
+    @property
+    def log(self) -> str:
+        """What it has written to stderr."""
+        return self._log.read_text()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._popen.send_signal(number)
+
+    async def ended(self) -> int:
+        """Wait for its end and give the exit status."""
+        pidfd = os.pidfd_open(self._popen.pid)
+        try:
+            with trio.fail_after(PATIENCE_S):
+                await trio.lowlevel.wait_readable(pidfd)
+        finally:
+            os.close(pidfd)
+        return self._popen.wait()
+
+
+def command_line(settings: Mapping[str, Any]) -> list[str]:
+    """Spell a runner's command line."""
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    return [sys.executable, "-m", "sexton_runner", *words]
+
+
+@asynccontextmanager
+async def process(
+    folder: Path, argv: list[str], env: Mapping[str, str] | None = None, **popen: Any
+) -> AsyncIterator[Process]:
+    """Start a runner process; on the way out it is killed if it still lives."""
+    log = folder / "runner.log"
+    given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "SEXTON_RUNNER_TOKEN": TOKEN} | dict(env or {})
+    with log.open("wb") as stderr:
+        child = subprocess.Popen(argv, stderr=stderr, stdout=subprocess.DEVNULL, env=given, **popen)
+    try:
+        yield Process(child, log)
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+
+
+def processes_with(marker: str) -> list[int]:
+    """Give the host's processes whose command line holds ``marker``."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes()
+                state = re.search(r"^State:\s+(\S)", (folder / "status").read_text(), re.MULTILINE)
+            except OSError:
+                continue
+            if marker.encode() in words and state is not None and state[1] != "Z":
+                found.append(int(folder.name))
+    return found
+
+
+async def gone(marker: str) -> None:
+    """Wait until no process of the host bears ``marker``."""
+    with trio.fail_after(PATIENCE_S):
+        while processes_with(marker):
+            await trio.sleep(0.005)
