@@ -16,14 +16,17 @@ _FORBIDDEN = re.compile(r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-
 _QUOTE_FIRST = frozenset("*&!@`%|>")
 _HINTS = {
     "mapping values are not allowed in this context": "a `: ` within a value; put the value in quotes",
-    "found unexpected end of stream": "a quote is opened and never closed",
-    "could not find expected ':'": "a key without `:` after it",
     "did not find expected key": "the indentation does not fit the lines above",
     "did not find expected '-' indicator": "the indentation does not fit the list above",
+}
+_HINTS_AT_OPENING = {
+    "could not find expected ':'": "a key without `:` after it",
+    "found unexpected end of stream": "a quote is opened and never closed",
     "did not find expected ',' or ']'": "a list opened by `[` is not closed by `]`",
     "did not find expected ',' or '}'": "a mapping opened by `{` is not closed by `}`",
     "did not find expected node content": "a bracket is opened and never closed",
 }
+"""libyaml notices these further down; the line to mend is where the thing began."""
 
 
 class Scalar(msgspec.Struct, frozen=True):
@@ -168,18 +171,26 @@ def _refuse_extras(event: yaml.NodeEvent, line: int) -> None:
 
 
 def _translated(error: yaml.MarkedYAMLError, text: str, first_line: int) -> NotYaml:
-    mark = error.problem_mark or error.context_mark
+    opening = _HINTS_AT_OPENING.get(error.problem or "")
+    mark = error.context_mark if opening and error.context_mark else error.problem_mark
     lines = text.split("\n")
-    at = min(mark.line, len(lines) - 1) if mark else 0
-    return NotYaml(first_line + at, _hint(error, lines[at], mark.column if mark else 0))
+    number, column = (mark.line, mark.column) if mark else (0, 0)
+    number = min(number, len(lines) - 1)
+    return NotYaml(
+        first_line + number, _hint_by_line(error, lines[number], column) or opening or _hint(error)
+    )
 
 
-def _hint(error: yaml.MarkedYAMLError, line: str, column: int) -> str:
+def _hint_by_line(error: yaml.MarkedYAMLError, line: str, column: int) -> str | None:
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "a tab; indent with spaces"
     if "alias" in (error.context or ""):
         return "a value that begins with `*` must stand in quotes"
     if line[column : column + 1] in _QUOTE_FIRST:
         return f"a value that begins with `{line[column]}` must stand in quotes"
+    return None
+
+
+def _hint(error: yaml.MarkedYAMLError) -> str:
     said = error.problem or "not YAML"
     return _HINTS.get(said, said)

@@ -23,6 +23,8 @@ from sexton_actors.manifest.problems import (
 )
 from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, SINGULAR, read_triggers
 
+__all__ = ["ManifestRejected", "parse"]
+
 MAX_TAGS = 32
 MAX_TAG_CHARS = 64
 MAX_NAMES = 64

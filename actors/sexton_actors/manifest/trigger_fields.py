@@ -21,6 +21,8 @@ NATIVE_SOURCES = frozenset({"github", "slack", "linear", "svix", "standard-webho
 """Their headers and prefixes are known: a signature needs no more than ``secret_ref``."""
 MULTISIG_SOURCES = frozenset({"svix", "standard-webhooks"})
 """Reached by the multi-signature route, one address an agent."""
+TIMELESS_SOURCES = frozenset({"github", "linear"})
+"""They sign no time, whatever a header says."""
 RESERVED_SOURCES = frozenset({"approval", "grant-approval"})
 """Their addresses are taken."""
 
@@ -128,6 +130,8 @@ def _signature_block(fields: Fields, source: str, credential: str | None) -> Sig
         for key in ("header", "prefix", "ts_header"):
             if key in fields:
                 fields.wrong(key, f"`{source}` has headers of its own; leave the key out")
+    if source in TIMELESS_SOURCES and "ts_header" in fields:
+        fields.wrong("ts_header", f"`{source}` signs no time; leave the key out")
     header = _header(fields, "header")
     if source and source not in NATIVE_SOURCES and "header" not in fields:
         fields.wrong(
