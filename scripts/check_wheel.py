@@ -34,6 +34,9 @@ def main() -> None:
         python = install_alone(wheel, folder / "venv")
         run(python, "-I", "-c", IMPORT_ALL, cwd=folder)
         told = run(python.with_name("sexton"), "--version", cwd=folder)
+    version = wheel.name.split("-")[1]
+    if version not in told.split():
+        sys.exit(f"{wheel.name} says that it is {told.strip()!r}.")
     print(f"{wheel.name}: {told.strip()}")
 
 
