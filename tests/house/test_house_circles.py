@@ -51,7 +51,7 @@ def sort(dependencies: dict[str, set[str]]) -> list[str]:
 
 def reached_by_transitions() -> set[str]:
     """Take all that a transition imports, directly or not, but the engine, which a contract keeps out."""
-    roots = {module for module in imports().modules if module.endswith(".transitions")}
+    roots = {module for module in imports().modules if "transitions" in module.split(".")}
     reached = roots.union(*(imports().find_upstream_modules(root) for root in roots))
     return {module for module in reached if not module.startswith(RUNTIME)}
 
