@@ -1,0 +1,117 @@
+"""Opens the doors, serves until told to stop, and lets what has begun come to its end."""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from wsgiref.handlers import format_date_time
+
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+
+from sexton_http.connection import App, Connection, Live
+
+GRACE_S: Final = 10.0
+"""After the stop, requests that still run have so long."""
+BACKLOG: Final = 2048
+MAX_HEAD_BYTES: Final = 64 * 1024
+MAX_REQUESTS_PER_CONNECTION: Final = 100_000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files; with TLS, HTTP/2 is offered by ALPN."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Listening sockets and what they turned out to be bound to."""
+
+    listeners: list[trio.SocketListener]
+    host: str
+    port: int
+    secure: bool
+
+    @property
+    def base_url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
+
+
+class ServerConfig(Config):
+    """Hypercorn's settings as this server uses them; the date is spelled once a second."""
+
+    errorlog = None
+    accesslog = None
+    h11_max_incomplete_size = MAX_HEAD_BYTES
+    h2_max_concurrent_streams = 256
+    keep_alive_max_requests = MAX_REQUESTS_PER_CONNECTION
+
+    def __init__(self) -> None:
+        self._second = -math.inf
+        self._date: list[tuple[bytes, bytes]] = []
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        del protocol
+        now = time.time()
+        if now - self._second >= 1:
+            self._second = math.floor(now)
+            self._date = [(b"date", format_date_time(now).encode("ascii"))]
+        return self._date
+
+
+async def open_doors(host: str, port: int, *, secure: bool = False) -> Doors:
+    """Bind and listen; port 0 takes any that is free. Raises OSError when the address cannot be had."""
+    listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    name = listeners[0].socket.getsockname()
+    return Doors(listeners, host, name[1], secure)
+
+
+async def serve(
+    app: App,
+    doors: Doors,
+    *,
+    stop: trio.Event,
+    tls: Tls | None = None,
+    grace_s: float = GRACE_S,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve ``app`` until ``stop``; then take nothing new, and end what is left after ``grace_s``.
+
+    Streams and long polls are to watch ``stop`` themselves: this only waits for them.
+    """
+    config = ServerConfig()
+    if tls is not None:
+        config.certfile, config.keyfile = str(tls.certificate), str(tls.key)
+    ssl_context = config.create_ssl_context()
+    context = WorkerContext(None)
+    live = Live()
+
+    async def handle(stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
+        await Connection(app, config, context, live, stream).run()
+
+    async def accept(listener: trio.SocketListener) -> None:
+        if ssl_context is None:
+            await trio.serve_listeners(handle, [listener], handler_nursery=connections)
+        else:
+            door = trio.SSLListener(listener, ssl_context)
+            await trio.serve_listeners(handle, [door], handler_nursery=connections)
+
+    async with trio.open_nursery() as connections:
+        async with trio.open_nursery() as accepting:
+            for listener in doors.listeners:
+                accepting.start_soon(accept, listener)
+            task_status.started()
+            await stop.wait()
+            accepting.cancel_scope.cancel()
+        await context.terminated.set()
+        live.close_idle()
+        connections.cancel_scope.deadline = trio.current_time() + grace_s
