@@ -49,7 +49,7 @@ HOLDS = [
 def test_a_condition_is_answered_from_the_fields(
     text: str,
     fields: dict[str, object],
-    expected: bool,  # noqa: FBT001
+    expected: bool,
 ) -> None:
     condition = parse_condition(text)
     assert not isinstance(condition, Unreadable), condition

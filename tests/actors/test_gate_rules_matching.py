@@ -61,7 +61,7 @@ def test_a_rule_whose_condition_cannot_be_read_keeps_its_gate() -> None:
         ("*ab", "aab", True),
     ],
 )
-def test_only_the_star_is_special(pattern: str, text: str, expected: bool) -> None:  # noqa: FBT001
+def test_only_the_star_is_special(pattern: str, text: str, expected: bool) -> None:
     assert glob_matches(pattern, text) is expected
 
 
