@@ -1,7 +1,7 @@
 """Conditions of gate rules: a small language, read whole or not at all."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sexton_actors.gates.conditions import (
     MAX_CONDITION_CHARS,
@@ -126,6 +126,7 @@ CONDITIONS: st.SearchStrategy[Condition] = st.recursive(
 
 
 @given(CONDITIONS, st.dictionaries(FIELDS, st.text(max_size=2)))
+@settings(deadline=None)
 def test_a_condition_that_is_written_out_is_read_back_the_same(
     condition: Condition, fields: dict[str, object]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_condition_that_is_written_out_is_read_back_the_same(
 
 
 @given(st.text(alphabet="ab'\"\\()=! andor\n\t\0é", max_size=60) | st.text(max_size=200))
+@settings(deadline=None)
 def test_any_text_is_a_condition_or_told_to_be_none(text: str) -> None:
     condition = parse_condition(text)
     if isinstance(condition, Unreadable):

@@ -4,7 +4,7 @@ import fnmatch
 import re
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sexton_actors.gates.anomaly import anomaly
 from sexton_actors.gates.model import AnomalyRule, Behaviour, GateRule, Gates
@@ -66,13 +66,14 @@ def test_only_the_star_is_special(pattern: str, text: str, expected: bool) -> No
 
 
 @given(st.text(alphabet="ab*", max_size=10), st.text(alphabet="ab\n", max_size=12))
+@settings(deadline=None)
 def test_globs_match_as_the_standard_library_would(pattern: str, text: str) -> None:
     assert glob_matches(pattern, text) is bool(re.match(fnmatch.translate(pattern), text))
 
 
 def test_a_hostile_pattern_takes_no_time() -> None:
     # A backtracking matcher would need more steps than there are atoms; this one looks at each piece once.
-    assert glob_matches("*a" * 64, "a" * 100_000 + "b") is False
+    assert glob_matches("*a" * 64 + "*b*", "a" * 100_000) is False
 
 
 def window(count: int, seconds: int) -> AnomalyRule:
@@ -112,6 +113,7 @@ def test_without_anomaly_rules_nothing_is_recorded() -> None:
     st.lists(st.tuples(st.integers(1, 8), st.integers(1, 20)), min_size=1, max_size=3),
     st.lists(st.integers(0, 3_000), max_size=60),
 )
+@settings(deadline=None)
 def test_the_record_stays_bounded_and_forgets_nothing_that_counts(
     rules: list[tuple[int, int]], steps: list[int]
 ) -> None:

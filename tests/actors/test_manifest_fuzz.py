@@ -63,12 +63,13 @@ def check(source: str, trigger: str) -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
+@settings(deadline=None)
 def test_any_two_texts(source: str, trigger: str) -> None:
     check(source, trigger)
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 def test_good_files_with_scraps_in_them(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from([SKILL, TRIGGER]))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -101,6 +102,7 @@ KEYS = st.sampled_from(
 
 
 @given(st.dictionaries(KEYS, JSON, max_size=4))
+@settings(deadline=None)
 def test_any_value_under_any_key(config: dict[str, Any]) -> None:
     text = yaml.safe_dump({"name": "x", **config}, allow_unicode=True)
     check(SKILL, f"---\n{text}---\n")
@@ -136,13 +138,14 @@ TRIGGERS = st.fixed_dictionaries(
     st.lists(TRIGGERS, max_size=3),
     st.fixed_dictionaries({}, optional={key: st.lists(value, max_size=2) for key, value in INNER.items()}),
 )
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_value_within_triggers_and_gates(triggers: list[Any], gates: dict[str, Any]) -> None:
     config = {"name": "x", "triggers": triggers, "gates": gates}
     check(SKILL, yaml.safe_dump(config, allow_unicode=True))
 
 
 @given(st.dictionaries(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1), JSON))
+@settings(deadline=None)
 def test_what_a_writer_of_yaml_writes_is_read(document: dict[str, Any]) -> None:
     found = read_yaml(yaml.safe_dump(document, allow_unicode=True), 1)
     assert not isinstance(found, NotYaml) or "U+" in found.message or "quotes" in found.message
