@@ -1,6 +1,9 @@
 """Small facts about the rows that every implementation must agree on."""
 
-from sexton_storage.records import EventStatus, LeaseStatus
+from msgspec.structs import replace
+
+from sexton_storage.documents import copied, storable
+from sexton_storage.records import EventStatus, Gate, LeaseStatus
 
 LIVE_LEASE = frozenset({LeaseStatus.ACTIVE, LeaseStatus.CANCELLING})
 """A lease that holds its agent."""
@@ -30,3 +33,14 @@ STALE = "stale"
 
 ACTIVE_CONFIG = "ACTIVE"
 SUPERSEDED_CONFIG = "SUPERSEDED"
+
+
+def storable_gate(gate: Gate) -> Gate:
+    """Give the gate as its row will hold it."""
+    return replace(
+        gate,
+        proposed_action=storable(gate.proposed_action),
+        blast_radius=storable(gate.blast_radius),
+        detail=storable(gate.detail),
+        evidence=copied(gate.evidence),
+    )

@@ -14,7 +14,7 @@ from sexton_storage.records import (
     LeaseStatus,
     ZombieStatus,
 )
-from sexton_storage.rules import CANCELLED_LABEL, GONE
+from sexton_storage.rules import CANCELLED_LABEL, GONE, storable_gate
 from sexton_storage.stores import RowRefused
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
@@ -78,12 +78,7 @@ def _keep(tables: Tables, write: AppendEvent) -> None:
 
 def put_gate(tables: Tables, gate: Gate) -> None:
     """Save a new gate, its free text made fit for a row."""
-    tables.gates[gate.id] = replace(
-        gate,
-        proposed_action=storable(gate.proposed_action),
-        blast_radius=storable(gate.blast_radius),
-        detail=storable(gate.detail),
-    )
+    tables.gates[gate.id] = storable_gate(gate)
 
 
 def cancel_event(tables: Tables, write: CancelEvent) -> Cancelled | Lost:

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import trio
-
+from sexton_storage.background import in_background
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
@@ -69,7 +68,5 @@ async def open_memory_storage(
     ``clock`` gives Unix ms and is taken for the database's.
     """
     storage = MemoryStorage(tables or Tables(now=clock), faults or Faults())
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(storage.journal.run)
+    async with in_background(storage.journal.run):
         yield storage
-        nursery.cancel_scope.cancel()

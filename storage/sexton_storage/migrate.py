@@ -1,0 +1,101 @@
+"""Brings the schema to what this program needs: numbered SQL files, each run once, forward only."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import asyncpg
+
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.startup import DatabaseNewer, MigrationFailed
+
+LOCK_KEY = 0x5E870A
+"""Advisory lock that one starting server holds while it migrates."""
+LOCK_WAIT_S = 600.0
+LOCK_POLL_S = 0.1
+_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, at timestamptz NOT NULL DEFAULT now())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def shipped_migrations() -> Sequence[Migration]:
+    """Read the files of this release, in order."""
+    folder = resources.files("sexton_storage.migrations")
+    found = [(_NAME.fullmatch(f.name), f) for f in folder.iterdir()]
+    return sorted(
+        (Migration(int(m[1]), f.name, f.read_text(encoding="utf-8")) for m, f in found if m),
+        key=lambda m: m.version,
+    )
+
+
+async def migrate(connection: Connection, migrations: Sequence[Migration]) -> Sequence[str]:
+    """Run what has not run yet, each in a transaction of its own; gives the names. Runs in the asyncio thread.
+
+    Raises DatabaseNewer when the database has more than we know, MigrationFailed when a file that ran was changed
+    since, when one fails, or when another server holds the lock for too long.
+    """
+    await _lock(connection)
+    try:
+        await connection.execute(_TABLE)
+        rows = await connection.fetch("SELECT version, name, sha256 FROM schema_migrations ORDER BY version")
+        done = {row[0]: (row[1], row[2]) for row in rows}
+        _check(done, migrations)
+        new = [m for m in migrations if m.version not in done]
+        for migration in new:
+            await _run(connection, migration)
+        return [m.name for m in new]
+    finally:
+        if not connection.is_closed():
+            await connection.execute(f"SELECT pg_advisory_unlock({LOCK_KEY})")
+
+
+async def _lock(connection: Connection) -> None:
+    # Polled, not waited for: a waiter would hold a snapshot, and CREATE INDEX CONCURRENTLY in the lock's holder waits
+    # for old snapshots to go.
+    for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
+        if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK_KEY):
+            return
+        await asyncio.sleep(LOCK_POLL_S)
+    raise MigrationFailed(f"another server has been migrating this database for {LOCK_WAIT_S:.0f} s")
+
+
+def _check(done: dict[int, tuple[str, str]], migrations: Sequence[Migration]) -> None:
+    known = {m.version: m for m in migrations}
+    newest = max(known)
+    for version, (name, sha256) in done.items():
+        if version > newest:
+            raise DatabaseNewer(
+                f"the database has {name}, this release knows up to {newest:04}: run a newer release"
+            )
+        if version not in known or known[version].sha256 != sha256:
+            raise MigrationFailed(f"{name} ran on this database in another form than the one of this release")
+
+
+async def _run(connection: Connection, migration: Migration) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(migration.sql)
+            await connection.execute(
+                "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)",
+                migration.version,
+                migration.name,
+                migration.sha256,
+            )
+    except asyncpg.PostgresError as error:
+        raise MigrationFailed(f"{migration.name}: {error}") from error

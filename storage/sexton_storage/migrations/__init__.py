@@ -1,0 +1,1 @@
+"""The schema as plain SQL, one file a step, each run once and never changed."""

@@ -1,0 +1,166 @@
+"""Agents in PostgreSQL: the wide record, its configurations and its head."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.globs import like_pattern
+from sexton_storage.periods import day_of, month_of
+from sexton_storage.postgres.base import Conditions, PostgresStore
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.database import Database
+from sexton_storage.postgres.hot_frames import NumberedFrames
+from sexton_storage.postgres.journal import PostgresJournal
+from sexton_storage.postgres.schema import CONFIGS, ZOMBIES
+from sexton_storage.records import ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
+from sexton_storage.stores import Conflict, NameTaken, Page
+from sexton_storage.writes import NewFrame
+
+NAMES = {"zombies_name_taken": NameTaken}
+_OF_JOIN = {"compiled": "c.compiled", "last_event_at": "h.last_event_at"}
+_COLUMNS = ", ".join(_OF_JOIN.get(name, f"z.{name}") for name in Zombie.__struct_fields__)
+_SELECT = f"""
+SELECT {_COLUMNS}
+  FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
+"""
+_NEW_HEAD = "INSERT INTO agent_heads (zombie_id, workspace_id, tenant_id, status) VALUES ($1, $2, $3, $4)"
+_LOCK_HEAD = "SELECT live_lease_id FROM agent_heads WHERE zombie_id = $1 FOR UPDATE"
+_UPDATED = tuple(
+    n for n in ZOMBIES.names if n not in {"id", "workspace_id", "tenant_id", "created_at", "version"}
+)
+_SAVE = (
+    f"UPDATE zombies SET version = $2, {', '.join(f'{n} = ${i}' for i, n in enumerate(_UPDATED, 3))}"
+    " WHERE id = $1 AND version = $2 - 1 RETURNING id"
+)
+_SUPERSEDE = "UPDATE config_versions SET status = $2 WHERE zombie_id = $1 AND status = $3"
+_PUT_CONFIG = f"{CONFIGS.insert('config_versions')} ON CONFLICT (id) DO UPDATE SET status = excluded.status"
+_CANCEL_EVENTS = """
+UPDATE events SET status = 'cancelled', failure_label = $3, completed_at = $2, updated_at = $2, waiting_gate_id = NULL
+ WHERE zombie_id = $1 AND completed_at IS NULL AND status <> 'running'
+"""
+_KILL_GATES = """
+UPDATE gates SET status = 'auto_killed', updated_at = $2, resolved_by = $3 WHERE zombie_id = $1 AND status = 'pending'
+"""
+_MARK_LEASE = """
+UPDATE leases SET status = 'cancelling', version = version + 1 WHERE id = $1 AND status = 'active'
+"""
+_PURGED = ("events", "leases", "gates", "frames", "dedup_keys", "spend")
+_SPEND = """
+SELECT coalesce(sum(nanos) FILTER (WHERE day = $2), 0)::bigint, coalesce(sum(nanos), 0)::bigint
+  FROM spend WHERE zombie_id = $1 AND day >= $3 AND day < $4
+"""
+
+
+class PostgresZombies(PostgresStore):
+    """Saves lock the agent's head first, as the journal's batches do."""
+
+    def __init__(self, database: Database, journal: PostgresJournal) -> None:
+        super().__init__(database)
+        self._journal = journal
+
+    async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
+        async def work(connection: Connection) -> None:
+            await _put_config(connection, config)
+            await connection.execute(ZOMBIES.insert("zombies"), *ZOMBIES.values(zombie))
+            await connection.execute(
+                _NEW_HEAD, zombie.id, zombie.workspace_id, zombie.tenant_id, zombie.status
+            )
+
+        await self._database.change(work, NAMES)
+
+    async def load(self, zombie_id: UUID) -> Zombie | None:
+        return ZOMBIES.maybe(await self._row(f"{_SELECT} WHERE z.id = $1", zombie_id))
+
+    async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
+        query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
+        return CONFIGS.maybe(await self._row(query, config_version_id))
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[Zombie]:
+        where = Conditions("z.workspace_id = $1", workspace_id)
+        if after is not None:
+            where.add("(z.created_at, z.id) < ({}, {})", after.created_at, after.id)
+        if status is not None:
+            where.add("z.status = {}", status)
+        if name_glob is not None:
+            where.add("z.name LIKE {}", like_pattern(name_glob))
+        query = f"{_SELECT} WHERE {where} ORDER BY z.created_at DESC, z.id DESC LIMIT {int(limit)}"
+        return ZOMBIES.many(await self._rows(query, *where.args))
+
+    async def count(self, workspace_id: UUID) -> int:
+        found: int = await self._value("SELECT count(*) FROM zombies WHERE workspace_id = $1", workspace_id)
+        return found
+
+    async def save(
+        self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
+    ) -> None:
+        async def work(connection: Connection) -> Sequence[tuple[UUID, int]]:
+            await connection.fetchval(_LOCK_HEAD, zombie.id)
+            await _save(connection, zombie, config)
+            return await _stream(connection, frames)
+
+        self._journal.announce(await self._database.change(work, NAMES))
+
+    async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
+        killed = replace(zombie, status=ZombieStatus.KILLED)
+
+        async def work(connection: Connection) -> tuple[UUID | None, Sequence[tuple[UUID, int]]]:
+            lease_id = await connection.fetchval(_LOCK_HEAD, zombie.id)
+            await _save(connection, killed, None)
+            await connection.execute(_CANCEL_EVENTS, zombie.id, now, CANCELLED_LABEL)
+            await connection.execute(_KILL_GATES, zombie.id, now, KILLED_BY)
+            await connection.execute(_MARK_LEASE, lease_id)
+            return lease_id, await _stream(connection, frames)
+
+        lease_id, news = await self._database.change(work, NAMES)
+        self._journal.announce(news)
+        return () if lease_id is None else (lease_id,)
+
+    async def delete(self, zombie_id: UUID) -> bool:
+        async def work(connection: Connection) -> bool:
+            await connection.fetchval(_LOCK_HEAD, zombie_id)
+            if await connection.fetchval("DELETE FROM zombies WHERE id = $1 RETURNING id", zombie_id) is None:
+                return False
+            for table in (*_PURGED, "config_versions", "agent_heads"):
+                await connection.execute(f"DELETE FROM {table} WHERE zombie_id = $1", zombie_id)
+            return True
+
+        return await self._database.change(work)
+
+    async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
+        day = day_of(now)
+        month = month_of(day)
+        row = await self._row(_SPEND, zombie_id, day, month.first_day, month.end_day)
+        return (0, 0) if row is None else (row[0], row[1])
+
+
+async def _put_config(connection: Connection, config: ConfigVersion) -> None:
+    await connection.execute(_SUPERSEDE, config.zombie_id, SUPERSEDED_CONFIG, ACTIVE_CONFIG)
+    await connection.execute(_PUT_CONFIG, *CONFIGS.values(replace(config, status=ACTIVE_CONFIG)))
+
+
+async def _save(connection: Connection, zombie: Zombie, config: ConfigVersion | None) -> None:
+    if config is not None:
+        await _put_config(connection, config)
+    values = dict(zip(ZOMBIES.names, ZOMBIES.values(zombie), strict=True))
+    saved = await connection.fetchval(_SAVE, zombie.id, zombie.version, *(values[n] for n in _UPDATED))
+    if saved is None:
+        raise Conflict(f"agent {zombie.id} is not at version {zombie.version - 1}")
+    await connection.execute(
+        "UPDATE agent_heads SET status = $2 WHERE zombie_id = $1", zombie.id, zombie.status
+    )
+
+
+async def _stream(connection: Connection, frames: Sequence[NewFrame]) -> Sequence[tuple[UUID, int]]:
+    numbered = NumberedFrames()
+    numbered.add(0, frames)
+    return await numbered.save(connection)

@@ -1,0 +1,194 @@
+"""Runs the units of work of the stores: reads, and transactions whose commit is never in doubt."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, Protocol, TypeVar, cast
+from uuid import UUID
+
+import asyncpg
+
+from sexton_storage.portal import Portal
+from sexton_storage.postgres.connection import SESSION, Connection, Failure, failure_of
+from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.stores import RowRefused, StorageError, StorageUnavailable
+
+R = TypeVar("R")
+Work = Callable[[Connection], Awaitable[R]]
+Names = Mapping[str, type[StorageError]]
+"""Constraint to the error that says what its violation means."""
+NO_NAMES: Names = {}
+DOUBT_S = 60.0
+"""How long a transaction whose outcome is unknown waits for the database to say; longer than any other call."""
+MARK = "INSERT INTO commit_marks (id, at) VALUES ($1, sexton_now_ms())"
+log = logging.getLogger("sexton.storage")
+
+
+class Pool(Protocol):
+    """The part of ``asyncpg.Pool`` that is used here."""
+
+    def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[Connection]: ...
+    async def close(self) -> None: ...
+    def terminate(self) -> None: ...
+
+
+class _InDoubt(Exception):
+    """The connection went away while a transaction was being committed."""
+
+
+class Database:
+    """The pool, seen from trio."""
+
+    def __init__(
+        self, portal: Portal, dsn: str, settings: PostgresSettings, new_id: Callable[[], UUID]
+    ) -> None:
+        self._portal = portal
+        self._dsn = dsn
+        self._settings = settings
+        self._new_id = new_id
+        self._pool: Pool | None = None
+        self._away = False
+
+    async def open(self) -> None:
+        self._pool = await self._portal.run(self._make_pool)
+
+    async def _make_pool(self) -> Pool:
+        session = SESSION | {"statement_timeout": f"{self._settings.statement_s}s"}
+        pool = await asyncpg.create_pool(
+            self._dsn,
+            min_size=1,
+            max_size=self._settings.pool_size,
+            max_inactive_connection_lifetime=0,
+            server_settings=session,
+            timeout=self._settings.patience_s,
+        )
+        return cast("Pool", pool)
+
+    async def close(self) -> None:
+        pool = self._pool
+        if pool is not None:
+            self._pool = None
+            await self._portal.run(lambda: _close(pool), shield=True)
+
+    async def read(self, work: Work[R]) -> R:
+        """Run statements that change nothing, again if need be, on one connection in one crossing."""
+        return await self._portal.run(lambda: self._patiently(work, self._settings.patience_s))
+
+    async def change(self, work: Work[R], names: Names = NO_NAMES) -> R:
+        """Run a transaction once, whatever happens to the connection; ``work`` may be called again after a failure.
+
+        Cancellation does not reach it. What the database refuses is raised by the name of the violated constraint,
+        else as RowRefused.
+        """
+        return await self._portal.run(lambda: self._settled(work, names), shield=True)
+
+    async def healthy(self) -> bool:
+        """Whether one round trip was made within a second."""
+        try:
+            return await self._portal.run(self._ping)
+        except StorageUnavailable:
+            return False
+
+    # --- in the asyncio thread ---------------------------------------------------------------------------------
+
+    async def _ping(self) -> bool:
+        try:
+            async with asyncio.timeout(1), self._acquired() as connection:
+                return bool(await connection.fetchval("SELECT true"))
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False
+
+    def _acquired(self) -> AbstractAsyncContextManager[Connection]:
+        if self._pool is None:
+            raise StorageUnavailable("storage is closed")
+        return self._pool.acquire(timeout=self._settings.patience_s)
+
+    async def _patiently(self, work: Work[R], patience_s: float, names: Names = NO_NAMES) -> R:
+        deadline = time.monotonic() + patience_s
+        pause = BACKOFF_FIRST_S
+        while True:
+            connection: Connection | None = None
+            try:
+                async with self._acquired() as connection:
+                    answer = await work(connection)
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                failure = failure_of(error, connection)
+                if failure is Failure.REFUSED:
+                    raise _named(error, names) from error
+                self._note_outage(failure, error)
+                if time.monotonic() + pause > deadline:
+                    raise StorageUnavailable(f"the database cannot be reached: {error!r}") from error
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, BACKOFF_MAX_S)
+            else:
+                self._note_back()
+                return answer
+
+    async def _settled(self, work: Work[R], names: Names) -> R:
+        while True:
+            attempt = _Attempt(work, self._new_id())
+            try:
+                await self._patiently(attempt.run, self._settings.patience_s, names)
+            except _InDoubt:
+                if not await self._patiently(attempt.committed, DOUBT_S):
+                    continue
+            return attempt.answer[0]
+
+    def _note_outage(self, failure: Failure, error: BaseException) -> None:
+        if failure is Failure.LOST and not self._away:
+            self._away = True
+            log.warning("the database went away: %r", error)
+
+    def _note_back(self) -> None:
+        if self._away:
+            self._away = False
+            log.warning("the database is back")
+
+
+async def _close(pool: Pool) -> None:
+    try:
+        async with asyncio.timeout(5):
+            await pool.close()
+    except TimeoutError:
+        pool.terminate()
+
+
+class _Attempt(Generic[R]):
+    """A transaction that leaves a mark, so that one can ask whether it committed."""
+
+    def __init__(self, work: Work[R], mark: UUID) -> None:
+        self._work = work
+        self._mark = mark
+        self.answer: list[R] = []
+
+    async def run(self, connection: Connection) -> None:
+        self.answer.clear()
+        await connection.execute("BEGIN")
+        try:
+            self.answer.append(await self._work(connection))
+            await connection.execute(MARK, self._mark)
+        except BaseException:
+            if not connection.is_closed():
+                await connection.execute("ROLLBACK")
+            raise
+        try:
+            await connection.execute("COMMIT")
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            if failure_of(error, connection) is Failure.LOST:
+                raise _InDoubt from error
+            raise
+
+    async def committed(self, connection: Connection) -> bool:
+        # Inserting the same key waits for a transaction that is still committing it, then tells what became of it.
+        # It is rolled back: were this look itself lost and made again, it must not find its own mark.
+        await connection.execute("BEGIN")
+        new = await connection.fetchval(f"{MARK} ON CONFLICT DO NOTHING RETURNING id", self._mark)
+        await connection.execute("ROLLBACK")
+        return new is None
+
+
+def _named(error: Exception, names: Names) -> StorageError:
+    violated = getattr(error, "constraint_name", None)
+    return names.get(violated or "", RowRefused)(str(error))

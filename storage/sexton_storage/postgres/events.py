@@ -1,0 +1,81 @@
+"""Events in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.globs import like_pattern
+from sexton_storage.postgres.base import Conditions, PostgresStore
+from sexton_storage.postgres.connection import Row
+from sexton_storage.postgres.schema import EVENTS
+from sexton_storage.records import Event, EventStatus, ReadyAgent
+from sexton_storage.stores import Page
+
+_SO_FAR = (
+    "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"
+    " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
+)
+_COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+_READY = """
+SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed, e.created_at, h.last_runner_id
+  FROM {agents}
+  JOIN agent_heads h ON h.zombie_id = a.zombie_id AND h.status = 'active' AND h.live_lease_id IS NULL
+  JOIN zombies z ON z.id = a.zombie_id
+  JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
+  CROSS JOIN LATERAL (SELECT created_at FROM events r WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
+                      ORDER BY r.zombie_id, r.id LIMIT 1) e
+"""
+# Steps from agent to agent through the index of received events, however many each has; the walk goes only as far as
+# the LIMIT pulls it.
+_WALK = """
+WITH RECURSIVE a AS (
+    (SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > $1 ORDER BY zombie_id LIMIT 1)
+    UNION ALL
+    SELECT n.zombie_id FROM a CROSS JOIN LATERAL (
+        SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > a.zombie_id
+         ORDER BY zombie_id LIMIT 1) n
+)
+"""
+_READY_PAGE = f"{_WALK} SELECT * FROM ({_READY.format(agents='a')} LIMIT $2) found ORDER BY id"
+_READY_ONE = _READY.format(agents="(SELECT $1::uuid AS zombie_id) a")
+_BEFORE_ALL = UUID(int=0)
+
+
+class PostgresEvents(PostgresStore):
+    async def load(self, event_id: UUID) -> Event | None:
+        return EVENTS.maybe(await self._row(f"SELECT {_COLUMNS} FROM events e WHERE e.id = $1", event_id))
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        since: int | None = None,
+        actor_glob: str | None = None,
+        status: EventStatus | None = None,
+    ) -> Sequence[Event]:
+        where = Conditions("e.workspace_id = $1", workspace_id)
+        if zombie_id is not None:
+            where.add("e.zombie_id = {}", zombie_id)
+        if before is not None:
+            where.add("(e.created_at, e.id) < ({}, {})", before.created_at, before.id)
+        if since is not None:
+            where.add("e.created_at >= {}", since)
+        if actor_glob is not None:
+            where.add("e.actor LIKE {}", like_pattern(actor_glob))
+        if status is not None:
+            where.add("e.status = {}", status)
+        query = f"SELECT {_COLUMNS} FROM events e WHERE {where} ORDER BY e.created_at DESC, e.id DESC LIMIT {int(limit)}"
+        return EVENTS.many(await self._rows(query, *where.args))
+
+    async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        return [_ready(row) for row in await self._rows(_READY_PAGE, after or _BEFORE_ALL, limit)]
+
+    async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
+        row = await self._row(_READY_ONE, zombie_id)
+        return None if row is None else _ready(row)
+
+
+def _ready(row: Row) -> ReadyAgent:
+    return ReadyAgent(row[0], row[1], row[2], tuple(row[3]), row[4], row[5], row[6])

@@ -1,0 +1,109 @@
+"""Grants the leases of a batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.hot_frames import NumberedFrames
+from sexton_storage.postgres.schema import EVENTS, LEASES
+from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
+from sexton_storage.streams import leased_frame
+from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
+
+# Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
+_CLAIM = f"""
+WITH v AS (
+    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[], $6::bigint[], $7::bigint[],
+                         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
+        AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
+             output_rate, daily, monthly)
+), f AS (
+    SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
+           CASE WHEN h.zombie_id IS NULL THEN 'gone'
+                WHEN h.status <> 'active' THEN 'not_active'
+                WHEN h.live_lease_id IS NOT NULL THEN 'leased'
+                WHEN w.paused THEN 'workspace_paused'
+                WHEN e.id IS NULL THEN 'empty'
+                WHEN t.balance_nanos <= 0 THEN 'exhausted'
+                ELSE 'claimed' END AS outcome
+      FROM v
+      LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
+      LEFT JOIN workspaces w ON w.id = h.workspace_id
+      LEFT JOIN tenants t ON t.id = h.tenant_id
+      LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
+                         ORDER BY r.zombie_id, r.id LIMIT 1) e ON true
+), blocked AS (
+    UPDATE events e SET status = 'gate_blocked', failure_label = $14, error_code = $15, updated_at = f.now
+      FROM f WHERE e.id = f.event_id AND f.outcome = 'exhausted'
+), running AS (
+    UPDATE events e
+       SET status = 'running', attempts = e.attempts + 1, lease_count = e.lease_count + 1,
+           first_leased_at = coalesce(e.first_leased_at, f.now),
+           parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
+           updated_at = f.now
+      FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
+    RETURNING e.*
+), granted AS (
+    INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt, status,
+                        version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
+                        input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok, budget_daily_nanos,
+                        budget_monthly_nanos)
+    SELECT f.lease_id, r.id, r.zombie_id, r.workspace_id, r.tenant_id, f.runner_id, f.token, r.lease_count, 'active',
+           1, f.now, least(f.now + f.term_ms, r.first_leased_at + f.ceiling_ms + r.parked_ms),
+           r.first_leased_at + f.ceiling_ms + r.parked_ms, f.now, f.run_rate, f.input_rate, f.cached_rate,
+           f.output_rate, f.daily, f.monthly
+      FROM f JOIN running r ON r.id = f.event_id
+     WHERE f.outcome = 'claimed'
+    RETURNING *
+), taken AS (
+    UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
+      FROM f WHERE h.zombie_id = f.zombie_id AND f.outcome = 'claimed'
+)
+SELECT f.ord, f.outcome, f.event_id,
+       EXISTS (SELECT FROM events m WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
+       {EVENTS.columns("r")}, {LEASES.columns("g")}
+  FROM f LEFT JOIN running r ON r.id = f.event_id LEFT JOIN granted g ON g.id = f.lease_id
+"""
+_EVENT_AT = 4
+_LEASE_AT = _EVENT_AT + len(EVENTS.names)
+
+
+async def claim_events(
+    connection: Connection,
+    writes: Sequence[tuple[int, ClaimEvent]],
+    answers: list[Any],
+    frames: NumberedFrames,
+) -> None:
+    columns = zip(*(_values(ord_, w) for ord_, w in writes), strict=True)
+    rows = await connection.fetch(
+        _CLAIM, *(list(c) for c in columns), BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
+    )
+    for row in rows:
+        match row[1]:
+            case "claimed":
+                lease = LEASES.record(row, _LEASE_AT)
+                answers[row[0]] = Claimed(EVENTS.record(row, _EVENT_AT), lease, row[3])
+                frames.add(row[0], (leased_frame(lease),))
+            case "exhausted":
+                answers[row[0]] = Exhausted(row[2])
+            case reason:
+                answers[row[0]] = NothingToClaim(reason)
+
+
+def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
+    rates = write.rates
+    return (
+        ord_,
+        write.zombie_id,
+        write.lease_id,
+        write.runner_id,
+        write.now,
+        write.term_ms,
+        write.ceiling_ms,
+        rates.run_nanos_per_sec,
+        rates.input_nanos_per_mtok,
+        rates.cached_input_nanos_per_mtok,
+        rates.output_nanos_per_mtok,
+        write.budget_daily_nanos,
+        write.budget_monthly_nanos,
+    )

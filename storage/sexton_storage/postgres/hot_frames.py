@@ -1,0 +1,89 @@
+"""Numbers and keeps the stream frames of a batch."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from sexton_storage.documents import to_json
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.rules import FENCED, GONE
+from sexton_storage.writes import AppendFrames, FramesAppended, Lost, NewFrame
+
+# Every agent's counter moves once, by as many as it has frames here; the heads are locked by the batch.
+_APPEND = """
+WITH v AS (
+    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::text[])
+        AS v(ord, zombie_id, event_id, kind, at_ms, data)
+), moved AS (
+    UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
+      FROM (SELECT zombie_id, count(*) AS frames FROM v GROUP BY zombie_id) n
+     WHERE h.zombie_id = n.zombie_id
+    RETURNING h.zombie_id, h.frame_seq, h.frame_seq - n.frames AS before
+), kept AS (
+    INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
+    SELECT m.zombie_id, m.before + row_number() OVER (PARTITION BY m.zombie_id ORDER BY v.ord), v.event_id, v.kind,
+           v.at_ms, v.data::json
+      FROM v JOIN moved m ON m.zombie_id = v.zombie_id
+)
+SELECT zombie_id, frame_seq FROM moved
+"""
+_FENCE = """
+SELECT v.ord, h.zombie_id IS NOT NULL,
+       v.lease_id IS NULL OR (
+           h.live_lease_id = v.lease_id AND h.fence = v.token AND EXISTS (
+               SELECT FROM leases l
+                WHERE l.id = v.lease_id AND l.status IN ('active', 'cancelling') AND l.expires_at > sexton_now_ms()))
+  FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[]) AS v(ord, zombie_id, lease_id, token)
+  LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
+"""
+News = Sequence[tuple[UUID, int]]
+"""Agents with new frames, each with its newest number."""
+
+
+class NumberedFrames:
+    """Collects the frames of the writes that hold, to be numbered in the order in which their writes arrived."""
+
+    def __init__(self) -> None:
+        self._frames: list[tuple[int, NewFrame]] = []
+
+    def add(self, ord_: int, frames: Iterable[NewFrame]) -> None:
+        self._frames += [(ord_, frame) for frame in frames]
+
+    async def save(self, connection: Connection) -> News:
+        """Keep them; those of agents that are gone are dropped."""
+        if not self._frames:
+            return ()
+        frames = [frame for _, frame in sorted(self._frames, key=lambda pair: pair[0])]
+        rows = await connection.fetch(
+            _APPEND,
+            list(range(len(frames))),
+            [f.zombie_id for f in frames],
+            [f.event_id for f in frames],
+            [f.kind for f in frames],
+            [f.at_ms for f in frames],
+            [to_json(f.data) for f in frames],
+        )
+        return [(row[0], row[1]) for row in rows]
+
+
+async def check_appends(
+    connection: Connection,
+    writes: Sequence[tuple[int, AppendFrames]],
+    answers: list[Any],
+    frames: NumberedFrames,
+) -> None:
+    """Let the frames pass whose agent exists and whose lease, where one is named, is held."""
+    rows = await connection.fetch(
+        _FENCE,
+        [ord_ for ord_, _ in writes],
+        [w.zombie_id for _, w in writes],
+        [w.lease_id for _, w in writes],
+        [w.fencing_token for _, w in writes],
+    )
+    asked = dict(writes)
+    for ord_, exists, held in rows:
+        if exists and held:
+            answers[ord_] = FramesAppended(len(asked[ord_].frames))
+            frames.add(ord_, asked[ord_].frames)
+        else:
+            answers[ord_] = Lost(FENCED if exists else GONE)

@@ -1,0 +1,112 @@
+"""Turns records into rows and rows into records, by the record's own fields."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from sexton_storage.documents import from_json, storable, to_json
+
+T = TypeVar("T", bound=msgspec.Struct)
+Convert = Callable[[Any], Any]
+
+
+class _Field(msgspec.Struct, frozen=True):
+    name: str
+    columns: tuple[str, ...]
+    to_row: Convert | None
+    from_row: Convert | None
+    nested: type[msgspec.Struct] | None = None
+
+
+def _bare(hint: Any) -> Any:
+    """Strip the ``| None`` off a type."""
+    if get_origin(hint) is not UnionType:
+        return hint
+    return next(arm for arm in get_args(hint) if arm is not NoneType)
+
+
+def _field(name: str, hint: Any) -> _Field:
+    bare = _bare(hint)
+    if get_origin(bare) is Mapping:
+        return _Field(name, (name,), to_json, from_json)
+    if get_origin(bare) is tuple:
+        return _Field(name, (name,), list, tuple)
+    if isinstance(bare, type) and issubclass(bare, StrEnum):
+        return _Field(name, (name,), None, bare)
+    if isinstance(bare, type) and issubclass(bare, msgspec.Struct):
+        return _Field(name, tuple(f.name for f in msgspec.structs.fields(bare)), None, None, bare)
+    return _Field(name, (name,), storable if bare is str else None, None)
+
+
+class Rows(Generic[T]):
+    """The columns of one kind of record, named as its fields; a nested record is spread over columns of its own.
+
+    Mappings are JSON, tuples are arrays, enums are text. ``without`` names fields that live in another table.
+    """
+
+    def __init__(self, record: type[T], *, without: Sequence[str] = ()) -> None:
+        hints = get_type_hints(record)
+        self._record = record
+        self._fields = tuple(_field(n, hints[n]) for n in record.__struct_fields__)
+        self._stored = tuple(f for f in self._fields if f.name not in without)
+        self.names = tuple(c for f in self._stored for c in f.columns)
+        self._plan = tuple(self._decoders())
+
+    def _decoders(self) -> list[tuple[int, int, Convert | None]]:
+        position, plan = 0, []
+        for field in self._fields:
+            width = len(field.columns)
+            plan.append((position, position + width, field.nested or field.from_row))
+            position += width
+        return plan
+
+    def columns(self, table: str = "") -> str:
+        """List all columns in the order that ``record`` reads them, for a SELECT or RETURNING."""
+        prefix = f"{table}." if table else ""
+        return ", ".join(prefix + c for f in self._fields for c in f.columns)
+
+    def insert(self, table: str) -> str:
+        """INSERT of one record; its parameters are ``values``."""
+        marks = ", ".join(f"${i}" for i in range(1, len(self.names) + 1))
+        return f"INSERT INTO {table} ({', '.join(self.names)}) VALUES ({marks})"
+
+    def values(self, record: T) -> list[Any]:
+        """Give the stored columns of a record, in the order of ``names``."""
+        values: list[Any] = []
+        for field in self._stored:
+            value = getattr(record, field.name)
+            if field.nested is not None:
+                values.extend(msgspec.structs.astuple(value))
+            elif value is None or field.to_row is None:
+                values.append(value)
+            else:
+                values.append(field.to_row(value))
+        return values
+
+    def record(self, row: Mapping[Any, Any], offset: int = 0) -> T:
+        """Read a record out of a row whose columns begin at ``offset``."""
+        values: list[Any] = []
+        for start, end, convert in self._plan:
+            value = row[offset + start]
+            if end - start > 1 and convert is not None:
+                value = convert(*(row[offset + i] for i in range(start, end)))
+            elif convert is not None and value is not None:
+                value = convert(value)
+            values.append(value)
+        return self._record(*values)
+
+    def maybe(self, row: Mapping[Any, Any] | None) -> T | None:
+        """Read a row that may be missing."""
+        return None if row is None else self.record(row)
+
+    def many(self, rows: Sequence[Mapping[Any, Any]]) -> list[T]:
+        return [self.record(row) for row in rows]
+
+    def arrays(self, records: Sequence[T]) -> list[list[Any]]:
+        """Give one list a stored column, for ``unnest``."""
+        if not records:
+            return [[] for _ in self.names]
+        return [list(column) for column in zip(*(self.values(r) for r in records), strict=True)]

@@ -1,0 +1,35 @@
+"""The records that have a table of their own, as rows."""
+
+from sexton_storage.postgres.rows import Rows
+from sexton_storage.records import (
+    ApiKey,
+    ConfigVersion,
+    Credential,
+    EnrolmentToken,
+    Event,
+    Frame,
+    Gate,
+    Lease,
+    MeteringPeriod,
+    Runner,
+    Tenant,
+    User,
+    Workspace,
+    Zombie,
+)
+
+TENANTS = Rows(Tenant)
+WORKSPACES = Rows(Workspace)
+USERS = Rows(User)
+API_KEYS = Rows(ApiKey)
+CREDENTIALS = Rows(Credential)
+CONFIGS = Rows(ConfigVersion)
+ZOMBIES = Rows(Zombie, without=("compiled", "last_event_at"))
+"""Read through a join: ``compiled`` is its configuration's, ``last_event_at`` its head's."""
+EVENTS = Rows(Event)
+LEASES = Rows(Lease)
+GATES = Rows(Gate)
+FRAMES = Rows(Frame)
+METERING = Rows(MeteringPeriod)
+RUNNERS = Rows(Runner)
+ENROLMENTS = Rows(EnrolmentToken)

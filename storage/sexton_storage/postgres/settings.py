@@ -1,0 +1,32 @@
+"""How storage uses its database; the defaults suit one node and its embedded server."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """Bounds of the connections and of the journal; seconds and counts."""
+
+    pool_size: int = 6
+    """Connections for everything but the journal, which has two of its own."""
+    patience_s: float = 5.0
+    """How long a call waits for a database that is away before it raises StorageUnavailable."""
+    connect_s: float = 60.0
+    """How long opening waits for a database that does not answer yet."""
+    statement_s: float = 30.0
+    """After so long a statement is given up: the connection is taken for lost."""
+    hot_batch: int = 256
+    """Writes of the hot lane in one transaction, at most."""
+    bulk_batch: int = 64
+    """The same of the bulk lane, whose writes carry many frames each."""
+    queue_limit: int = 16_384
+    """Writes that may wait in a lane; one more is refused at once."""
+    drain_s: float = 5.0
+    """How long closing waits for the writes that are queued."""
+    heartbeat_s: float = 5.0
+    """An idle lane looks at its connection and at the database's clock so often."""
+
+
+BACKOFF_FIRST_S = 0.02
+BACKOFF_MAX_S = 0.5
+"""Pauses between attempts to reach a database that is away."""

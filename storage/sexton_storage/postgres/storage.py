@@ -1,0 +1,136 @@
+"""Opens storage over a PostgreSQL database."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from sexton_storage.clock import NodeClock
+from sexton_storage.migrate import migrate, shipped_migrations
+from sexton_storage.portal import Portal, open_portal
+from sexton_storage.postgres.agents import PostgresZombies
+from sexton_storage.postgres.connection import LANE_SESSION, SESSION, Connection, Failure, connect, failure_of
+from sexton_storage.postgres.database import Database
+from sexton_storage.postgres.events import PostgresEvents
+from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
+from sexton_storage.postgres.journal import Listener, PostgresJournal
+from sexton_storage.postgres.lane import Lane
+from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
+from sexton_storage.postgres.secrets import PostgresApiKeys, PostgresCredentials
+from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
+from sexton_storage.startup import ConnectFailed
+
+DEFAULTS = PostgresSettings()
+log = logging.getLogger("sexton.storage")
+
+
+class PostgresStorage:
+    """All stores of one database; made by ``open_postgres_storage``."""
+
+    def __init__(
+        self, portal: Portal, dsn: str, settings: PostgresSettings, new_id: Callable[[], UUID]
+    ) -> None:
+        self._portal = portal
+        self._dsn = dsn
+        self._settings = settings
+        self._new_id = new_id
+        self._database = database = Database(portal, dsn, settings, new_id)
+        self.clock = NodeClock()
+        self.journal = PostgresJournal(portal)
+        self.tenants = PostgresTenants(database)
+        self.workspaces = PostgresWorkspaces(database)
+        self.users = PostgresUsers(database)
+        self.api_keys = PostgresApiKeys(database)
+        self.credentials = PostgresCredentials(database)
+        self.zombies = PostgresZombies(database, self.journal)
+        self.events = PostgresEvents(database)
+        self.leases = PostgresLeases(database)
+        self.gates = PostgresGates(database)
+        self.frames = PostgresFrames(database)
+        self.metering = PostgresMetering(database)
+        self.runners = PostgresRunners(database)
+        self.instance = PostgresInstance(database)
+
+    async def open(self) -> None:
+        """Connect, migrate, and start the journal. Raises ConnectFailed and MigrationFailed."""
+        ran = await self._portal.run(self._migrate)
+        for name in ran:
+            log.info("ran migration %s", name)
+        try:
+            await self._database.open()
+            await self.journal.open(
+                self._lane(self._settings.hot_batch), self._lane(self._settings.bulk_batch)
+            )
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise ConnectFailed(f"the database let us in once and then not again: {error}") from error
+
+    def _lane(self, batch_limit: int) -> Lane:
+        return Lane(
+            self._new_id(),
+            portal=self._portal,
+            connect=self._connect_lane,
+            clock=self.clock,
+            settings=self._settings,
+            batch_limit=batch_limit,
+            deliver=self.journal.deliver,
+        )
+
+    async def _connect_lane(self) -> Connection:
+        return await connect(self._dsn, session=LANE_SESSION, timeout_s=self._settings.patience_s)
+
+    async def _migrate(self) -> list[str]:
+        connection = await self._first_connection()
+        try:
+            return list(await migrate(connection, shipped_migrations()))
+        finally:
+            await connection.close(timeout=5)
+
+    async def _first_connection(self) -> Connection:
+        deadline = monotonic() + self._settings.connect_s
+        session = SESSION | {"lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+        while True:
+            try:
+                return await connect(self._dsn, session=session, timeout_s=self._settings.patience_s)
+            except (
+                OSError,
+                TimeoutError,
+                ValueError,
+                asyncpg.PostgresError,
+                asyncpg.InterfaceError,
+            ) as error:
+                if failure_of(error) is not Failure.LOST or monotonic() > deadline:
+                    raise ConnectFailed(f"the database cannot be reached: {error}") from error
+                await asyncio.sleep(BACKOFF_MAX_S)
+
+    async def close(self) -> None:
+        """Let the journal finish, then hang up."""
+        await self.journal.close()
+        await self._database.close()
+
+    async def healthy(self) -> bool:
+        return await self._database.healthy()
+
+    def on_frames(self, listener: Listener) -> None:
+        self.journal.listen(listener)
+
+
+@asynccontextmanager
+async def open_postgres_storage(
+    dsn: str, *, settings: PostgresSettings = DEFAULTS, new_id: Callable[[], UUID] = uuid4
+) -> AsyncIterator[PostgresStorage]:
+    """Open storage over the database that ``dsn`` names; its schema is brought up to date first.
+
+    Raises ConnectFailed and MigrationFailed. ``new_id`` makes the names of lanes and marks.
+    """
+    async with open_portal() as portal:
+        storage = PostgresStorage(portal, dsn, settings, new_id)
+        try:
+            await storage.open()
+            yield storage
+        finally:
+            await storage.close()

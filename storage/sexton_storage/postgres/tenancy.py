@@ -1,0 +1,87 @@
+"""Tenants, workspaces and users in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.postgres.base import PostgresStore
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.schema import TENANTS, USERS, WORKSPACES
+from sexton_storage.records import Tenant, User, Workspace
+from sexton_storage.rules import BALANCE_EXHAUSTED
+from sexton_storage.stores import NameTaken
+
+WORKSPACE_NAMES = {"workspaces_name_taken": NameTaken}
+_CREDIT = f"""
+UPDATE tenants
+   SET balance_nanos = balance_nanos + $2, updated_at = sexton_now_ms(),
+       exhausted_at = CASE WHEN balance_nanos + $2 > 0 THEN NULL ELSE exhausted_at END
+ WHERE id = $1
+RETURNING {TENANTS.columns()}
+"""
+_FREE = """
+UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, updated_at = sexton_now_ms()
+ WHERE tenant_id = $1 AND status = 'gate_blocked' AND failure_label = $2 AND completed_at IS NULL
+"""
+
+
+class PostgresTenants(PostgresStore):
+    async def load(self, tenant_id: UUID) -> Tenant | None:
+        return TENANTS.maybe(
+            await self._row(f"SELECT {TENANTS.columns()} FROM tenants WHERE id = $1", tenant_id)
+        )
+
+    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+        if amount_nanos < 0:
+            raise ValueError("a credit is not negative")
+
+        async def work(connection: Connection) -> Tenant | None:
+            # The tenant's row is locked first, as a claim does that finds the balance gone: no event can be blocked
+            # for want of this money after we have looked for such events.
+            tenant = TENANTS.maybe(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos))
+            if tenant is None:
+                return None
+            await connection.execute(
+                "INSERT INTO credits (tenant_id, amount_nanos, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)",
+                tenant_id,
+                amount_nanos,
+                reason,
+                actor,
+                tenant.updated_at,
+            )
+            if tenant.balance_nanos > 0:
+                await connection.execute(_FREE, tenant_id, BALANCE_EXHAUSTED)
+            return tenant
+
+        return await self._database.change(work)
+
+
+class PostgresWorkspaces(PostgresStore):
+    async def load(self, workspace_id: UUID) -> Workspace | None:
+        query = f"SELECT {WORKSPACES.columns()} FROM workspaces WHERE id = $1"
+        return WORKSPACES.maybe(await self._row(query, workspace_id))
+
+    async def list(self, tenant_id: UUID) -> Sequence[Workspace]:
+        query = f"SELECT {WORKSPACES.columns()} FROM workspaces WHERE tenant_id = $1 ORDER BY created_at, id"
+        return WORKSPACES.many(await self._rows(query, tenant_id))
+
+    async def create(self, workspace: Workspace) -> None:
+        values = WORKSPACES.values(workspace)
+        await self._database.change(
+            lambda c: c.execute(WORKSPACES.insert("workspaces"), *values), WORKSPACE_NAMES
+        )
+
+    async def save(self, workspace: Workspace) -> bool:
+        query = "UPDATE workspaces SET name = $2, paused = $3 WHERE id = $1 RETURNING id"
+        args = (workspace.id, workspace.name, workspace.paused)
+        saved = await self._database.change(lambda c: c.fetchval(query, *args), WORKSPACE_NAMES)
+        return saved is not None
+
+
+class PostgresUsers(PostgresStore):
+    async def load(self, user_id: UUID) -> User | None:
+        return USERS.maybe(await self._row(f"SELECT {USERS.columns()} FROM users WHERE id = $1", user_id))
+
+    async def find_by_subject(self, subject: str) -> User | None:
+        return USERS.maybe(
+            await self._row(f"SELECT {USERS.columns()} FROM users WHERE subject = $1", subject)
+        )
