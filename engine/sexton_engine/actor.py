@@ -1,0 +1,68 @@
+"""The supervised actor: subclass it, and let a spec in the supervision tree start it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sexton_engine.context import Context
+from sexton_engine.mailbox import MailboxSpec
+from sexton_engine.trio_actor import TrioActor, TrioRef
+
+__all__ = ["TURN_LIMIT", "Actor"]
+
+TURN_LIMIT = 64
+"""Messages that an actor handles before another one has its turn."""
+
+
+class Actor(TrioActor):
+    """Handles one message at a time, of its own mailbox, under a supervisor.
+
+    Hooks and ``on_receive`` are ``def`` or ``async def``. One instance is one life: after a crash the
+    supervisor makes a new one, which takes over the mailbox.
+    """
+
+    kind: ClassVar[str] = "actor"
+    mailbox: ClassVar[MailboxSpec] = MailboxSpec()
+    turn_limit: ClassVar[int] = TURN_LIMIT
+    transparent: ClassVar[tuple[type[Exception], ...]] = ()
+    """Exceptions that are no crash: the asker gets them as they are, and the actor lives on unchanged."""
+
+    context: Context
+
+    def __init__(self, context: Context) -> None:
+        # pykka's own __init__ would make an inbox, an event and a UUID for each of 100,000 actors;
+        # here the activation stands for all three, and the reference is made when somebody asks for it.
+        self.context = context
+
+    @property
+    def actor_ref(self) -> TrioRef[Any]:
+        """pykka's reference to this activation."""
+        return self.context.ref
+
+    @property
+    def actor_urn(self) -> str:
+        """pykka's name for this activation."""
+        return self.context.ref.actor_urn
+
+    @actor_urn.setter
+    def actor_urn(self, urn: str) -> None:
+        msg = f"the engine names this actor, it cannot be {urn}"
+        raise AttributeError(msg)
+
+    def __str__(self) -> str:
+        return f"{self.context.kind}/{self.context.key}"
+
+    def stop(self) -> None:
+        """End this activation after the message being handled."""
+        self.context.stop()
+
+    def passivatable(self) -> bool:
+        """Whether the idle actor may be put to sleep now; asked each ``idle_s`` seconds while it is idle."""
+        return True
+
+    def _stop(self) -> Any:
+        self.context.stop()
+
+    def _start_actor_loop(self) -> None:
+        msg = f"{type(self).__name__} is supervised: its system starts it when it is needed"
+        raise TypeError(msg)

@@ -1,0 +1,422 @@
+"""One activation: an address with its mailbox, and the actor that lives there now."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+import trio
+
+from sexton_engine.actor import Actor
+from sexton_engine.context import ActorSystem, Context, Ending, Terminated
+from sexton_engine.dead_letters import Reason
+from sexton_engine.deadlines import NEVER
+from sexton_engine.errors import ActorStopped, EngineError, MailboxFull
+from sexton_engine.home import ASK_TIMEOUT_S, Home
+from sexton_engine.mailbox import Envelope, Mailbox
+from sexton_engine.message import Lane, Message
+from sexton_engine.references import CellRef
+from sexton_engine.reply import NobodyPort, ReplyPort
+from sexton_engine.timers import Timer, Timers
+from sexton_engine.trio_actor import TrioRef
+
+__all__ = ["Cell", "Phase", "Wish"]
+
+R = TypeVar("R")
+
+
+class Phase(Enum):
+    """Where an activation is in its life."""
+
+    ASLEEP = "asleep"
+    """There is no instance; the next turn makes one."""
+    STARTING = "starting"
+    AWAKE = "awake"
+    STOPPING = "stopping"
+    SUSPENDED = "suspended"
+    """There is no instance; mail waits until the supervisor has decided."""
+    OVER = "over"
+
+
+class Wish(IntEnum):
+    """What is wanted of an activation besides its messages; a higher wish overrides a lower one."""
+
+    NONE = 0
+    PASSIVATE = 1
+    SUSPEND = 2
+    """Stop, but keep the mail: a sibling's crash restarts this one too."""
+    STOP = 3
+    FAIL = 4
+    """A child task crashed: crash as well."""
+    KILL = 5
+    KILL_KEEPING_MAIL = 6
+
+
+class Cell(Context):
+    """At most one worker runs it at a time; that is what makes an actor's messages come one by one."""
+
+    __slots__ = (
+        "__weakref__",
+        "_deferred",
+        "_ref",
+        "_tasks",
+        "_timers",
+        "_watchers",
+        "_watching",
+        "actor",
+        "crashed_at",
+        "current",
+        "due",
+        "end_event",
+        "failure",
+        "home",
+        "last_active",
+        "mailbox",
+        "name",
+        "phase",
+        "resume_wanted",
+        "scheduled",
+        "wish",
+        "worker",
+        "worker_task",
+    )
+
+    def __init__(self, home: Home[Cell], key: Hashable) -> None:
+        self.home = home
+        self.name = key
+        self.mailbox = Mailbox(home.mailbox)
+        self.phase = Phase.ASLEEP
+        self.wish = Wish.NONE
+        self.actor: Actor | None = None
+        self.scheduled = False
+        """In the queue of the workers, or with one of them."""
+        self.worker: trio.CancelScope | None = None
+        """Cancels what the actor is doing now."""
+        self.worker_task: trio.lowlevel.Task | None = None
+        self.current: Envelope | None = None
+        self.failure: BaseException | None = None
+        self.resume_wanted = False
+        self.last_active = 0.0
+        self.due = NEVER
+        self.crashed_at: list[float] | None = None
+        """When it was restarted, as far as that counts for the intensity of a family."""
+        self.end_event: trio.Event | None = None
+        self._deferred: set[ReplyPort] | None = None
+        self._ref: CellRef | None = None
+        self._tasks: set[trio.CancelScope] | None = None
+        self._timers: Timers | None = None
+        self._watchers: dict[Cell, None] | None = None
+        self._watching: set[Cell] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.home.kind}/{self.name} {self.phase.value} {self.mailbox!r}>"
+
+    # --- who it is -------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """The kind under which it is reached."""
+        return self.home.kind
+
+    @property
+    def key(self) -> Hashable:
+        """The key under which it is reached."""
+        return self.name
+
+    @property
+    def system(self) -> ActorSystem:
+        """The system it lives in."""
+        return self.home.env.system
+
+    @property
+    def ref(self) -> TrioRef[Any]:
+        """pykka's reference to this activation."""
+        if self._ref is None:
+            self._ref = CellRef(self.home.env.ids(), self._post_from_pykka, self._is_over)
+        return self._ref
+
+    def _is_over(self) -> bool:
+        return self.phase is Phase.OVER
+
+    def _post_from_pykka(self, message: Any, port: ReplyPort | None) -> None:
+        self.post_quietly(Envelope(message, port, self.home.env.monotonic(), Lane.USER))
+
+    # --- mail ------------------------------------------------------------------------------------------
+
+    def post(self, envelope: Envelope, *, may_wait: bool) -> None:
+        """Take mail in; raises ``MailboxFull`` or ``ActorStopped``."""
+        if self.phase is Phase.OVER or self.home.closed:
+            self.home.bury(self.name, envelope.message, Reason.STOPPED)
+            msg = f"{self.home.kind}/{self.name} is stopped"
+            raise ActorStopped(msg)
+        gone = self.mailbox.offer(envelope, may_wait=may_wait)
+        if gone is not None:
+            self._turn_away(gone, envelope)
+        if not self.scheduled:
+            self.wake()
+
+    def _turn_away(self, gone: Envelope, new: Envelope) -> None:
+        full = MailboxFull(f"the mailbox of {self.home.kind}/{self.name} is full ({self.mailbox!r})")
+        if gone is new:
+            self.home.bury(self.name, gone.message, Reason.REFUSED)
+            raise full
+        self.home.bury(self.name, gone.message, Reason.DROPPED)
+        if gone.port is not None:
+            gone.port.set_exception(full)
+
+    def post_quietly(self, envelope: Envelope) -> None:
+        """Take mail in that nobody stands behind; what cannot be is a dead letter already."""
+        try:
+            self.post(envelope, may_wait=False)
+        except (MailboxFull, ActorStopped) as exc:
+            if envelope.port is not None:
+                envelope.port.set_exception(exc)
+
+    def late(self, reply: Any) -> None:
+        """Count a reply that nobody waits for."""
+        self.home.bury(self.name, reply, Reason.LATE_REPLY)
+
+    # --- turns -----------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Have a worker run it, unless it is suspended, held or over."""
+        phase = self.phase
+        if self.scheduled or phase is Phase.SUSPENDED or phase is Phase.OVER:
+            return
+        if self.home.held and self.wish is Wish.NONE:
+            return
+        self.scheduled = True
+        self.home.mail.add(self)
+        self.home.env.schedule(self)
+
+    def rest(self, now: float) -> None:
+        """Nothing to do: give the memory of the lanes back, and note since when."""
+        self.scheduled = False
+        self.worker = self.worker_task = None
+        self.last_active = now
+        self.mailbox.rest()
+        self.home.mail.discard(self)
+
+    def instance(self) -> Actor:
+        """The actor of an activation that is awake."""
+        if self.actor is None:
+            raise EngineError(f"{self!r} has no instance")
+        return self.actor
+
+    def construct(self) -> Actor:
+        """Make a new instance; whatever the factory raises is raised."""
+        actor = self.actor = self.home.start(self)
+        self.home.mailbox = self.mailbox.spec = actor.mailbox
+        self.home.mailbox_known = True
+        if self._ref is not None:
+            self._ref.point_at(actor)
+        return actor
+
+    def fire(self, now: float) -> float | None:
+        """Put itself to sleep if it has been idle for long enough; else tell when to look again."""
+        idle_s = self.home.idle_s
+        if idle_s is None or self.phase is Phase.OVER:
+            self.due = NEVER
+            return None
+        if not self.is_idle():
+            return now + idle_s
+        if self.last_active + idle_s > now:
+            return self.last_active + idle_s
+        # Not armed meanwhile: the entry would keep a passivated activation in memory. If it refuses, it arms again.
+        self.due = NEVER
+        self.wish_for(Wish.PASSIVATE)
+        return None
+
+    def arm_passivation(self) -> None:
+        """Look after ``idle_s`` seconds whether it may be put to sleep, unless that is to be looked at already."""
+        env, idle_s = self.home.env, self.home.idle_s
+        if idle_s is not None and self.due == NEVER:
+            self.due = env.monotonic() + idle_s
+            env.deadlines.arm(self)
+
+    def is_idle(self) -> bool:
+        """Whether it waits for nothing: no mail, no turn, no timer, task, deferred reply or watch."""
+        return not self.scheduled and self.phase is Phase.AWAKE and self.holds_nothing()
+
+    def holds_nothing(self) -> bool:
+        """Whether it has no mail and nothing that could bring some by itself."""
+        return not (self.mailbox or self._timers or self._tasks or self._deferred or self._watching)
+
+    # --- wishes ----------------------------------------------------------------------------------------
+
+    def wish_for(self, wish: Wish) -> None:
+        """Have it done in the next turn, after the message being handled."""
+        if self.phase is not Phase.OVER and wish > self.wish:
+            self.wish = wish
+            self.wake()
+
+    def interrupt(self, wish: Wish) -> bool:
+        """Have it done now, cancelling what it is doing; ``False`` if no worker has it, and the caller must act."""
+        self.wish = max(wish, self.wish)
+        if self.worker is None:
+            return False
+        self.worker.cancel()
+        return True
+
+    async def wait_end(self) -> None:
+        """Return once the instance is gone: suspended, asleep or over."""
+        while self.actor is not None or self.worker is not None or self.wish is not Wish.NONE:
+            if self.end_event is None:
+                self.end_event = trio.Event()
+            await self.end_event.wait()
+
+    def tell_end(self) -> None:
+        """Wake those in ``wait_end``."""
+        if self.end_event is not None:
+            event, self.end_event = self.end_event, None
+            event.set()
+
+    # --- what dies with the instance ---------------------------------------------------------------------
+
+    def shed(self, error: Exception) -> None:
+        """Drop the instance with its timers, tasks and open replies; the askers get the error."""
+        self.actor = None
+        if self._timers is not None:
+            self._timers.cancel_all()
+            self._timers = None
+        tasks, self._tasks = self._tasks, None
+        for scope in tasks or ():
+            scope.cancel()
+        deferred, self._deferred = self._deferred, None
+        for port in list(deferred or ()):
+            port.set_exception(error)
+
+    def take_watchers(self) -> list[Cell]:
+        """Those who are to be told of the end; each is handed out once. Its own watches end too."""
+        watchers, self._watchers = self._watchers, None
+        watching, self._watching = self._watching, None
+        for other in watching or ():
+            if other._watchers is not None:
+                other._watchers.pop(self, None)
+        for watcher in watchers or ():
+            if watcher._watching is not None:
+                watcher._watching.discard(self)
+        return list(watchers or ())
+
+    def announce(self, terminated: Terminated) -> None:
+        """Tell this watcher."""
+        self.post_quietly(Envelope(terminated, None, self.home.env.monotonic(), Lane.SUPERVISION))
+
+    def claims(self, timer: Timer) -> bool:
+        """Whether the message of this timer is still to be delivered."""
+        return self._timers is not None and self._timers.claim(timer)
+
+    # --- what the actor may do ---------------------------------------------------------------------------
+
+    def defer(self) -> ReplyPort:
+        """Take over the reply of the message being handled."""
+        current = self.current
+        if current is None:
+            msg = "there is no message being handled whose reply could be deferred"
+            raise EngineError(msg)
+        port, current.port = current.port or NobodyPort(), None
+        if not port.is_expired:
+            if self._deferred is None:
+                self._deferred = set()
+            port.keeper = self._deferred
+            self._deferred.add(port)
+        return port
+
+    async def ask(
+        self,
+        kind: str,
+        key: Hashable,
+        message: Message[R],
+        *,
+        timeout: float | None = None,
+        lane: Lane = Lane.USER,
+    ) -> R:
+        """Ask another actor, within the deadline of the message being handled."""
+        wait_s = ASK_TIMEOUT_S if timeout is None else timeout
+        current = self.current
+        if current is not None and self.worker_task is trio.lowlevel.current_task():
+            if key == self.name and kind == self.home.kind:
+                msg = f"{kind}/{key} asks itself, and could never answer"
+                raise EngineError(msg)
+            if current.port is not None:
+                wait_s = min(wait_s, current.port.deadline - self.home.env.monotonic())
+        return await self.home.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
+
+    def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
+        """Send without a reply."""
+        self.home.env.system.tell(kind, key, message, lane=lane)
+
+    async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:
+        """Tell, waiting for room."""
+        await self.home.env.system.send(kind, key, message)
+
+    def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
+        """Deliver the message to itself later."""
+        env = self.home.env
+        if self._timers is None:
+            self._timers = Timers(env.deadlines, self._ring)
+        self._timers.set(name, env.monotonic() + after_s, message)
+
+    def _ring(self, timer: Timer) -> None:
+        self.post_quietly(Envelope(timer.message, None, self.home.env.monotonic(), Lane.CONTROL, timer))
+
+    def cancel_timer(self, name: Hashable) -> None:
+        """Deliver nothing of that timer any more."""
+        if self._timers is not None:
+            self._timers.cancel(name)
+
+    def watch(self, kind: str, key: Hashable) -> None:
+        """Be told once when that activation ends."""
+        other = self.home.env.find(kind, key)
+        if other is None or other is self:
+            self.announce(Terminated(kind, key, Ending.NOT_ACTIVE))
+            return
+        if self._watching is None:
+            self._watching = set()
+        self._watching.add(other)
+        if other._watchers is None:
+            other._watchers = {}
+        other._watchers[self] = None
+
+    def unwatch(self, kind: str, key: Hashable) -> None:
+        """Take a watch back."""
+        other = self.home.env.find(kind, key)
+        if other is not None and self._watching is not None:
+            self._watching.discard(other)
+            if other._watchers is not None:
+                other._watchers.pop(self, None)
+
+    def start_task(self, async_fn: Callable[..., Awaitable[Any]], *args: Any) -> trio.CancelScope:
+        """Run a task that lives no longer than this instance."""
+        scope = trio.CancelScope()
+        if self._tasks is None:
+            self._tasks = set()
+        self._tasks.add(scope)
+        self.home.env.nursery.start_soon(
+            self._run_task, self._tasks, scope, async_fn, args, name=f"{self!r} task"
+        )
+        return scope
+
+    async def _run_task(
+        self,
+        siblings: set[trio.CancelScope],
+        scope: trio.CancelScope,
+        async_fn: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+    ) -> None:
+        try:
+            with scope:
+                await async_fn(*args)
+        except Exception as exc:  # noqa: BLE001 - becomes the crash of the actor
+            # After a restart the set is another one: the dead instance cannot crash the new one.
+            if self._tasks is siblings and self.wish not in {Wish.SUSPEND, Wish.STOP}:
+                self.failure = exc
+                self.interrupt(Wish.FAIL)
+                self.wake()
+        finally:
+            siblings.discard(scope)
+
+    def stop(self) -> None:
+        """End after the message being handled."""
+        self.wish_for(Wish.STOP)

@@ -1,0 +1,268 @@
+"""Opens a system of actors from its supervision tree, and closes it in order."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from random import Random, SystemRandom
+from typing import Any, TypeVar
+
+import trio
+from prometheus_client.registry import Collector
+
+from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.context import ActorSystem
+from sexton_engine.dead_letters import DeadLetters, Reason
+from sexton_engine.deadlines import Deadlines
+from sexton_engine.directory import Directory
+from sexton_engine.errors import ActorStopped, EngineFault
+from sexton_engine.home import ASK_TIMEOUT_S, Environment, Home
+from sexton_engine.lag import LagProbe
+from sexton_engine.lifecycle import kill
+from sexton_engine.mailbox import Envelope
+from sexton_engine.message import Lane, Message
+from sexton_engine.metrics import EngineCollector
+from sexton_engine.nodes import KILL_GRACE_S, Node, NodeListener, mail_age_s
+from sexton_engine.reply import AdmissionPort, AskPort
+from sexton_engine.spec import SupervisorSpec
+from sexton_engine.statistics import KindStatistics, MessageStatistics, SystemStatistics, TreeNode
+from sexton_engine.supervisor import SupervisorNode
+from sexton_engine.workers import Workers
+
+__all__ = ["open_system"]
+
+R = TypeVar("R")
+
+
+class _Root(NodeListener):
+    """Stands above the root supervisor."""
+
+    def __init__(self) -> None:
+        self.started = trio.Event()
+        self.stop_wanted = trio.Event()
+        self.fault: BaseException | None = None
+
+    def child_started(self, node: Node) -> None:
+        """The whole tree is up."""
+        del node
+        self.started.set()
+
+    def child_crashed(self, node: Node, exc: BaseException) -> None:
+        """The root has given up."""
+        del node
+        self.fault = exc
+        self.stop_wanted.set()
+
+    def child_finished(self, node: Node) -> None:
+        """A supervisor does not end by itself."""
+        del node
+
+
+class _System(ActorSystem):
+    """The parts of a running system, put together."""
+
+    __slots__ = (
+        "_deadlines",
+        "_directory",
+        "_lag",
+        "_monotonic",
+        "_workers",
+        "dead_letters",
+        "root",
+        "tree_root",
+    )
+
+    def __init__(
+        self,
+        spec: SupervisorSpec,
+        nursery: trio.Nursery,
+        root: _Root,
+        *,
+        ids: Callable[[], str],
+        rng: Random,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.dead_letters = DeadLetters()
+        self._monotonic = monotonic
+        self._deadlines = Deadlines(monotonic)
+        self._workers = Workers(nursery)
+        self._directory = Directory()
+        self._lag = LagProbe(monotonic())
+        self._deadlines.arm(self._lag)
+        self.root = root
+        environment: Environment[Cell] = Environment(
+            system=self,
+            monotonic=monotonic,
+            deadlines=self._deadlines,
+            dead_letters=self.dead_letters,
+            nursery=nursery,
+            schedule=self._workers.schedule,
+            find=self._directory.find,
+            rng=rng,
+            ids=ids,
+        )
+        self.tree_root = SupervisorNode(spec, environment, root)
+        self._directory.add(self.tree_root)
+        nursery.start_soon(self._deadlines.run, name="deadlines")
+
+    async def ask(
+        self,
+        kind: str,
+        key: Hashable,
+        message: Message[R],
+        *,
+        timeout: float | None = None,
+        lane: Lane = Lane.USER,
+    ) -> R:
+        """Send, and wait for the reply."""
+        cell = self._directory.resolve(kind, key)
+        now = self._monotonic()
+        until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
+        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
+        try:
+            cell.post(Envelope(message, port, now, lane), may_wait=True)
+        except BaseException:
+            port.withdraw()
+            raise
+        reply: R = await port.wait()
+        return reply
+
+    def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
+        """Send without a reply."""
+        try:
+            cell = self._directory.resolve(kind, key)
+        except ActorStopped:
+            self._directory.home(kind).bury(key, message, Reason.STOPPED)
+            return
+        cell.post_quietly(Envelope(message, None, self._monotonic(), lane))
+
+    async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:
+        """Tell, waiting for room if that is the policy."""
+        cell = self._directory.resolve(kind, key)
+        port = AdmissionPort(trio.lowlevel.current_task())
+        envelope = Envelope(message, port, self._monotonic(), Lane.USER)
+        cell.post(envelope, may_wait=True)
+        if cell.mailbox.is_waiting(envelope):
+            await port.wait()
+        else:
+            envelope.port = None
+            await trio.lowlevel.checkpoint()
+
+    async def stop(self, kind: str, key: Hashable) -> bool:
+        """End an activation after the message it is handling."""
+        cell = self._directory.find(kind, key)
+        if cell is None or cell.phase is Phase.OVER:
+            await trio.lowlevel.checkpoint()
+            return False
+        cell.wish_for(Wish.STOP)
+        with trio.move_on_after(cell.home.shutdown_s) as budget:
+            await cell.wait_end()
+        if budget.cancelled_caught:
+            kill(cell, Wish.KILL)
+            with trio.move_on_after(KILL_GRACE_S):
+                await cell.wait_end()
+        return True
+
+    def kill(self, kind: str, key: Hashable) -> bool:
+        """End an activation now."""
+        cell = self._directory.find(kind, key)
+        if cell is None:
+            return False
+        kill(cell, Wish.KILL)
+        return True
+
+    def statistics(self) -> SystemStatistics:
+        """What the system has done, and what waits now."""
+        return SystemStatistics(
+            kinds=tuple(self._kind_statistics(home) for home in self._directory.homes()),
+            loop_lag_s=self._lag.latest_s,
+            loop_lag_peak_s=self._lag.peak_s,
+            deadlines=len(self._deadlines),
+            workers=self._workers.total,
+            workers_idle=self._workers.parked,
+        )
+
+    def _kind_statistics(self, home: Home[Cell]) -> KindStatistics:
+        books = home.books
+        return KindStatistics(
+            kind=home.kind,
+            live=sum(1 for cell in home.cells.values() if cell.actor is not None),
+            mailbox_depth=sum(len(cell.mailbox) for cell in home.mail),
+            mailbox_age_s=mail_age_s(home),
+            messages=tuple(
+                MessageStatistics(message.__name__, int(count), seconds)
+                for message, (count, seconds) in books.messages.items()
+            ),
+            activations=books.activations,
+            passivations=books.passivations,
+            crashes=books.crashes,
+            restarts=books.restarts,
+            escalations=books.escalations,
+            dead_letters={why.value: count for why, count in self.dead_letters.by_reason(home.kind).items()},
+        )
+
+    def tree(self) -> TreeNode:
+        """The live supervision tree."""
+        return self.tree_root.tree()
+
+    def collector(self) -> Collector:
+        """A Prometheus collector of the statistics."""
+        return EngineCollector(self.statistics)
+
+
+def new_urn() -> str:
+    """A name for an activation that nothing else has."""
+    return uuid.uuid4().urn
+
+
+@asynccontextmanager
+async def open_system(
+    tree: SupervisorSpec,
+    *,
+    ids: Callable[[], str] = new_urn,
+    rng: Random | None = None,
+    monotonic: Callable[[], float] = trio.current_time,
+) -> AsyncIterator[ActorSystem]:
+    """Start the tree in order; inside, all singletons are up. Stop it in reverse order at the end.
+
+    ``monotonic`` is a clock in seconds that runs as fast as trio's. A crash that no supervisor bears
+    cancels the body and raises ``EngineFault``. A singleton that could not start because of one of its
+    transparent exceptions counts as up, and is tried again.
+    """
+    root = _Root()
+    opened: list[_System] = []
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_run_system, tree, root, opened, ids, rng or SystemRandom(), monotonic)
+            try:
+                await root.started.wait()
+                yield opened[0]
+            finally:
+                root.stop_wanted.set()
+    except BaseExceptionGroup as group:
+        # A nursery wraps even a single exception; whoever opened the system wants it as it was raised.
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group.exceptions[0].__cause__
+        raise
+
+
+async def _run_system(
+    tree: SupervisorSpec,
+    root: _Root,
+    opened: list[_System],
+    ids: Callable[[], str],
+    rng: Random,
+    monotonic: Callable[[], float],
+) -> None:
+    # Shielded: when the body is cancelled the actors still stop in order, within their budgets.
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as nursery:
+            system = _System(tree, nursery, root, ids=ids, rng=rng, monotonic=monotonic)
+            opened.append(system)
+            system.tree_root.begin()
+            await root.stop_wanted.wait()
+            await system.tree_root.stop(keep_mail=False)
+            nursery.cancel_scope.cancel()
+    if isinstance(root.fault, EngineFault):
+        raise root.fault

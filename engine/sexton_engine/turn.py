@@ -1,0 +1,144 @@
+"""Runs the messages of one activation, one by one, up to its turn limit."""
+
+from __future__ import annotations
+
+from types import CoroutineType
+from typing import Any, Final
+
+import pykka.messages
+
+from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.dead_letters import Reason
+from sexton_engine.errors import EngineError
+from sexton_engine.lifecycle import crash, fail, obey, settle, start
+from sexton_engine.mailbox import Envelope
+from sexton_engine.reply import DEFERRED, AdmissionPort
+
+__all__ = ["interrupted", "run_turn"]
+
+OF_PYKKA: Final = frozenset(
+    {
+        pykka.messages.ProxyCall,
+        pykka.messages.ProxyGetAttr,
+        pykka.messages.ProxySetAttr,
+        pykka.messages._ActorStop,
+    }
+)
+"""Messages that pykka handles itself: proxies and stop."""
+
+
+async def run_turn(cell: Cell) -> int:
+    """Handle messages until there are no more, the limit is reached, or the actor is lost; how many it were.
+
+    Afterwards ``cell.scheduled`` tells whether there is more to do. Every message passes here, so the
+    loop is written out, and names are looked up once.
+    """
+    if (cell.wish is not Wish.NONE or cell.phase is not Phase.AWAKE) and not await _prepared(cell):
+        _put_down(cell)
+        return 1
+    actor, mailbox, home = cell.instance(), cell.mailbox, cell.home
+    messages, monotonic, limit = home.books.messages, home.env.monotonic, actor.turn_limit
+    handled, began = 0, monotonic()
+    while handled < limit:
+        envelope = mailbox.take()
+        if envelope is None:
+            cell.rest(began)
+            return handled
+        if mailbox.waiting:
+            _admit(cell)
+        if not _wanted(cell, envelope):
+            continue
+        handled += 1
+        message = envelope.message
+        of_type = type(message)
+        cell.current = envelope
+        try:
+            # Looked up by class: pykka's own dispatch tests four types before it comes to on_receive.
+            reply = actor._handle_receive(message) if of_type in OF_PYKKA else actor.on_receive(message)
+            if type(reply) is CoroutineType:
+                reply = await reply
+            _reply(envelope, reply)
+        except Exception as exc:  # noqa: BLE001 - whatever goes wrong in an actor is its supervisor's affair
+            if not _survives(cell, envelope, exc):
+                _put_down(cell)
+                return handled
+        cell.current = None
+        ended = monotonic()
+        tally = messages.get(of_type)
+        if tally is None:
+            tally = messages[of_type] = [0, 0.0]
+        tally[0] += 1
+        tally[1] += ended - began
+        began = ended
+        if cell.wish is not Wish.NONE:
+            break
+    return handled
+
+
+def _reply(envelope: Envelope, reply: Any) -> None:
+    port = envelope.port
+    if port is None:
+        return
+    if reply is DEFERRED:
+        msg = "on_receive returned DEFERRED, but did not take the reply over by context.defer()"
+        raise EngineError(msg)
+    port.set(reply)
+
+
+async def _prepared(cell: Cell) -> bool:
+    if cell.wish is not Wish.NONE and not await obey(cell):
+        return False
+    if cell.phase is Phase.ASLEEP:
+        if cell.home.held:
+            cell.scheduled = False
+            return False
+        return await start(cell) and cell.wish is Wish.NONE
+    return cell.phase is Phase.AWAKE
+
+
+def _put_down(cell: Cell) -> None:
+    cell.worker = cell.worker_task = None
+    if cell.phase is Phase.SUSPENDED or cell.phase is Phase.OVER:
+        cell.scheduled = False
+        cell.mailbox.rest()
+
+
+def interrupted(cell: Cell) -> None:
+    """The worker's scope was cancelled while it ran the cell: a kill, or a child task that crashed."""
+    if cell.wish is Wish.FAIL:
+        fail(cell)
+    else:
+        settle(cell)
+    _put_down(cell)
+
+
+def _wanted(cell: Cell, envelope: Envelope) -> bool:
+    timer, port = envelope.timer, envelope.port
+    if timer is not None:
+        envelope.timer = None
+        return cell.claims(timer)
+    if port is not None and port.overdue:
+        # Nobody waits, and whoever asks again sends a new message: under load this is what sheds work.
+        cell.home.bury(cell.name, envelope.message, Reason.EXPIRED)
+        return False
+    return True
+
+
+def _admit(cell: Cell) -> None:
+    while (envelope := cell.mailbox.admit()) is not None:
+        port = envelope.port
+        if isinstance(port, AdmissionPort):
+            envelope.port = None
+            port.set(None)
+
+
+def _survives(cell: Cell, envelope: Envelope, exc: Exception) -> bool:
+    actor = cell.actor
+    if actor is None or not isinstance(exc, actor.transparent):
+        crash(cell, exc)
+        return False
+    if envelope.port is not None:
+        envelope.port.set_exception(exc)
+    else:
+        cell.home.bury(cell.name, envelope.message, Reason.UNAVAILABLE)
+    return True
