@@ -1,7 +1,7 @@
 """Runs the benchmarks, each in a process of its own, and sets out what they found.
 
-``python -m bench [NAME ...]``: one JSON line each, then a table. The exit status is 0 also when a budget is missed
-(the table says so), and 1 when a benchmark itself failed.
+``python -m bench [NAME ...]``: one JSON line each, then a table. The exit status is 0 also when a budget is
+missed (the table says so), and 1 when a benchmark itself failed.
 """
 
 import subprocess

@@ -92,8 +92,8 @@ async def alternate(
 ) -> dict[str, list[float]]:
     """Run the contenders in turn, ``warm_up`` uncounted and ``rounds`` counted times each.
 
-    Every other round goes backwards, so that what drifts (a busy neighbour, a growing table, a warm processor) weighs
-    on all of them alike.
+    Every other round goes backwards, so that what drifts (a busy neighbour, a growing table, a warm
+    processor) weighs on all of them alike.
     """
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(warm_up + rounds):

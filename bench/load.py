@@ -1,9 +1,9 @@
 """The load client: one process, raw keep-alive sockets, one thread that waits for all of them.
 
-A connection is driven by a conversation, a generator that yields what to send next and is given the answer. One
-that always has a next request makes a closed loop; one that says when each is due makes an open loop, whose latencies
-count from when a request was due, so that a slow answer cannot hide the wait of those behind it (coordinated
-omission).
+A connection is driven by a conversation, a generator that yields what to send next and is given the answer.
+One that always has a next request makes a closed loop; one that says when each is due makes an open loop,
+whose latencies count from when a request was due, so that a slow answer cannot hide the wait of those behind
+it (coordinated omission).
 """
 
 import heapq
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
+import orjson
 import trio
 
 from bench.wire import Answer, parse
@@ -29,6 +30,10 @@ SPIN_NS = 1_200_000
 PATIENCE_S = 40.0
 """An answer that takes longer than a long poll is not coming."""
 RECEIVE = 262_144
+CALLERS = 16
+"""Connections for calls that are not measured."""
+SET_UP_S = 90.0
+"""More than those calls need."""
 
 
 class Send(NamedTuple):
@@ -38,6 +43,8 @@ class Send(NamedTuple):
     due_ns: int = NOW
     timed: bool = True
     """Long polls and the like are waited for, but are no latency of the server's."""
+    must: bool = False
+    """Ends what was begun: it is sent also when the run is over."""
 
 
 Conversation = Generator[Send, Answer, None]
@@ -61,11 +68,16 @@ class Place:
 
     number: int
     connections: int
-    began_ns: int
+    count_from_ns: int
+    """The end of the warm-up."""
     over_ns: int
-    """Nothing is sent after it."""
+    """Nothing is begun after it."""
     notes: list[Any]
     """What the benchmark wants to know afterwards; all conversations of a run write into the same."""
+
+    def counts(self, now_ns: int) -> bool:
+        """Whether what happens now is part of the figure."""
+        return self.count_from_ns <= now_ns < self.over_ns
 
 
 Begin = Callable[..., Conversation]
@@ -144,7 +156,7 @@ class _Run:
         self._count_from = clock + int(job.warm_s * 1e9)
         self._over = self._count_from + int(job.run_s * 1e9)
         for number in range(job.connections):
-            place = Place(number, job.connections, clock, self._over, self.loaded.notes)
+            place = Place(number, job.connections, self._count_from, self._over, self.loaded.notes)
             line = _Line(job.address, job.begin(place, *job.arguments))
             self._lines[line.socket.fileno()] = line
             self._poll.register(line.socket, select.EPOLLIN)
@@ -154,7 +166,7 @@ class _Run:
     def _next(self, line: _Line, send: Send | None) -> None:
         now = time.perf_counter_ns()
         line.pending = send
-        if send is None or max(now, send.due_ns) >= self._over:
+        if send is None or (max(now, send.due_ns) >= self._over and not send.must):
             line.pending = None
         elif send.due_ns > now:
             heapq.heappush(self._due, (send.due_ns, line.socket.fileno(), line))
@@ -228,7 +240,7 @@ def run(job: Job) -> Loaded:
 
 
 class Client:
-    """A process that puts load on; it is kept over the runs of a benchmark, so that none pays for its start."""
+    """A process that puts load on, kept over the runs of a benchmark, so that none pays for its start."""
 
     def __init__(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
@@ -236,6 +248,20 @@ class Client:
     async def run(self, job: Job) -> Loaded:
         """The same as the function ``run``, in the other process."""
         return await trio.to_thread.run_sync(self._pool.submit(run, job).result)
+
+    async def call_all(
+        self, address: tuple[str, int], requests: Sequence[bytes], connections: int = CALLERS
+    ) -> list[Any]:
+        """Send each once; the JSON of the answers, in the same order. Raises when one is an error."""
+        job = Job(address, each, (requests,), min(connections, len(requests)), run_s=SET_UP_S, warm_s=0)
+        notes = sorted((await self.run(job)).notes)
+        for index, status, body in notes:
+            assert status < 400, f"{requests[index][:200]!r}: {status} {body!r}"
+        assert len(notes) == len(requests)
+        return [orjson.loads(body) if body else None for _, _, body in notes]
+
+    async def call(self, address: tuple[str, int], request: bytes) -> Any:
+        return (await self.call_all(address, [request]))[0]
 
 
 @contextmanager
@@ -245,7 +271,14 @@ def open_client() -> Iterator[Client]:
         yield Client(pool)
 
 
-# --- a conversation that suits any server --------------------------------------------------------------------
+# --- conversations that suit any server ---------------------------------------------------------------------
+
+
+def each(place: Place, requests: Sequence[bytes]) -> Conversation:
+    """Send every request once, all connections together; notes ``(index, status, body)``."""
+    for index in range(place.number, len(requests), place.connections):
+        answer = yield Send(requests[index])
+        place.notes.append((index, answer.status, answer.body))
 
 
 def repeat(place: Place, requests: Sequence[bytes]) -> Conversation:

@@ -1,0 +1,141 @@
+"""Renewals over HTTP, one by one and in batches, against a handler that does nothing.
+
+Every renewal that is counted has a metering row and a debit that are committed; the empty handler has neither
+nor authentication, nor a body.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import trio
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
+
+from bench import harness, machine, server
+from bench.empty import empty_request, open_empty_server
+from bench.load import Client, Job, Loaded, open_client, repeat
+from bench.product import Held, Site, payload, renew, renew_many, send_renewals
+
+LEASES = 512
+BATCH = 64
+CONNECTIONS = 32
+BATCH_CONNECTIONS = LEASES // BATCH
+RUN_S = 3.0
+ROUNDS = 3
+
+
+class Renewals:
+    """One server with leases to renew, and what was asked of it so far."""
+
+    def __init__(self, client: Client, site: Site, leases: list[Held]) -> None:
+        self._client = client
+        self._site = site
+        self._single = [renew(site, lease) for lease in leases]
+        self._batches = [renew_many(site, leases[at : at + BATCH]) for at in range(0, len(leases), BATCH)]
+        self.granted = 0
+        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": [], "empty": []}
+
+    async def single(self) -> float:
+        loaded = await self._put_on("single", self._single, CONNECTIONS)
+        return loaded.per_second
+
+    async def batches(self) -> float:
+        loaded = await self._put_on("batches", self._batches, BATCH_CONNECTIONS)
+        return loaded.per_second * BATCH
+
+    async def _put_on(self, name: str, requests: list[bytes], connections: int) -> Loaded:
+        job = Job(self._site.address, send_renewals, (requests,), connections, RUN_S)
+        loaded = await self._client.run(job)
+        assert set(loaded.statuses) == {200}, loaded.statuses
+        self.granted += sum(granted[0] for granted in loaded.notes)
+        self.runs[name].append(loaded)
+        return loaded
+
+
+async def empty(client: Client, address: tuple[str, int], connections: int = CONNECTIONS) -> Loaded:
+    """A round of the rival."""
+    loaded = await client.run(Job(address, repeat, ([empty_request(address)],), connections, RUN_S))
+    assert set(loaded.statuses) == {200}, loaded.statuses
+    return loaded
+
+
+async def measure() -> dict[str, Any]:
+    with open_client() as client, open_empty_server() as empty_address:
+        async with server.open_folder() as process:
+            site = await process.start()
+            about = machine.describe_with(process.database_url())
+            harness.tell(f"{LEASES} agents, woken and leased")
+            before = await server.balance(client, site)
+            leases = await _leases(client, site)
+            renewals = Renewals(client, site, leases)
+
+            async def rival() -> float:
+                loaded = await empty(client, empty_address)
+                renewals.runs["empty"].append(loaded)
+                return loaded.per_second
+
+            contenders = {"single": renewals.single, "batches": renewals.batches, "empty": rival}
+            samples = await harness.alternate(contenders, rounds=ROUNDS)
+            await _check(client, site, renewals, leases, before)
+    return harness.report("http_renewal", about, _figures(samples, renewals))
+
+
+async def _leases(client: Client, site: Site) -> list[Held]:
+    agents = await server.make_agents(client, site, LEASES)
+    await server.wake(client, site, server.deliveries_of(site, agents, payload()), 1)
+    [token] = await server.make_runners(client, site, 1, slots=256)
+    return await server.lease_all(client, site, token, LEASES)
+
+
+async def _check(client: Client, site: Site, renewals: Renewals, leases: list[Held], before: int) -> None:
+    rows, charged = await server.metering(client, site, [lease.event_id for lease in leases])
+    gone = before - await server.balance(client, site)
+    assert rows == renewals.granted, f"{renewals.granted} renewals granted, {rows} metering rows"
+    assert charged == gone > 0, f"the rows say {charged}, {gone} nanos are gone"
+
+
+def _figures(samples: dict[str, list[float]], renewals: Renewals) -> list[harness.Figure]:
+    runs = renewals.runs
+    rival = "empty handler"
+    return [
+        harness.Figure("empty handler", harness.Spread.of(samples["empty"]), "requests/s"),
+        harness.Figure(
+            "one a request, 32 connections",
+            harness.Spread.of(samples["single"]),
+            "renewals/s",
+            rival,
+            harness.ratios(samples["single"], samples["empty"]),
+            (harness.at_least_times(1.2),),
+        ),
+        harness.Figure(
+            "batches of 64, 8 connections",
+            harness.Spread.of(samples["batches"]),
+            "renewals/s",
+            rival,
+            harness.ratios(samples["batches"], samples["empty"]),
+            (harness.at_least_times(15),),
+        ),
+        *(
+            harness.Figure(f"{name}: latency {label}", _latency(runs[name], share), "ms")
+            for name in ("single", "batches")
+            for label, share in (("p50", 0.5), ("p99", 0.99))
+        ),
+        harness.Figure(
+            "client's own processor time",
+            harness.Spread.of([run.client_us for name in ("empty", "single") for run in runs[name]]),
+            "µs/request",
+        ),
+    ]
+
+
+def _latency(runs: list[Loaded], share: float) -> harness.Spread:
+    return harness.Spread.of([run.latency_ms(share) for run in runs])
+
+
+def run() -> dict[str, Any]:
+    return trio.run(measure)
+
+
+if __name__ == "__main__":
+    print(harness.line(run()))

@@ -1,0 +1,84 @@
+"""Signed webhooks that are durable when they are answered, against a handler that does nothing.
+
+A webhook that is counted had its signature verified over the raw bytes, was found to be no repeat, and its
+event was committed before the 202.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import trio
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
+
+from bench import harness, machine, server
+from bench.empty import open_empty_server
+from bench.http_renewal import empty
+from bench.load import Job, Loaded, open_client
+from bench.product import payload, send_webhooks
+
+AGENTS = 64
+CONNECTIONS = 32
+RUN_S = 3.0
+ROUNDS = 3
+
+
+async def measure() -> dict[str, Any]:
+    runs: list[Loaded] = []
+    with open_client() as client, open_empty_server() as empty_address:
+        async with server.open_folder() as process:
+            site = await process.start()
+            about = machine.describe_with(process.database_url())
+            agents = await server.make_agents(client, site, AGENTS)
+            job = Job(
+                site.address,
+                send_webhooks,
+                (server.deliveries_of(site, agents, payload()),),
+                CONNECTIONS,
+                RUN_S,
+            )
+
+            async def webhooks() -> float:
+                loaded = await client.run(job)
+                runs.append(loaded)
+                return loaded.per_second
+
+            async def rival() -> float:
+                return (await empty(client, empty_address)).per_second
+
+            samples = await harness.alternate({"webhooks": webhooks, "empty": rival}, rounds=ROUNDS)
+            harness.tell("reading the history")
+            kept = [item["event_id"] for item in await server.history(client, site)]
+    accepted = [event_id for run in runs for notes in run.notes for event_id in notes]
+    assert len(set(accepted)) == len(accepted), "one event id was given twice"
+    assert sorted(kept) == sorted(accepted), f"{len(accepted)} webhooks accepted, {len(kept)} events kept"
+    return harness.report("http_webhook", about, _figures(samples, runs))
+
+
+def _figures(samples: dict[str, list[float]], runs: list[Loaded]) -> list[harness.Figure]:
+    return [
+        harness.Figure("empty handler", harness.Spread.of(samples["empty"]), "requests/s"),
+        harness.Figure(
+            "github webhooks, 32 connections",
+            harness.Spread.of(samples["webhooks"]),
+            "webhooks/s",
+            "empty handler",
+            harness.ratios(samples["webhooks"], samples["empty"]),
+            (harness.at_least_times(1.2),),
+        ),
+        *(
+            harness.Figure(
+                f"latency {label}", harness.Spread.of([run.latency_ms(share) for run in runs]), "ms"
+            )
+            for label, share in (("p50", 0.5), ("p99", 0.99))
+        ),
+    ]
+
+
+def run() -> dict[str, Any]:
+    return trio.run(measure)
+
+
+if __name__ == "__main__":
+    print(harness.line(run()))

@@ -1,0 +1,122 @@
+"""Whole cycles over HTTP: a runner leases an event and reports it, against a handler that does nothing.
+
+A cycle is two requests and two commits: the claim with its new fencing token, and the report with its last
+metering row, its debit and the event's end.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import trio
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
+
+from bench import harness, machine, server
+from bench.empty import open_empty_server
+from bench.http_renewal import empty
+from bench.load import Client, Job, Loaded, open_client
+from bench.product import Site, payload, run_cycles
+
+AGENTS = 100
+RUNNERS = 8
+SLOTS = 4
+"""Of each runner; each slot is a connection that leases, reports, and leases again."""
+RUN_S = 3.0
+WARM_S = 0.5
+ROUNDS = 3
+WAIT_MS = 1000
+PREFILLED = 60
+"""Events an agent before each round; a round that uses them up fails, rather than measure an idle server."""
+
+
+class Cycles:
+    """A server with work, and the runners that do it."""
+
+    def __init__(self, client: Client, site: Site, agents: list[str], tokens: list[str]) -> None:
+        self._client = client
+        self._site = site
+        self._tokens = tokens
+        self._deliveries = server.deliveries_of(site, agents, payload())
+        self.filled: list[str] = []
+        self.reported: list[str] = []
+        self._times = 0
+
+    async def round(self) -> float:
+        """Fill up, then measure; answers cycles/s."""
+        self._times += 1
+        for number in range(PREFILLED * self._times):
+            if len(self.filled) - len(self.reported) >= PREFILLED * AGENTS:
+                break
+            ids = [f"fill-{self._times}-{number}-{i}" for i in range(AGENTS)]
+            requests = [d.with_id(name) for d, name in zip(self._deliveries, ids, strict=True)]
+            answers = await self._client.call_all(self._site.address, requests, connections=32)
+            self.filled += [answer["event_id"] for answer in answers]
+        loaded = await self._put_on()
+        counted = self._note(loaded)
+        assert len(self.reported) < len(self.filled), "the work ran out"
+        return counted / RUN_S
+
+    async def _put_on(self) -> Loaded:
+        arguments = (self._site, self._tokens, WAIT_MS)
+        job = Job(self._site.address, run_cycles, arguments, RUNNERS * SLOTS, RUN_S, WARM_S)
+        return await self._client.run(job)
+
+    def _note(self, loaded: Loaded) -> int:
+        """Cycles whose report was answered within the run."""
+        assert set(loaded.statuses) == {200}, loaded.statuses
+        self.reported += [event_id for event_id, _ in loaded.notes]
+        return sum(1 for _, counted in loaded.notes if counted)
+
+
+async def measure() -> dict[str, Any]:
+    with open_client() as client, open_empty_server() as empty_address:
+        async with server.open_folder() as process:
+            site = await process.start()
+            about = machine.describe_with(process.database_url())
+            before = await server.balance(client, site)
+            agents = await server.make_agents(client, site, AGENTS)
+            tokens = await server.make_runners(client, site, RUNNERS, SLOTS)
+            cycles = Cycles(client, site, agents, tokens)
+
+            async def rival() -> float:
+                return (await empty(client, empty_address)).per_second
+
+            samples = await harness.alternate({"cycles": cycles.round, "empty": rival}, rounds=ROUNDS)
+            await _check(client, site, cycles, before)
+    return harness.report("lease_cycles", about, _figures(samples))
+
+
+async def _check(client: Client, site: Site, cycles: Cycles, before: int) -> None:
+    assert len(set(cycles.reported)) == len(cycles.reported), "one event was leased twice"
+    harness.tell("reading the history")
+    events = await server.history(client, site)
+    processed = {event["event_id"] for event in events if event["status"] == "processed"}
+    assert processed == set(cycles.reported), (
+        f"{len(cycles.reported)} reports, {len(processed)} events processed"
+    )
+    charged = sum(event["charged_nanos"] for event in events)
+    gone = before - await server.balance(client, site)
+    assert charged == gone, f"the events say {charged}, {gone} nanos are gone"
+
+
+def _figures(samples: dict[str, list[float]]) -> list[harness.Figure]:
+    return [
+        harness.Figure("empty handler", harness.Spread.of(samples["empty"]), "requests/s"),
+        harness.Figure(
+            "lease + report, 8 runners, 100 agents",
+            harness.Spread.of(samples["cycles"]),
+            "cycles/s",
+            "empty handler",
+            harness.ratios(samples["cycles"], samples["empty"]),
+            (harness.at_least_times(0.5), harness.at_least(1000, "cycles/s")),
+        ),
+    ]
+
+
+def run() -> dict[str, Any]:
+    return trio.run(measure)
+
+
+if __name__ == "__main__":
+    print(harness.line(run()))
