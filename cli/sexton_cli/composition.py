@@ -1,0 +1,145 @@
+"""The composition root: chooses the stores and puts one server together."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import trio
+import uuid_utils.compat
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.secrets import Secrets
+from sexton_actors.tree import tree
+from sexton_actors.world import World
+from sexton_engine import open_system
+from sexton_http.app import create_app
+from sexton_http.bootstrap import FirstStart, first_start
+from sexton_http.context import HttpContext, HttpSettings
+from sexton_http.server import Doors, open_doors, serve
+from sexton_http.tokens import TokenKind, digest, mint
+from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
+from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from sexton_storage.records import EnrolmentToken
+from sexton_storage.startup import MigrationFailed, StartupFailed
+from sexton_storage.stores import Storage
+from sexton_storage.vault import Vault, open_vault
+
+from sexton_cli.catalogue import load_catalogue
+from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
+from sexton_cli.settings import NodeSettings
+
+ENROLMENT_MS = 3600 * 1000
+"""An enrolment token is good for an hour, and once."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A server that answers, as ``up`` and ``serve`` need it."""
+
+    base_url: str
+    storage: Storage
+    world: World
+    first: FirstStart
+    database: EmbeddedServer | None
+
+    @property
+    def tenant_id(self) -> UUID:
+        return self.first.tenant_id
+
+    @property
+    def workspace_id(self) -> UUID:
+        return self.first.workspace_id
+
+    @property
+    def postgres_pid(self) -> int | None:
+        """Of the embedded database; None for one that is not ours."""
+        return None if self.database is None else self.database.pid
+
+    async def mint_enrolment(self) -> str:
+        """A one-time token for one runner."""
+        token = mint(TokenKind.ENROLMENT, self.world.new_token)
+        now = self.world.now_ms()
+        await self.storage.runners.mint_enrolment(
+            EnrolmentToken(digest(token), "system:up", now, now + ENROLMENT_MS)
+        )
+        return token
+
+
+@asynccontextmanager
+async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator[Node]:
+    """A whole server, from the database up; everything is let down in reverse order.
+
+    Raises StartupFault with what the operator has to see to.
+    """
+    async with AsyncExitStack() as stack:
+        database, storage = await _storage(stack, settings, progress)
+        doors = await _doors(settings)
+        base_url = settings.public_url or doors.base_url
+        vault = open_vault(settings.data, os.environ)
+        world = _world(storage, vault)
+        first = await first_start(world, vault)
+        stop, registry = trio.Event(), _registry()
+        system = await stack.enter_async_context(open_system(tree(world)))
+        registry.register(system.collector())
+        storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        app = create_app(HttpContext(system, world, first.issuer, registry, HttpSettings(base_url), stop))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status))
+            try:
+                yield Node(base_url, storage, world, first, database)
+            finally:
+                stop.set()
+
+
+async def _storage(
+    stack: AsyncExitStack, settings: NodeSettings, progress: Progress
+) -> tuple[EmbeddedServer | None, PostgresStorage]:
+    database: EmbeddedServer | None = None
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        dsn = settings.database_url
+        if dsn is None:
+            embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
+            database = await stack.enter_async_context(embedded)
+            dsn = database.dsn
+        return database, await stack.enter_async_context(open_postgres_storage(dsn, new_id=uuid_utils.compat.uuid7))
+    except MigrationFailed as fault:
+        way_out = "Start the release that wrote this database, or restore a backup"
+        raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
+    except StartupFailed as fault:
+        way_out = "See the logs in the data folder" if settings.database_url is None else "Check DATABASE_URL"
+        raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
+    except OSError as fault:
+        what = f"{settings.data}: {fault.strerror}"
+        raise StartupFault("UZ-STARTUP-002", what, "Choose another folder with --data", CONFIG) from fault
+
+
+async def _doors(settings: NodeSettings) -> Doors:
+    try:
+        return await open_doors(settings.host, settings.port, secure=settings.tls is not None)
+    except OSError as fault:
+        what = f"{settings.host}:{settings.port}: {fault.strerror or fault}"
+        way_out = "Choose another with --port, or 0 for any that is free"
+        raise StartupFault("UZ-STARTUP-002", what, way_out, CONFIG) from fault
+
+
+def _world(storage: Storage, vault: Vault) -> World:
+    return World(
+        storage=storage,
+        secrets=Secrets(storage.credentials, vault, storage.clock),
+        catalogue=load_catalogue(),
+        new_id=uuid_utils.compat.uuid7,
+        new_token=secrets.token_hex,
+    )
+
+
+def _registry() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    return registry

@@ -1,0 +1,203 @@
+"""Starts a server, and its local runners, and tells the operator and his scripts when all is ready."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import structlog
+import trio
+from rich.console import Console
+
+from sexton_cli.children import LocalRunner, runner_command
+from sexton_cli.composition import Node, open_node
+from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
+from sexton_cli.settings import NodeSettings
+
+RUNNER_READY_S = 30.0
+POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpSettings:
+    """A server with runners on the same machine."""
+
+    node: NodeSettings
+    ready_file: Path | None
+    runners: int
+    runner_options: tuple[str, ...]
+
+
+def run_up(settings: UpSettings) -> int:
+    """The exit status of ``sexton up``."""
+    console = Console(highlight=False)
+
+    async def ready(node: Node, nursery: trio.Nursery) -> None:
+        runners = await _start_runners(node, settings, nursery)
+        _write_ready(node, settings.ready_file, runners)
+        _announce(node, console, runners)
+
+    return _run(settings.node, console, ready)
+
+
+def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
+    """The exit status of ``sexton serve``."""
+    console = Console(highlight=False)
+
+    async def ready(node: Node, nursery: trio.Nursery) -> None:
+        del nursery
+        _write_ready(node, ready_file, [])
+        _announce(node, console, [])
+
+    return _run(settings, console, ready)
+
+
+def _run(settings: NodeSettings, console: Console, ready: Callable[[Node, trio.Nursery], Awaitable[None]]) -> int:
+    _configure_logs()
+    try:
+        trio.run(_serve, settings, console, ready)
+    except* StartupFault as group:
+        return explain(_first(group))
+    return OK
+
+
+def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+async def _serve(
+    settings: NodeSettings, console: Console, ready: Callable[[Node, trio.Nursery], Awaitable[None]]
+) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as everything:
+            everything.start_soon(_stop_on_signal, signals, everything.cancel_scope)
+            async with open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node:
+                # The runners' nursery lies inside the server's life: they drain while it still answers them.
+                async with _until_cancelled(node) as runners:
+                    await ready(node, runners)
+                    await trio.sleep_forever()
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
+        return
+
+
+@asynccontextmanager
+async def _until_cancelled(_node: Node) -> AsyncIterator[trio.Nursery]:
+    async with trio.open_nursery() as nursery:
+        yield nursery
+        nursery.cancel_scope.cancel()
+
+
+# --- runners ------------------------------------------------------------------------------------------------------
+
+
+async def _start_runners(node: Node, settings: UpSettings, nursery: trio.Nursery) -> list[LocalRunner]:
+    runners = [await _local_runner(node, settings, number) for number in range(1, settings.runners + 1)]
+    for runner in runners:
+        nursery.start_soon(runner.keep)
+    for runner in runners:
+        await _until_enrolled(runner, settings.node.data)
+    return runners
+
+
+async def _local_runner(node: Node, settings: UpSettings, number: int) -> LocalRunner:
+    state = _state_of(settings.node.data, number)
+    state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept = _kept_token(state)
+    environment = {"SEXTON_RUNNER_TOKEN": kept} if kept else {"SEXTON_ENROLMENT_TOKEN": await node.mint_enrolment()}
+    return LocalRunner(
+        number=number,
+        command=runner_command(node.base_url, state, f"local-{number}", settings.runner_options),
+        environment=lambda: {"SEXTON_RUNNER_TOKEN": token} if (token := _kept_token(state)) else environment,
+        log_file=state.parent / f"runner-{number}.log",
+    )
+
+
+def _state_of(data: Path, number: int) -> Path:
+    return data / "runners" / str(number)
+
+
+def _kept_token(state: Path) -> str | None:
+    # The runner checks the address its token is for; ours may have another port since, and is the same server.
+    try:
+        kept: dict[str, Any] = orjson.loads((state / "runner.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return str(kept["runner_token"]) if "runner_token" in kept else None
+
+
+async def _until_enrolled(runner: LocalRunner, data: Path) -> None:
+    with trio.move_on_after(RUNNER_READY_S):
+        while _kept_token(_state_of(data, runner.number)) is None:
+            if runner.refused is not None:
+                break
+            await trio.sleep(POLL_S)
+    if runner.refused is not None or _kept_token(_state_of(data, runner.number)) is None:
+        raise StartupFault(
+            "UZ-STARTUP-001",
+            f"runner {runner.number} does not start: {runner.last_words()}",
+            f"See {runner.log_file}; '--runners 0' starts without one",
+            UNAVAILABLE,
+        )
+
+
+# --- telling ------------------------------------------------------------------------------------------------------
+
+
+def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]) -> None:
+    if ready_file is None:
+        return
+    value = {
+        "base_url": node.base_url,
+        "tenant_id": str(node.tenant_id),
+        "workspace_id": str(node.workspace_id),
+        "api_key": node.api_key,
+        "admin_token": node.admin_token,
+        "pids": {
+            "server": os.getpid(),
+            "postgres": node.postgres_pid,
+            "runners": [runner.process.pid for runner in runners if runner.process],
+        },
+    }
+    # Whole or not at all, and its owner's alone: scripts wait for the file to appear, and it holds keys.
+    part = ready_file.with_name(ready_file.name + ".part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(orjson.dumps(value))
+    part.rename(ready_file)
+
+
+def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
+    lines = [
+        ("address", node.base_url),
+        ("reference", f"{node.base_url}/docs"),
+        ("workspace", str(node.workspace_id)),
+        ("API key", node.api_key or "the one shown at the first start"),
+        ("sign in", node.sign_in_link),
+        ("runners", str(len(runners)) if runners else "none here"),
+    ]
+    console.print("[bold green]Sexton is up.[/bold green]")
+    for name, value in lines:
+        console.print(f"  {name:<10} {value}", soft_wrap=True)
+
+
+def _configure_logs() -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
