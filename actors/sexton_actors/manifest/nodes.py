@@ -124,33 +124,35 @@ def _build(text: str, first_line: int) -> Node:
     root: Node | None = None
     opened: list[_Open] = []
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentEndEvent)):
-            continue
         line = first_line + _line(event)
-        node: Node
-        match event:
-            case yaml.DocumentStartEvent():
-                if root is not None:
-                    raise _Fault(line, "a second document; keep to one")
-                continue
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                _refuse_extras(event, line)
-                if len(opened) == MAX_DEPTH:
-                    raise _Fault(line, f"more than {MAX_DEPTH} mappings and lists within each other")
-                opened.append(_Open(line, is_table=isinstance(event, yaml.MappingStartEvent)))
-                continue
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                node = opened.pop().close()
-            case yaml.ScalarEvent():
-                _refuse_extras(event, line)
-                node = _scalar(event, line)
-            case _:
-                raise _Fault(line, "an alias; write the value out, or put it in quotes if it begins with `*`")
-        if opened:
+        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+            raise _Fault(line, "a second document; keep to one")
+        node = _completed(event, line, opened)
+        if node is not None and opened:
             opened[-1].add(node)
-        else:
+        elif node is not None:
             root = node
     return root if root is not None else Scalar("", plain=True, line=first_line)
+
+
+def _completed(event: yaml.Event, line: int, opened: list[_Open]) -> Node | None:
+    """The node that ends with this event, if one does."""
+    match event:
+        case yaml.ScalarEvent():
+            _refuse_extras(event, line)
+            return _scalar(event, line)
+        case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+            _refuse_extras(event, line)
+            if len(opened) == MAX_DEPTH:
+                raise _Fault(line, f"more than {MAX_DEPTH} mappings and lists within each other")
+            opened.append(_Open(line, is_table=isinstance(event, yaml.MappingStartEvent)))
+        case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+            return opened.pop().close()
+        case yaml.AliasEvent():
+            raise _Fault(line, "an alias; write the value out, or put it in quotes if it begins with `*`")
+        case _:
+            pass  # where the stream and its document begin and end
+    return None
 
 
 def _line(event: yaml.Event) -> int:
