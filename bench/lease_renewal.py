@@ -1,0 +1,187 @@
+"""Durable renewals through the lease actors, against pgbench doing the same in one transaction each.
+
+One server, one run, fsync on. Each renewal is a conditional update of its lease, a metering row, a debit of
+its tenant and the agent's spend; ours goes through a supervised actor with a bounded mailbox, an ask with a
+deadline, and a timer that is set anew.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from random import SystemRandom
+from time import perf_counter
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+import trio
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
+
+from bench import harness, machine
+from bench.leases_by_hand import Leases, tidy
+from sexton_actors.catalogue import Catalogue
+from sexton_actors.lease.messages import Renew, Renewal
+from sexton_actors.secrets import Secrets
+from sexton_actors.tree import tree
+from sexton_actors.world import World
+from sexton_engine import ActorSystem, open_system
+from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
+from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from sexton_storage.stores import Storage
+
+LEASES = 10_000
+TENANTS = 100
+ASKERS = 256
+CLIENTS = 32
+"""Of pgbench."""
+RUN_S = 4
+ROUNDS = 3
+TERM_MS = 25_000
+"""Of the leases at first: less than a renewal gives, so that each of them moves its deadline and timer."""
+DAY_MS = 86_400_000
+
+
+class NoSealer:
+    """There is nothing secret in a renewal."""
+
+    def seal(self, plaintext: bytes, identity: bytes) -> bytes:
+        raise NotImplementedError
+
+    def open(self, sealed: bytes, identity: bytes) -> bytes:
+        raise NotImplementedError
+
+
+class Askers:
+    """Askers that renew leases through their actors, each going round its own share of them."""
+
+    def __init__(self, system: ActorSystem, leases: Leases) -> None:
+        self._system = system
+        self._ids = [UUID(text) for text in leases.ids()]
+        self._runner_id = UUID(leases.runner_id)
+        self._tokens = dict.fromkeys(self._ids, 0)
+        self.renewals = 0
+        self.latencies: list[float] = []
+
+    async def renew_all_once(self) -> None:
+        """Wake every actor, which makes it load its lease, and set every deadline."""
+        async with trio.open_nursery() as nursery:
+            for number in range(ASKERS):
+                nursery.start_soon(self._ask_each, self._ids[number::ASKERS])
+
+    async def _ask_each(self, ids: list[UUID]) -> None:
+        for lease_id in ids:
+            await self._renew(lease_id)
+
+    async def round(self) -> float:
+        """Renewals a second."""
+        before, began = self.renewals, perf_counter()
+        async with trio.open_nursery() as nursery:
+            for number in range(ASKERS):
+                nursery.start_soon(self._ask_until, self._ids[number::ASKERS], began + RUN_S)
+        return (self.renewals - before) / (perf_counter() - began)
+
+    async def _ask_until(self, ids: list[UUID], end: float) -> None:
+        while True:
+            for lease_id in ids:
+                asked = perf_counter()
+                if asked >= end:
+                    return
+                await self._renew(lease_id)
+                self.latencies.append(perf_counter() - asked)
+
+    async def _renew(self, lease_id: UUID) -> None:
+        self._tokens[lease_id] += 1
+        used = self._tokens[lease_id]
+        message = Renew(self._runner_id, input_tokens=7 * used, cached_input_tokens=0, output_tokens=3 * used)
+        reply = await self._system.ask("lease", lease_id, message)
+        assert isinstance(reply, Renewal), reply
+        self.renewals += 1
+
+
+class ByPgbench:
+    """The rival: the same rows by one statement and one transaction for each renewal."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self.renewals = 0
+
+    async def round(self) -> float:
+        count, rate = await trio.to_thread.run_sync(self._run)
+        self.renewals += count
+        return rate
+
+    def _run(self) -> tuple[int, float]:
+        return self._leases.renew_by_pgbench(clients=CLIENTS, seconds=RUN_S)
+
+
+async def measure() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
+        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
+            about = machine.describe_with(database.dsn)
+            async with open_postgres_storage(database.dsn) as storage:
+                return await _measure(storage, database.dsn, about)
+
+
+async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) -> dict[str, Any]:
+    harness.tell(f"{LEASES:,} leases of {TENANTS} tenants, twice")
+    ours = Leases(dsn, "a", count=LEASES, tenants=TENANTS)
+    theirs = Leases(dsn, "b", count=LEASES, tenants=TENANTS)
+    # Nobody renews the rival's leases while we are measured, and they must not be taken back meanwhile.
+    theirs.fill(term_ms=DAY_MS)
+    tidy(dsn)
+    ours.fill(term_ms=TERM_MS)
+    async with open_system(tree(_world(storage))) as system:
+        askers, rival = Askers(system, ours), ByPgbench(theirs)
+        await askers.renew_all_once()
+        askers.latencies.clear()
+        samples = await harness.alternate({"actors": askers.round, "pgbench": rival.round}, rounds=ROUNDS)
+    batches = storage.journal.statistics().hot
+    _check(ours, askers.renewals)
+    _check(theirs, rival.renewals)
+    return harness.report("lease_renewal", about, _figures(samples, askers, batches.writes / batches.batches))
+
+
+def _world(storage: PostgresStorage) -> World:
+    random = SystemRandom()
+    return World(
+        storage=cast("Storage", storage),
+        secrets=Secrets(storage.credentials, NoSealer(), storage.clock),
+        catalogue=Catalogue("2026-01-01", []),
+        new_id=uuid4,
+        new_token=lambda count: random.randbytes(count).hex(),
+    )
+
+
+def _check(leases: Leases, renewals: int) -> None:
+    rows, charged = leases.metered()
+    assert rows == renewals, f"{renewals} renewals, {rows} metering rows"
+    gone = leases.gone()
+    assert charged == gone > 0, f"the rows say {charged}, {gone} nanos are gone"
+
+
+def _figures(samples: dict[str, list[float]], askers: Askers, batch: float) -> list[harness.Figure]:
+    latencies = sorted(askers.latencies)
+    return [
+        harness.Figure(
+            "pgbench, 32 clients, a transaction each", harness.Spread.of(samples["pgbench"]), "renewals/s"
+        ),
+        harness.Figure(
+            "lease actors, 256 askers",
+            harness.Spread.of(samples["actors"]),
+            "renewals/s",
+            "pgbench",
+            harness.ratios(samples["actors"], samples["pgbench"]),
+            (harness.at_least_times(3),),
+        ),
+        harness.Figure("latency p50", harness.once(1000 * latencies[len(latencies) // 2]), "ms"),
+        harness.Figure("latency p99", harness.once(1000 * latencies[len(latencies) * 99 // 100]), "ms"),
+        harness.Figure("writes in a commit, mean", harness.once(batch), "writes"),
+    ]
+
+
+def run() -> dict[str, Any]:
+    return trio.run(measure)
+
+
+if __name__ == "__main__":
+    print(harness.line(run()))
