@@ -7,7 +7,7 @@ from tests.house.survey import texts
 # A letter of each word stands in brackets, so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(?:T[O]DO|FI[X]ME|X[X]X|HA[C]K)\b")
 INDEX_HOST = re.compile(r"py[p]i\.org|python[h]osted|--(?:extra-)?index-ur[l][ =]|--find-link[s][ =]")
-FOLDER_OF_A_MACHINE = re.compile(r"(?<![\w.~})-])/(?:home|root|Users|work)/[\w.-]+")
+FOLDER_OF_A_MACHINE = re.compile(r"(?<![\w.~})-])/(?:home|Users|work)/[\w.-]+")
 PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s+[A-Za-z0-9+/=]{40}")
 
 
