@@ -1,13 +1,25 @@
 """Fixtures that the tests of every wing may ask for: storage in memory and in PostgreSQL."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from queue import Queue
 
+import asyncpg
 import pytest
+import trio
+from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
+from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 
 START_MS = 1_732_060_800_000
 """Where a test's clock begins: 2024-11-20 00:00 UTC."""
+THROW_AWAY = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "shared_buffers": "32MB"}
+"""The server of a test session loses its data anyway; tests about durability start one of their own."""
+_numbers = count(1)
 
 
 @dataclass(slots=True)
@@ -40,4 +52,77 @@ def storage_faults() -> Faults:
 async def memory_storage(database_clock: TestClock, storage_faults: Faults) -> AsyncIterator[MemoryStorage]:
     """An empty storage in memory."""
     async with open_memory_storage(clock=database_clock, faults=storage_faults) as storage:
+        yield storage
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------------------
+
+
+class _SessionServer:
+    """One embedded server for all tests, kept by a trio loop of its own in a thread."""
+
+    def __init__(self, base: Path) -> None:
+        self._settings = EmbeddedSettings(base, server=THROW_AWAY)
+        self._started: Queue[EmbeddedServer | BaseException] = Queue()
+        self._stop = trio.Event()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._thread = threading.Thread(target=trio.run, args=(self._serve,), daemon=True)
+
+    def start(self) -> EmbeddedServer:
+        self._thread.start()
+        started = self._started.get()
+        if isinstance(started, BaseException):
+            raise started
+        return started
+
+    async def _serve(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        try:
+            async with open_embedded_server(self._settings) as server:
+                # The server's own database, migrated and left alone, is the template of every test's.
+                async with open_postgres_storage(server.dsn):
+                    pass
+                self._started.put(server)
+                await self._stop.wait()
+        except BaseException as error:
+            self._started.put(error)
+            raise
+
+    def stop(self) -> None:
+        if self._token is not None:
+            self._token.run_sync_soon(self._stop.set)
+        self._thread.join()
+
+
+@pytest.fixture(scope="session")
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """A running server; its database ``sexton`` is a migrated template and not to be written to."""
+    keeper = _SessionServer(tmp_path_factory.mktemp("postgres"))
+    server = keeper.start()
+    yield server
+    keeper.stop()
+
+
+async def _command(dsn: str, command: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(command)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+def postgres_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
+    """The address of a fresh, migrated database."""
+    name = f"test_{next(_numbers)}"
+    maintenance = embedded_server.dsn.replace("/sexton?", "/postgres?")
+    asyncio.run(_command(maintenance, f"CREATE DATABASE {name} TEMPLATE sexton STRATEGY file_copy"))
+    yield embedded_server.dsn.replace("/sexton?", f"/{name}?")
+    asyncio.run(_command(maintenance, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+async def postgres_storage(postgres_dsn: str) -> AsyncIterator[PostgresStorage]:
+    """An empty storage in PostgreSQL."""
+    async with open_postgres_storage(postgres_dsn) as storage:
         yield storage

@@ -73,6 +73,9 @@ class Journal(Protocol):
 
 
 class TenantStore(Protocol):
+    async def create(self, tenant: Tenant, workspace: Workspace, user: User) -> None:
+        """Make a tenant with its first workspace and user, in one commit; NameTaken when the subject has one."""
+
     async def load(self, tenant_id: UUID) -> Tenant | None: ...
     async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
         """Add to the balance and free the events that waited for it; negative amounts are refused (ValueError)."""

@@ -37,7 +37,7 @@ _SETTINGS = {
     "unix_socket_permissions": "0700",
     "max_connections": "60",
     "shared_buffers": "128MB",
-    # What was answered was kept: these three are never turned off.
+    # What was answered was kept. Only data that is thrown away, as a test's, may live without these three.
     "fsync": "on",
     "synchronous_commit": "on",
     "full_page_writes": "on",

@@ -14,6 +14,14 @@ from sexton_storage.stores import NameTaken
 
 
 class MemoryTenants(MemoryStore):
+    async def create(self, tenant: Tenant, workspace: Workspace, user: User) -> None:
+        await self._round_trip()
+        if any(other.subject == user.subject for other in self._tables.users.values()):
+            raise NameTaken(user.subject)
+        self._tables.tenants[tenant.id] = tenant
+        self._tables.workspaces[workspace.id] = workspace
+        self._tables.users[user.id] = user
+
     async def load(self, tenant_id: UUID) -> Tenant | None:
         await self._round_trip()
         return self._tables.tenants.get(tenant_id)

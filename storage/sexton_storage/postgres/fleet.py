@@ -6,7 +6,8 @@ from uuid import UUID
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS, TENANTS, USERS, WORKSPACES
+from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS
+from sexton_storage.postgres.tenancy import insert_tenant
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
 from sexton_storage.stores import Conflict
 from sexton_storage.writes import DEDUP_WINDOW_MS
@@ -81,9 +82,7 @@ class PostgresInstance(PostgresStore):
             mark = "INSERT INTO settings (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING RETURNING true"
             if not await connection.fetchval(mark, _INSTALLED):
                 return False
-            await connection.execute(TENANTS.insert("tenants"), *TENANTS.values(tenant))
-            await connection.execute(WORKSPACES.insert("workspaces"), *WORKSPACES.values(workspace))
-            await connection.execute(USERS.insert("users"), *USERS.values(user))
+            await insert_tenant(connection, tenant, workspace, user)
             for name, value in settings.items():
                 await connection.execute(_PUT_SETTING, name, value)
             return True

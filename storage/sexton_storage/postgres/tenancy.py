@@ -11,6 +11,7 @@ from sexton_storage.rules import BALANCE_EXHAUSTED
 from sexton_storage.stores import NameTaken
 
 WORKSPACE_NAMES = {"workspaces_name_taken": NameTaken}
+SUBJECTS = {"users_subject_key": NameTaken}
 _CREDIT = f"""
 UPDATE tenants
    SET balance_nanos = balance_nanos + $2, updated_at = sexton_now_ms(),
@@ -24,7 +25,17 @@ UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, 
 """
 
 
+async def insert_tenant(connection: Connection, tenant: Tenant, workspace: Workspace, user: User) -> None:
+    """Add the three rows that a tenancy begins with."""
+    await connection.execute(TENANTS.insert("tenants"), *TENANTS.values(tenant))
+    await connection.execute(WORKSPACES.insert("workspaces"), *WORKSPACES.values(workspace))
+    await connection.execute(USERS.insert("users"), *USERS.values(user))
+
+
 class PostgresTenants(PostgresStore):
+    async def create(self, tenant: Tenant, workspace: Workspace, user: User) -> None:
+        await self._database.change(lambda c: insert_tenant(c, tenant, workspace, user), SUBJECTS)
+
     async def load(self, tenant_id: UUID) -> Tenant | None:
         return TENANTS.maybe(
             await self._row(f"SELECT {TENANTS.columns()} FROM tenants WHERE id = $1", tenant_id)
