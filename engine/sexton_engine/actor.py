@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from typing import Any, ClassVar
 
 from sexton_engine.context import Context
@@ -27,7 +28,14 @@ class Actor(TrioActor):
     transparent: ClassVar[tuple[type[Exception], ...]] = ()
     """Exceptions that are no crash: the asker gets them as they are, and the actor lives on unchanged."""
 
+    answers_at_once: ClassVar[bool] = True
+    """Whether ``on_receive`` is a plain function, so that an asker's own task may call it; set by itself."""
+
     context: Context
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.answers_at_once = not iscoroutinefunction(cls.on_receive)
 
     def __init__(self, context: Context) -> None:
         # pykka's own __init__ would make an inbox, an event and a UUID for each of 100,000 actors;

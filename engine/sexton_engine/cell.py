@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from enum import Enum, IntEnum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import trio
 
@@ -39,6 +39,12 @@ class Phase(Enum):
     OVER = "over"
 
 
+class Cancellable(Protocol):
+    """What is left to be seen of the worker that runs an activation."""
+
+    def cancel(self) -> None: ...
+
+
 class Wish(IntEnum):
     """What is wanted of an activation besides its messages; a higher wish overrides a lower one."""
 
@@ -65,6 +71,7 @@ class Cell(Context):
         "_watchers",
         "_watching",
         "actor",
+        "begun",
         "crashed_at",
         "current",
         "due",
@@ -91,7 +98,9 @@ class Cell(Context):
         self.actor: Actor | None = None
         self.scheduled = False
         """In the queue of the workers, or with one of them."""
-        self.worker: trio.CancelScope | None = None
+        self.begun: Coroutine[Any, Any, Any] | None = None
+        """What a handler handed out instead of a reply, when no worker was there to await it."""
+        self.worker: Cancellable | None = None
         """Cancels what the actor is doing now."""
         self.worker_task: trio.lowlevel.Task | None = None
         self.current: Envelope | None = None
@@ -315,7 +324,7 @@ class Cell(Context):
         if current is None:
             msg = "there is no message being handled whose reply could be deferred"
             raise EngineError(msg)
-        port, current.port = current.port or NobodyPort(), None
+        port = current.take_port() or NobodyPort()
         if not port.is_expired:
             if self._deferred is None:
                 self._deferred = set()
@@ -339,8 +348,7 @@ class Cell(Context):
             if key == self.name and kind == self.home.kind:
                 msg = f"{kind}/{key} asks itself, and could never answer"
                 raise EngineError(msg)
-            if current.port is not None:
-                wait_s = min(wait_s, current.port.deadline - self.home.env.monotonic())
+            wait_s = min(wait_s, current.deadline() - self.home.env.monotonic())
         return await self.home.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
 
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from sexton_engine.deadlines import NEVER
 from sexton_engine.message import Lane
 from sexton_engine.reply import ReplyPort
 from sexton_engine.timers import Timer
@@ -56,6 +57,15 @@ class Envelope:
         self.timer = timer
         """The timer it came from, until that is known to be still wanted."""
         self.crashes = 0
+
+    def take_port(self) -> ReplyPort | None:
+        """The reply port, for somebody who takes the reply over; there is none afterwards."""
+        port, self.port = self.port, None
+        return port
+
+    def deadline(self) -> float:
+        """When the one who asked runs out of time; ``NEVER`` if nobody did."""
+        return NEVER if self.port is None else self.port.deadline
 
     def __repr__(self) -> str:
         return f"<Envelope {self.message!r} in {self.lane.name}>"

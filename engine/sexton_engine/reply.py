@@ -90,7 +90,7 @@ class AskPort(ReplyPort):
     Is itself the entry in the heap of deadlines, so an ask costs one object.
     """
 
-    __slots__ = ("_deadlines", "_late", "_task", "_until", "due")
+    __slots__ = ("_deadlines", "_late", "_parked", "_result", "_task", "_until", "due")
 
     def __init__(
         self, task: trio.lowlevel.Task, until: float, deadlines: Deadlines, late: Callable[[Any], None]
@@ -100,6 +100,8 @@ class AskPort(ReplyPort):
         self._deadlines = deadlines
         self._late = late
         self.overdue = False
+        self._parked = False
+        self._result: outcome.Outcome[Any] | None = None
         self._until = until
         self.due = until
         deadlines.arm(self)
@@ -116,6 +118,9 @@ class AskPort(ReplyPort):
 
     async def wait(self) -> Any:
         """Park the asking task until the reply, the deadline or a cancellation."""
+        if self._result is not None:  # settled before anybody waited
+            return self._result.unwrap()
+        self._parked = True
         return await trio.lowlevel.wait_task_rescheduled(self._abandon)
 
     def withdraw(self) -> None:
@@ -132,7 +137,13 @@ class AskPort(ReplyPort):
         task, self._task = self._task, None
         self._leave_keeper()
         if task is not None:
-            trio.lowlevel.reschedule(task, outcome.Error(AskTimeout("no reply before the deadline")))
+            self._wake(task, outcome.Error(AskTimeout("no reply before the deadline")))
+
+    def _wake(self, task: trio.lowlevel.Task, result: outcome.Outcome[Any]) -> None:
+        if self._parked:
+            trio.lowlevel.reschedule(task, result)
+        else:
+            self._result = result
 
     def _abandon(self, _raise_cancel: object) -> trio.lowlevel.Abort:
         self.withdraw()
@@ -147,7 +158,7 @@ class AskPort(ReplyPort):
         self._deadlines.cancel(self)
         if self.keeper is not None:
             self._leave_keeper()
-        trio.lowlevel.reschedule(task, result)
+        self._wake(task, result)
         return True
 
 

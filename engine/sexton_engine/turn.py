@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from types import CoroutineType
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from sexton_engine.lifecycle import crash, fail, obey, settle, start
 from sexton_engine.mailbox import Envelope
 from sexton_engine.reply import DEFERRED, AdmissionPort
 
-__all__ = ["interrupted", "run_turn"]
+__all__ = ["NOT_TAKEN_OVER", "interrupted", "put_down", "run_turn", "survives", "tally"]
 
 OF_PYKKA: Final = frozenset(
     {
@@ -26,6 +27,8 @@ OF_PYKKA: Final = frozenset(
 )
 """Messages that pykka handles itself: proxies and stop."""
 
+NOT_TAKEN_OVER: Final = "on_receive returned DEFERRED, but did not take the reply over by context.defer()"
+
 
 async def run_turn(cell: Cell) -> int:
     """Handle messages until there are no more, the limit is reached, or the actor is lost; how many it were.
@@ -33,8 +36,9 @@ async def run_turn(cell: Cell) -> int:
     Afterwards ``cell.scheduled`` tells whether there is more to do. Every message passes here, so the
     loop is written out, and names are looked up once.
     """
-    if (cell.wish is not Wish.NONE or cell.phase is not Phase.AWAKE) and not await _prepared(cell):
-        _put_down(cell)
+    ready = cell.wish is Wish.NONE and cell.phase is Phase.AWAKE and cell.begun is None
+    if not ready and not await _prepared(cell):
+        put_down(cell)
         return 1
     actor, mailbox, home = cell.instance(), cell.mailbox, cell.home
     messages, monotonic, limit = home.books.messages, home.env.monotonic, actor.turn_limit
@@ -59,8 +63,8 @@ async def run_turn(cell: Cell) -> int:
                 reply = await reply
             _reply(envelope, reply)
         except Exception as exc:  # noqa: BLE001 - whatever goes wrong in an actor is its supervisor's affair
-            if not _survives(cell, envelope, exc):
-                _put_down(cell)
+            if not survives(cell, envelope, exc):
+                put_down(cell)
                 return handled
         cell.current = None
         ended = monotonic()
@@ -80,12 +84,13 @@ def _reply(envelope: Envelope, reply: Any) -> None:
     if port is None:
         return
     if reply is DEFERRED:
-        msg = "on_receive returned DEFERRED, but did not take the reply over by context.defer()"
-        raise EngineError(msg)
+        raise EngineError(NOT_TAKEN_OVER)
     port.set(reply)
 
 
 async def _prepared(cell: Cell) -> bool:
+    if cell.begun is not None and not await _continue(cell, cell.begun):
+        return False
     if cell.wish is not Wish.NONE and not await obey(cell):
         return False
     if cell.phase is Phase.ASLEEP:
@@ -96,7 +101,32 @@ async def _prepared(cell: Cell) -> bool:
     return cell.phase is Phase.AWAKE
 
 
-def _put_down(cell: Cell) -> None:
+async def _continue(cell: Cell, coroutine: Coroutine[Any, Any, Any]) -> bool:
+    """Await what a plain handler handed out to an asker that called it in its own task."""
+    cell.begun = None
+    envelope = cell.current
+    if envelope is None:
+        raise EngineError(f"{cell!r} has begun nothing")
+    began = cell.home.env.monotonic()
+    try:
+        _reply(envelope, await coroutine)
+    except Exception as exc:
+        if not survives(cell, envelope, exc):
+            return False
+    cell.current = None
+    tally(cell, type(envelope.message), cell.home.env.monotonic() - began)
+    return True
+
+
+def tally(cell: Cell, of_type: type, seconds: float) -> None:
+    """Book a message that was handled; ``run_turn`` does the same in line."""
+    entry = cell.home.books.messages.setdefault(of_type, [0, 0.0])
+    entry[0] += 1
+    entry[1] += seconds
+
+
+def put_down(cell: Cell) -> None:
+    """The worker lets go of an activation that cannot go on; it is not scheduled any more."""
     cell.worker = cell.worker_task = None
     if cell.phase is Phase.SUSPENDED or cell.phase is Phase.OVER:
         cell.scheduled = False
@@ -109,7 +139,7 @@ def interrupted(cell: Cell) -> None:
         fail(cell)
     else:
         settle(cell)
-    _put_down(cell)
+    put_down(cell)
 
 
 def _wanted(cell: Cell, envelope: Envelope) -> bool:
@@ -132,7 +162,8 @@ def _admit(cell: Cell) -> None:
             port.set(None)
 
 
-def _survives(cell: Cell, envelope: Envelope, exc: Exception) -> bool:
+def survives(cell: Cell, envelope: Envelope, exc: Exception) -> bool:
+    """Whether the exception is transparent, and has gone to the asker; else it was a crash."""
     actor = cell.actor
     if actor is None or not isinstance(exc, actor.transparent):
         crash(cell, exc)
