@@ -11,7 +11,7 @@ import trio
 from sexton_runner.protocol import MAX_LINE_BYTES, Garbage, Line, parse
 
 READ_BYTES = 65536
-MAX_CHANNEL_BYTES = 16 << 20  # A command that says more than this is flooding its runner.
+MAX_CHANNEL_BYTES = 4 << 20  # A command that says more than this is flooding its runner.
 
 
 class ChannelFlooded(Exception):

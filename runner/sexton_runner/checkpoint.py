@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import msgspec
 import orjson
 
+from sexton_runner.output import shallow
+
 VERSION = 1
 MAX_REMEMBERED_GATES = 256
 RESOLVED = ("approved", "denied", "timed_out", "auto_killed")
@@ -102,4 +104,4 @@ def as_object(text: bytes) -> Mapping[str, object]:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         value = None
-    return value if isinstance(value, dict) else {"text": text.decode("utf-8", "replace")}
+    return value if isinstance(value, dict) and shallow(value) else {"text": text.decode("utf-8", "replace")}

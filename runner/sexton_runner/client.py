@@ -19,6 +19,7 @@ RETRIED_STATUSES = frozenset({408, 425, 429})
 SERVER_FAULT = 500
 UNAUTHORISED = 401
 CONNECT_S = 5.0
+MAX_RETRY_AFTER_S = 30.0  # A runner that is told to wait until midnight looks in now and then all the same.
 ME = "/v1/runners/me"
 
 T = TypeVar("T")
@@ -172,7 +173,7 @@ def _problem(answer: httpx2.Response) -> Problem:
 
 def _retry_after(answer: httpx2.Response) -> float | None:
     text = answer.headers.get("retry-after", "")
-    return float(text) if text.isdigit() else None
+    return min(float(text), MAX_RETRY_AFTER_S) if text.isdigit() else None
 
 
 def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncContextManager[httpx2.AsyncClient]:

@@ -8,6 +8,7 @@ HEAD_BYTES = 48 * 1024
 TAIL_BYTES = 80 * 1024  # Holds the evidence line, which may be 64 KiB long.
 SHOWN_TAIL_BYTES = 16 * 1024
 MAX_EVIDENCE_BYTES = 64 * 1024
+MAX_DEPTH = 32  # The control plane refuses a whole body that is nested deeper than 64.
 MAX_OUTPUT_BYTES = 8 << 20  # A run that prints more is stopped.
 
 
@@ -50,12 +51,27 @@ class Output:
         )
 
     def evidence(self) -> dict[str, Any] | None:
-        """Give the last line that is a JSON object of at most 64 KiB; None when there is none."""
+        """Give the last line that is a JSON object of at most 64 KiB; None without one, or if too deep."""
         for line in reversed(bytes(self._tail).split(b"\n")):
             if line.strip().startswith(b"{") and len(line) <= MAX_EVIDENCE_BYTES:
                 try:
                     found = orjson.loads(line)
                 except orjson.JSONDecodeError:
                     continue
-                return dict(found)
+                return dict(found) if shallow(found) else None
         return None
+
+
+def shallow(value: object, levels: int = MAX_DEPTH) -> bool:
+    """Tell whether a JSON value is nested at most ``levels`` deep.
+
+    >>> shallow({"a": [1]}, 2), shallow({"a": [1]}, 1)
+    (True, False)
+    """
+    match value:
+        case dict():
+            return levels > 0 and all(shallow(inner, levels - 1) for inner in value.values())
+        case list():
+            return levels > 0 and all(shallow(inner, levels - 1) for inner in value)
+        case _:
+            return True

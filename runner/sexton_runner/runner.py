@@ -106,10 +106,14 @@ class Runner:
                     attempt = 0
                     self._take(polled, runs)
                 except Unavailable as fault:
-                    await trio.sleep(
-                        fault.retry_after_s or backoff(attempt, self._rng.random(), self._timing)
-                    )
+                    luck = self._rng.random()
+                    await trio.sleep(fault.retry_after_s or backoff(attempt, luck, self._timing))
                     attempt += 1
+                except TokenRejected:
+                    raise
+                except Refused as refusal:
+                    log.warning("poll_refused", code=refusal.code, detail=refusal.detail)
+                    await trio.sleep(self._timing.backoff_max_s)
 
     async def _poll(self, most: int) -> Polled:
         asked = self._clock()

@@ -51,7 +51,7 @@ async def serve(live: LiveLease, shop: Workshop) -> None:
 
 
 async def _run(live: LiveLease, shop: Workshop) -> Ending | None:
-    """Give the ending, or None when the run was halted. Frames are on their way before this returns."""
+    """Give the ending, or None when the run was halted before it. Its frames are on their way by then."""
     sender = FrameSender(live, shop.plane, shop.timing, shop.rng)
     ending: Ending | None = None
     async with trio.open_nursery() as nursery:
@@ -64,7 +64,8 @@ async def _run(live: LiveLease, shop: Workshop) -> Ending | None:
         if live.halted is not Halt.LOST:
             await sender.flush()
         nursery.cancel_scope.cancel()
-    return None if live.halted is not None else ending
+    # A run that had ended by itself has ended, even if something halted it while its frames were sent.
+    return ending
 
 
 async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Ending:
@@ -80,15 +81,19 @@ async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Endi
         show=sender.put,
         folder=folder,
     )
+    ending = failed("run_start", "the runner could not carry out the run; its log says more")
     try:
         folder.mkdir(mode=0o700, parents=True)
-        return await carry_out(run)
-    except OSError as fault:
-        log.exception("run_not_started", lease_id=live.lease.lease_id)
-        return failed("run_start", f"the runner could not prepare the run: {fault.strerror}")
+        ending = await carry_out(run)
+    except* TokenRejected:
+        raise
+    except* Exception:
+        # One event that trips over a fault of ours must not end the other runs of this process.
+        log.exception("run_broken", lease_id=live.lease.lease_id)
     finally:
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+    return ending
 
 
 async def _close(live: LiveLease, shop: Workshop, ending: Ending | None, wall_ms: int) -> None:

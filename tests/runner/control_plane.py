@@ -110,7 +110,7 @@ FRAME_FIELDS: Mapping[str, set[str]] = {
 }
 
 
-class Fault(Exception):  # noqa: N818 - a scripted answer, not an error of the test
+class Fault(Exception):
     """An answer with a problem document."""
 
     def __init__(self, status: int, code: str) -> None:
@@ -123,7 +123,7 @@ Answer = tuple[int, object]
 
 @dataclass
 class Plane:
-    """The state, the script and the record of one control plane. ``until`` waits for the record to show something."""
+    """The state, the script and the record of one control plane; ``until`` waits for the record."""
 
     base_url: str = ""
     heartbeat: dict[str, Any] = field(default_factory=lambda: {"status": "ok", "cancelled_lease_ids": []})

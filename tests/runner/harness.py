@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -41,9 +41,8 @@ WAITING = "Wait.\n```sh\nsexton-step step waiting\nsexton-step approve --action 
 
 def settings_for(plane: Plane, folder: Path, **changes: Any) -> RunnerSettings:
     """Give settings that are good for ``plane``."""
-    return RunnerSettings(
-        **({"base_url": plane.base_url, "state_dir": folder / "state", "runner_token": TOKEN, "slots": 2} | changes)
-    )
+    given: dict[str, Any] = {"base_url": plane.base_url, "state_dir": folder / "state", "slots": 2}
+    return RunnerSettings(**given | {"runner_token": TOKEN} | changes)
 
 
 @asynccontextmanager
@@ -57,7 +56,9 @@ async def running(settings: RunnerSettings, timing: Timing = PACE) -> AsyncItera
         up.set()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_runner, settings, timing=timing, rng=random.Random(1), announce=announce))
+        nursery.start_soon(
+            partial(run_runner, settings, timing=timing, rng=random.Random(1), announce=announce)
+        )
         await up.wait()
         with trio.fail_after(PATIENCE_S):
             yield runners[0]
@@ -90,10 +91,19 @@ class Process:
         return self._popen.wait()
 
 
-def command_line(settings: Mapping[str, Any]) -> list[str]:
-    """Spell a runner's command line."""
+ALERT = """
+import sys
+from sexton_runner.__main__ import read_arguments
+from sexton_runner.main import main
+from sexton_runner.timing import Timing
+sys.exit(main(read_arguments(sys.argv[1:]), timing=Timing(heartbeat_s=0.1)))
+"""
+
+
+def command_line(settings: Mapping[str, Any], *, alert: bool = False) -> list[str]:
+    """Spell a runner's command line; an ``alert`` one sends many heartbeats."""
     words = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
-    return [sys.executable, "-m", "sexton_runner", *words]
+    return [sys.executable, *(["-c", ALERT] if alert else ["-m", "sexton_runner"]), *words]
 
 
 @asynccontextmanager
@@ -102,7 +112,9 @@ async def process(
 ) -> AsyncIterator[Process]:
     """Start a runner process; on the way out it is killed if it still lives."""
     log = folder / "runner.log"
-    given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "SEXTON_RUNNER_TOKEN": TOKEN} | dict(env or {})
+    given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "SEXTON_RUNNER_TOKEN": TOKEN} | dict(
+        env or {}
+    )
     with log.open("wb") as stderr:
         child = subprocess.Popen(argv, stderr=stderr, stdout=subprocess.DEVNULL, env=given, **popen)
     try:
@@ -128,8 +140,13 @@ def processes_with(marker: str) -> list[int]:
     return found
 
 
+async def eventually(ready: Callable[[], object]) -> None:
+    """Wait for something outside this process, which cannot tell us; gives up loudly."""
+    with trio.fail_after(PATIENCE_S):
+        while not ready():
+            await trio.sleep(0.005)
+
+
 async def gone(marker: str) -> None:
     """Wait until no process of the host bears ``marker``."""
-    with trio.fail_after(PATIENCE_S):
-        while processes_with(marker):
-            await trio.sleep(0.005)
+    await eventually(lambda: not processes_with(marker))

@@ -12,7 +12,14 @@ def test_the_first_sh_or_python_block_is_the_program() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no fence", "```\necho\n```", "```bash\necho\n```", "```shell\necho\n```", "    ```sh\n    echo\n    ```"],
+    [
+        "",
+        "no fence",
+        "```\necho\n```",
+        "```bash\necho\n```",
+        "```shell\necho\n```",
+        "    ```sh\n    echo\n    ```",
+    ],
 )
 def test_text_without_a_sh_or_python_block_holds_no_program(text: str) -> None:
     assert first_runnable(text) is None
@@ -28,7 +35,9 @@ def test_a_fence_within_a_longer_fence_is_part_of_the_text() -> None:
 
 
 def test_a_block_keeps_its_own_indentation_and_loses_the_fence_s() -> None:
-    assert first_runnable("  ```python\n  if 1:\n      print()\n  ```\n") == Block("python", "if 1:\n    print()\n")
+    assert first_runnable("  ```python\n  if 1:\n      print()\n  ```\n") == Block(
+        "python", "if 1:\n    print()\n"
+    )
 
 
 def test_line_ends_of_other_systems_and_rare_separators_do_not_change_the_program() -> None:

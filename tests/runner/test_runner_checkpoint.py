@@ -16,17 +16,25 @@ from sexton_runner.checkpoint import (
 
 
 def test_a_checkpoint_survives_the_wire() -> None:
-    checkpoint = Checkpoint().remember("act_1", Remembered("g1", "approved", "fine")).remember("act_2", Remembered("g2", "pending"))
+    checkpoint = (
+        Checkpoint()
+        .remember("act_1", Remembered("g1", "approved", "fine"))
+        .remember("act_2", Remembered("g2", "pending"))
+    )
     assert decode(encode(checkpoint)) == checkpoint
 
 
-@pytest.mark.parametrize("value", [None, "", "{", "[]", 5, [], {"version": 2, "gates": {}}, {"gates": {"a": 1}}])
+@pytest.mark.parametrize(
+    "value", [None, "", "{", "[]", 5, [], {"version": 2, "gates": {}}, {"gates": {"a": 1}}]
+)
 def test_what_is_no_checkpoint_counts_as_none(value: object) -> None:
     assert decode(value) == Checkpoint()
 
 
 def test_a_gate_that_is_resolved_replaces_the_pending_one() -> None:
-    checkpoint = Checkpoint().remember("a", Remembered("g", "pending")).remember("a", Remembered("g", "denied"))
+    checkpoint = (
+        Checkpoint().remember("a", Remembered("g", "pending")).remember("a", Remembered("g", "denied"))
+    )
     assert checkpoint.gates == {"a": Remembered("g", "denied")}
 
 
@@ -54,5 +62,5 @@ def test_names_cannot_be_pushed_together_into_one_another() -> None:
 
 
 def test_evidence_that_is_no_object_is_kept_as_text() -> None:
-    assert as_object(b'[1]') == {"text": "[1]"}
+    assert as_object(b"[1]") == {"text": "[1]"}
     assert as_object(b"\xff") == {"text": "\N{REPLACEMENT CHARACTER}"}

@@ -1,7 +1,6 @@
 """Frames are joined, cut and, when there are far too many, thinned."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sexton_runner.frames import (
     MAX_CALL_BYTES,

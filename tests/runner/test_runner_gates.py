@@ -2,7 +2,9 @@
 
 import dataclasses
 import uuid
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +13,16 @@ from tests.runner.harness import PACE, running, settings_for
 
 ASKS = (
     "Ask.\n```sh\n"
-    "printf '{\"plan\": \"p\"}' > evidence.json\n"
+    'printf \'{"plan": "p"}\' > evidence.json\n'
     "said=$(sexton-step approve --tool deploy --action deploy.rollback --kind deployment"
     " --summary 'Roll back, now?' --evidence @evidence.json --blast-radius 'one service')\n"
     'status=$?\necho "{\\"status\\": $status, \\"said\\": \\"$said\\"}"\nexit $status\n```\n'
 )
 QUICK_TO_PARK = dataclasses.replace(PACE, park_after_s=0.05, gate_wait_s=0.02)
+
+
+def has_gates(plane: Plane, count: int) -> bool:
+    return len(plane.gates) == count
 
 
 def the_gate(plane: Plane) -> str:
@@ -52,13 +58,18 @@ async def test_the_gate_carries_what_the_command_said(tmp_path: Path) -> None:
         await plane.until(lambda: plane.gates)
     (ask,) = plane.of("open_gate")
     assert (ask.tool_name, ask.action_name, ask.gate_kind) == ("deploy", "deploy.rollback", "deployment")
-    assert (ask.proposed_action, ask.evidence, ask.blast_radius) == ("Roll back, now?", {"plan": "p"}, "one service")
+    assert (ask.proposed_action, ask.evidence, ask.blast_radius) == (
+        "Roll back, now?",
+        {"plan": "p"},
+        "one service",
+    )
 
 
 async def test_evidence_of_many_lines_arrives_whole(tmp_path: Path) -> None:
     source = (
         "Ask.\n```python\nimport json, subprocess\n"
-        "json.dump({str(n): 'é' * 9 for n in range(400)}, open('e.json', 'w'), ensure_ascii=False, indent=1)\n"
+        "many = {str(n): 'é' * 9 for n in range(400)}\n"
+        "json.dump(many, open('e.json', 'w'), ensure_ascii=False, indent=1)\n"
         "subprocess.run(['sexton-step', 'approve', '--action', 'a', '--evidence', '@e.json'])\n```\n"
     )
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
@@ -68,15 +79,18 @@ async def test_evidence_of_many_lines_arrives_whole(tmp_path: Path) -> None:
 
 
 async def test_secrets_do_not_reach_the_gate(tmp_path: Path) -> None:
-    source = "Ask.\n```sh\nsexton-step approve --action a --summary 'use ghs_secret' --evidence '{\"k\": \"ghs_secret\"}'\n```\n"
+    ask = "sexton-step approve --action a --summary 'use ghs_secret' --evidence '{\"k\": \"ghs_secret\"}'"
+    source = f"Ask.\n```sh\n{ask}\n```\n"
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
         plane.give(source, policy={"secrets_map": {"github": {"token": "ghs_secret"}}})
         await plane.until(lambda: plane.gates)
-    (ask,) = plane.of("open_gate")
-    assert (ask.proposed_action, ask.evidence) == ("use [redacted]", {"k": "[redacted]"})
+    (asked,) = plane.of("open_gate")
+    assert (asked.proposed_action, asked.evidence) == ("use [redacted]", {"k": "[redacted]"})
 
 
-async def test_the_lease_is_renewed_while_a_gate_is_pending_and_the_wait_is_not_run_time(tmp_path: Path) -> None:
+async def test_the_lease_is_renewed_while_a_gate_is_pending_and_the_wait_is_not_run_time(
+    tmp_path: Path,
+) -> None:
     pace = dataclasses.replace(PACE, renew_s=0.02)
     async with open_plane() as plane, running(settings_for(plane, tmp_path), pace):
         plane.give(ASKS)
@@ -111,7 +125,7 @@ async def test_a_run_that_waits_long_is_parked_and_its_slot_is_free(tmp_path: Pa
     assert plane.of("release") == []
 
 
-async def parked_checkpoint(plane: Plane) -> tuple[dict[str, object], dict[str, object]]:
+async def parked_checkpoint(plane: Plane) -> tuple[dict[str, Any], dict[str, Any]]:
     """Have a run parked; give its lease and its checkpoint."""
     lease = plane.give(ASKS)
     await plane.until(lambda: plane.of("park"))
@@ -132,8 +146,11 @@ async def test_a_resumed_run_has_its_answer_at_once(tmp_path: Path, status: str,
 async def test_a_decision_within_the_checkpoint_needs_no_call_at_all(tmp_path: Path) -> None:
     async with open_plane() as plane, running(settings_for(plane, tmp_path), QUICK_TO_PARK):
         lease, checkpoint = await parked_checkpoint(plane)
-        (action_id,) = checkpoint["gates"]  # type: ignore[misc]  # an object on the wire
-        decided = {"version": 1, "gates": {action_id: {"gate_id": str(uuid.uuid4()), "status": "approved", "detail": "ok"}}}
+        (action_id,) = checkpoint["gates"]
+        decided = {
+            "version": 1,
+            "gates": {action_id: {"gate_id": str(uuid.uuid4()), "status": "approved", "detail": "ok"}},
+        }
         watched = len(plane.of("watch_gate"))
         plane.give(ASKS, event=lease["event"], checkpoint=decided)
         await plane.until(plane.reports)
@@ -143,11 +160,10 @@ async def test_a_decision_within_the_checkpoint_needs_no_call_at_all(tmp_path: P
 
 async def test_a_gate_that_is_no_longer_known_is_asked_for_again(tmp_path: Path) -> None:
     async with open_plane() as plane, running(settings_for(plane, tmp_path), PACE):
-        lost = {"version": 1, "gates": {}}
         lease = plane.give(ASKS)
         await plane.until(lambda: plane.gates)
         action_id = plane.of("open_gate")[0].action_id
-        lost["gates"] = {action_id: {"gate_id": str(uuid.uuid4()), "status": "pending"}}
+        lost = {"version": 1, "gates": {action_id: {"gate_id": str(uuid.uuid4()), "status": "pending"}}}
         plane.give(ASKS, event=lease["event"], checkpoint=lost)
         await plane.until(lambda: len(plane.of("open_gate")) == 2)
     assert {ask.action_id for ask in plane.of("open_gate")} == {action_id}
@@ -157,7 +173,7 @@ async def test_a_gate_resolved_at_the_moment_of_parking_lets_the_run_go_on(tmp_p
     async with open_plane() as plane, running(settings_for(plane, tmp_path), QUICK_TO_PARK):
         plane.faults["park"] = [Fault(409, "UZ-REQ-007") for _ in range(3)]
         plane.give(ASKS)
-        await plane.until(lambda: not plane.faults["park"] or plane.gates and plane.of("watch_gate"))
+        await plane.until(lambda: not plane.faults["park"] or (plane.gates and plane.of("watch_gate")))
         plane.resolve(the_gate(plane), "approved")
         await plane.until(plane.reports)
     assert plane.reports()[0].outcome == "processed"
@@ -194,7 +210,7 @@ async def test_asks_of_one_command_are_answered_one_after_the_other(tmp_path: Pa
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
         plane.give(source)
         for count in (1, 2):
-            await plane.until(lambda count=count: len(plane.gates) == count)
+            await plane.until(partial(has_gates, plane, count))
             gate_id, action = list(plane.gates)[-1], plane.of("open_gate")[-1].action_name
             plane.resolve(gate_id, "approved" if action == "one" else "denied", f"about {action}")
         await plane.until(plane.reports)
@@ -218,7 +234,16 @@ async def test_an_asker_that_was_killed_does_not_block_the_next(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "words",
-    ["", "approve", "approve --action", "approve --speed 1 --action a", "dance", "step", "step a b", "approve --action a --evidence @none"],
+    [
+        "",
+        "approve",
+        "approve --action",
+        "approve --speed 1 --action a",
+        "dance",
+        "step",
+        "step a b",
+        "approve --action a --evidence @none",
+    ],
 )
 async def test_words_that_the_helper_does_not_know_are_refused_by_it(tmp_path: Path, words: str) -> None:
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
@@ -226,5 +251,3 @@ async def test_words_that_the_helper_does_not_know_are_refused_by_it(tmp_path: P
         await plane.until(plane.reports)
     assert plane.reports()[0].evidence == {"status": 64}
     assert plane.gates == {}
-
-

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from sexton_runner.runtimes.registry import RUNTIMES
 from tests.runner.control_plane import Fault, Plane, Report, open_plane
 from tests.runner.harness import PACE, WAITING, running, settings_for
 
@@ -40,8 +41,9 @@ async def test_a_command_runs_and_is_reported(tmp_path: Path) -> None:
 
 
 async def test_a_python_command_reads_the_event_from_its_standard_input(tmp_path: Path) -> None:
-    source = "import json, sys\nevent = json.load(sys.stdin)\nprint(json.dumps({'n': event['request_json']['raw']['n'], 'e': event['event_id']}))"
-    plane, report = await outcome_of(tmp_path, python(source))
+    read = "import json, sys\nevent = json.load(sys.stdin)\n"
+    source = read + "print(json.dumps({'n': event['request_json']['raw']['n'], 'e': event['event_id']}))"
+    _, report = await outcome_of(tmp_path, python(source))
     assert report.evidence == {"n": 7, "e": str(report.event_id)}
 
 
@@ -63,14 +65,18 @@ async def test_instructions_without_a_program_are_an_invalid_configuration(tmp_p
 
 
 @pytest.mark.parametrize(("runtime", "reason"), [("agent", "agent_init"), ("oracle", "invalid_config")])
-async def test_a_runtime_that_is_not_here_fails_with_a_clear_message(tmp_path: Path, runtime: str, reason: str) -> None:
+async def test_a_runtime_that_is_not_here_fails_with_a_clear_message(
+    tmp_path: Path, runtime: str, reason: str
+) -> None:
     _, report = await outcome_of(tmp_path, HELLO, runtime=runtime)
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
     assert runtime in report.response_text
 
 
 async def test_steps_are_shown_as_they_begin_and_end(tmp_path: Path) -> None:
-    plane, _ = await outcome_of(tmp_path, sh("sexton-step step one\nsexton-step progress\nsexton-step step 'two words'\nexit 1"))
+    plane, _ = await outcome_of(
+        tmp_path, sh("sexton-step step one\nsexton-step progress\nsexton-step step 'two words'\nexit 1")
+    )
     shown = [(frame["kind"], frame["name"], frame.get("ok")) for frame in plane.frames()]
     assert shown == [
         ("tool_call_started", "one", None),
@@ -89,7 +95,8 @@ async def test_a_step_that_the_command_calls_failed_is_shown_as_failed(tmp_path:
 
 async def test_secrets_are_neither_given_to_the_command_nor_let_out_of_it(tmp_path: Path) -> None:
     secrets = {"github": {"token": "ghs_verysecret"}}
-    source = "env; cat /run/sexton/*.json /run/sexton/program; printf 'ghs_very'; printf 'secret\\n'; sexton-step step ghs_verysecret"
+    spy = "env; cat /run/sexton/*.json /run/sexton/program; sexton-step step ghs_verysecret\n"
+    source = spy + "printf 'ghs_very'; printf 'secret\\n'"
     with capture_logs() as logs:
         plane, report = await outcome_of(
             tmp_path, sh(source), policy={"secrets_map": secrets, "api_key": "sk-model-secret"}
@@ -115,10 +122,17 @@ async def test_a_runner_fills_its_slots_and_no_more(tmp_path: Path) -> None:
 async def test_live_leases_are_told_in_every_heartbeat(tmp_path: Path) -> None:
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
         lease = plane.give(WAITING)
-        await plane.until(lambda: [str(i) for b in plane.of("heartbeat")[-1:] for i in b.active_lease_ids] == [lease["lease_id"]])
+        await plane.until(
+            lambda: (
+                [str(i) for b in plane.of("heartbeat")[-1:] for i in b.active_lease_ids]
+                == [lease["lease_id"]]
+            )
+        )
 
 
-async def test_renewals_go_on_while_a_command_runs_and_share_a_call_when_there_are_many(tmp_path: Path) -> None:
+async def test_renewals_go_on_while_a_command_runs_and_share_a_call_when_there_are_many(
+    tmp_path: Path,
+) -> None:
     pace = dataclasses.replace(PACE, renew_s=0.05, renew_window_s=0.05)
     async with open_plane() as plane, running(settings_for(plane, tmp_path, slots=2), pace):
         plane.give(WAITING)
@@ -131,7 +145,11 @@ async def test_renewals_go_on_while_a_command_runs_and_share_a_call_when_there_a
 
 @pytest.mark.parametrize(
     ("code", "status", "reason"),
-    [("UZ-RUN-012", 402, "balance_exhausted"), ("UZ-RUN-010", 409, "ceiling"), ("UZ-ZMB-001", 402, "budget_exceeded")],
+    [
+        ("UZ-RUN-012", 402, "balance_exhausted"),
+        ("UZ-RUN-010", 409, "ceiling"),
+        ("UZ-ZMB-001", 402, "budget_exceeded"),
+    ],
 )
 async def test_a_run_whose_renewal_is_refused_is_stopped_and_says_why(
     tmp_path: Path, code: str, status: int, reason: str
@@ -267,3 +285,25 @@ async def test_logs_name_leases_but_tell_nothing_of_their_contents(tmp_path: Pat
         await outcome_of(tmp_path, HELLO)
     assert {"lease_taken", "reported"} <= {log["event"] for log in logs}
     assert "hello" not in str(logs)
+
+
+async def test_a_fault_of_the_runner_s_own_ends_one_run_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("sexton_runner.runtimes.registry.RUNTIMES", {**RUNTIMES, "agent": broken})
+    async with open_plane() as plane, running(settings_for(plane, tmp_path)):
+        plane.give(HELLO, runtime="agent")
+        plane.give(HELLO)
+        await plane.until(lambda: len(plane.reports()) == 2)
+    assert {report.failure_reason for report in plane.reports()} == {"run_start", None}
+
+
+async def test_a_refused_poll_is_not_asked_in_a_tight_loop_and_is_survived(tmp_path: Path) -> None:
+    async with open_plane() as plane:
+        plane.faults["poll"] = [Fault(400, "UZ-REQ-001")]
+        async with running(settings_for(plane, tmp_path)):
+            plane.give(HELLO)
+            await plane.until(plane.reports)

@@ -1,8 +1,7 @@
 """What a report keeps of an output that may be endless."""
 
 import orjson
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sexton_runner.output import HEAD_BYTES, MAX_OUTPUT_BYTES, SHOWN_TAIL_BYTES, TAIL_BYTES, Output
 
@@ -54,3 +53,8 @@ def test_memory_stays_bounded_while_the_count_goes_on() -> None:
     assert output.flooded
     assert len(output._head) == HEAD_BYTES
     assert len(output._tail) == TAIL_BYTES
+
+
+def test_evidence_that_no_report_could_carry_is_left_out() -> None:
+    assert fed(b'{"a":' * 40 + b"1" + b"}" * 40).evidence() is None
+    assert fed(b'{"a":' * 32 + b"1" + b"}" * 32).evidence() is not None

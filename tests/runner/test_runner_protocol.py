@@ -3,8 +3,7 @@
 import base64
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sexton_runner.protocol import Ask, Failed, Garbage, Part, Progress, Started, Step, parse, reply
 
@@ -33,7 +32,8 @@ def test_each_line_of_the_protocol_is_understood(line: bytes, meaning: object) -
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"   ", b"step", b"step !", b"step a b", b"ask 1", b"ask x - - - - -", b"part ../1 YQ==", b"\xff\xfe",
+    [b"", b"   ", b"step", b"step !", b"step a b", b"ask 1", b"ask x - - - - -", b"part ../1 YQ==",
+     b"\xff\xfe",
      b"step LQ==\x00", b"ask 12 - - - - -", b"started now"],
 )  # fmt: skip
 def test_whatever_else_is_said_is_garbage(line: bytes) -> None:

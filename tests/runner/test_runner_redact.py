@@ -1,8 +1,9 @@
 """No secret leaves a run, however it is cut to pieces."""
 
+from itertools import pairwise
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sexton_runner.redact import MASK, Redactor, StreamRedactor
 
@@ -19,7 +20,7 @@ def test_a_text_in_pieces_is_redacted_as_the_whole_is(text: str, secrets: list[s
     redactor = Redactor(as_map(secrets))
     stream = StreamRedactor(redactor)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    given_out = "".join(stream.feed(text[a:b]) for a, b in zip(edges, edges[1:], strict=False)) + stream.flush()
+    given_out = "".join(stream.feed(text[a:b]) for a, b in pairwise(edges)) + stream.flush()
     assert given_out == redactor.text(text)
 
 
@@ -46,7 +47,9 @@ def test_the_longer_of_two_secrets_wins() -> None:
 
 
 def test_secrets_are_found_at_any_depth_and_short_values_are_left_alone() -> None:
-    redactor = Redactor({"a": {"b": ["nested-secret", {"c": "deeper-secret"}]}, "d": "yes", "n": 5}, "sk-model-key")
+    redactor = Redactor(
+        {"a": {"b": ["nested-secret", {"c": "deeper-secret"}]}, "d": "yes", "n": 5}, "sk-model-key"
+    )
     assert redactor.secrets == ("deeper-secret", "nested-secret", "sk-model-key")
     assert redactor.json({"deeper-secret": ["x nested-secret", 1, None, {"k": "yes"}]}) == {
         MASK: [f"x {MASK}", 1, None, {"k": "yes"}]

@@ -41,25 +41,39 @@ def outputs(out: bytes, err: bytes) -> tuple[Output, Output]:
 
 
 def test_a_good_run_answers_with_its_output_alone() -> None:
-    ending = judge(Observed(started=True, exit_status=0), *outputs(b'done\n{"n": 1}\n', b"a warning\n"), Redactor({}))
-    assert (ending.outcome, ending.response_text, ending.evidence) == (Outcome.PROCESSED, 'done\n{"n": 1}\n', {"n": 1})
+    ending = judge(
+        Observed(started=True, exit_status=0), *outputs(b'done\n{"n": 1}\n', b"a warning\n"), Redactor({})
+    )
+    assert (ending.outcome, ending.response_text, ending.evidence) == (
+        Outcome.PROCESSED,
+        'done\n{"n": 1}\n',
+        {"n": 1},
+    )
 
 
 def test_a_failed_run_tells_its_status_and_its_errors_and_keeps_its_evidence() -> None:
-    ending = judge(Observed(started=True, exit_status=2), *outputs(b'{"n": 1}\n', b"no such file\n"), Redactor({}))
+    ending = judge(
+        Observed(started=True, exit_status=2), *outputs(b'{"n": 1}\n', b"no such file\n"), Redactor({})
+    )
     assert ending.outcome is Outcome.AGENT_ERROR
     assert ending.response_text == '{"n": 1}\n[the command ended with status 2: agent_run]\nno such file'
     assert ending.evidence == {"n": 1}
 
 
 def test_a_sandbox_that_did_not_stand_says_so_with_its_code() -> None:
-    ending = judge(Observed(exit_status=1), *outputs(b"", b"bwrap: setting up uid map: Permission denied\n"), Redactor({}))
+    ending = judge(
+        Observed(exit_status=1),
+        *outputs(b"", b"bwrap: setting up uid map: Permission denied\n"),
+        Redactor({}),
+    )
     assert ending.failure_reason == "startup_posture"
     assert ending.response_text.startswith("UZ-RUN-007: the sandbox could not be established: bwrap:")
 
 
 def test_a_secret_spelt_with_json_escapes_is_still_hidden() -> None:
     ending = judge(
-        Observed(started=True, exit_status=0), *outputs(rb'{"k": "pass\u0077ord1"}', b""), Redactor({"s": "password1"})
+        Observed(started=True, exit_status=0),
+        *outputs(rb'{"k": "pass\u0077ord1"}', b""),
+        Redactor({"s": "password1"}),
     )
     assert ending.evidence == {"k": "[redacted]"}

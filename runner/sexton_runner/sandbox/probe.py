@@ -45,7 +45,12 @@ refused("network is reachable", connect)
 refused("/etc/shadow can be read", lambda: open("/etc/shadow").read())
 refused("/usr can be written", lambda: open("/usr/sexton-probe", "w"))
 refused("/ can be written", lambda: open("/sexton-probe", "w"))
-with open("/workspace/probe", "w") as f: f.write("x")
+for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/irq/default_smp_affinity"):
+    refused(path + " can be written", lambda: open(path, "r+b"))
+try:
+    with open("/workspace/probe", "w") as f: f.write("x")
+except OSError:
+    wrong.append("the workspace cannot be written")
 if set(os.environ) - expected: wrong.append("environment leaks")
 print(json.dumps(wrong))
 """

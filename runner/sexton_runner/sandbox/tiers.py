@@ -79,6 +79,9 @@ class Bubblewrap:
         words += [
             "--proc",
             "/proc",
+            # A command of the host's uid 0 owns what is under /proc/sys and /proc/irq, capabilities or not.
+            "--remount-ro",
+            "/proc",
             "--dev",
             "/dev",
             *self._tmpfs(SHARED_MEMORY, SHARED_MEMORY_BYTES),

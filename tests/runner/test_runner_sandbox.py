@@ -1,0 +1,411 @@
+"""What a hostile command tries in the real sandbox, and how it fails."""
+
+import os
+import random
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+import trio
+
+from sexton_runner.client import ControlPlane, Outage
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.frames import Frame
+from sexton_runner.lease import LiveLease
+from sexton_runner.redact import Redactor
+from sexton_runner.runtimes.base import Ending, Outcome, Run
+from sexton_runner.runtimes.registry import carry_out
+from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.probe import make_sandbox, probe
+from sexton_runner.sandbox.process import start
+from sexton_runner.sandbox.tiers import Job
+from sexton_runner.settings import SandboxTier
+from sexton_runner.timing import Timing
+from sexton_runner.wire import Lease
+from tests.runner.control_plane import make_lease
+from tests.runner.harness import eventually, gone, processes_with
+
+LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
+MARKER = "31536000.4242"  # An argument of sleep(1) that no one else uses.
+
+
+@dataclass
+class Cage:
+    """Runs programs as the command runtime does, with no control plane to talk to."""
+
+    folder: Path
+    limits: Limits = LIMITS
+    tier: SandboxTier = SandboxTier.BUBBLEWRAP
+    shown: list[Frame] = field(default_factory=list)
+    count: int = 0
+
+    async def run(self, language: str, source: str) -> Ending:
+        """Run a program to its end."""
+        self.count += 1
+        lease = msgspec.convert(make_lease(f"```{language}\n{source}\n```\n"), Lease)
+        folder = self.folder / str(self.count)
+        folder.mkdir()
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            return await carry_out(
+                Run(
+                    live=LiveLease(lease, trio.current_time, 30.0),
+                    plane=ControlPlane(http, Outage()),
+                    sandbox=make_sandbox(self.tier, self.limits, self.folder),
+                    timing=Timing(),
+                    rng=random.Random(1),
+                    clock=trio.current_time,
+                    redactor=Redactor({}),
+                    show=self.shown.append,
+                    folder=folder,
+                )
+            )
+
+    async def python(self, *lines: str) -> Any:
+        """Run lines of Python and give the evidence they print."""
+        ending = await self.run("python", "import json, os, socket, sys\n" + "\n".join(lines))
+        assert ending.outcome is Outcome.PROCESSED, ending.response_text
+        return ending.evidence
+
+
+@pytest.fixture
+def cage(tmp_path: Path) -> Cage:
+    return Cage(tmp_path)
+
+
+ATTEMPT = """
+def refused(path, mode):
+    try:
+        open(path, mode).close()
+    except OSError as fault:
+        return type(fault).__name__
+    return "done"
+"""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/shadow",
+        "/etc/passwd",
+        "/root/.ssh/id_rsa",
+        "/home",
+        "/var/log",
+        "/proc/kcore",
+        "/run/docker.sock",
+        "/sys/kernel",
+    ],
+)
+async def test_files_of_the_host_are_not_there_to_be_read(cage: Cage, path: str) -> None:
+    found = await cage.python(ATTEMPT, f"print(json.dumps({{'got': refused({path!r}, 'rb')}}))")
+    assert found["got"] in ("FileNotFoundError", "PermissionError")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/x", "/usr/x", "/usr/bin/env", "/etc/x", "/dev/x", "/run/x", "/run/sexton/x", "/run/sexton/program",
+     "/run/sexton/bin/sexton-step", "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern",
+     "/proc/sys/kernel/modprobe",
+     "/proc/irq/default_smp_affinity", "/proc/self/oom_score_adj",
+     "/sys/x"],
+)  # fmt: skip
+async def test_nothing_can_be_written_outside_the_workspace(cage: Cage, path: str) -> None:
+    mode = "r+b" if path.startswith("/proc") else "ab"
+    found = await cage.python(ATTEMPT, f"print(json.dumps({{'got': refused({path!r}, {mode!r})}}))")
+    assert found["got"] in ("FileNotFoundError", "PermissionError", "OSError")
+
+
+async def test_the_workspace_and_tmp_can_be_written_and_leave_nothing_on_the_host(cage: Cage) -> None:
+    found = await cage.python(
+        "for place in ('/workspace', '/tmp', '/dev/shm'):",
+        "    open(place + '/sexton-left-behind', 'w').write('x')",
+        "print(json.dumps({'cwd': os.getcwd()}))",
+    )
+    assert found == {"cwd": "/workspace"}
+    assert list(cage.folder.rglob("sexton-left-behind")) == []
+    assert not Path("/tmp/sexton-left-behind").exists()
+
+
+async def test_the_runner_s_environment_is_out_of_sight(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEXTON_RUNNER_TOKEN", "zrn_of_the_runner")
+    ending = await cage.run(
+        "sh", "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; true"
+    )
+    assert ending.outcome is Outcome.PROCESSED
+    assert "zrn_" not in ending.response_text
+    names = {
+        line.partition("=")[0]
+        for line in ending.response_text.splitlines()
+        if "=" in line and line[0].isupper()
+    }
+    assert names <= {
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "LANG",
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "SEXTON_RUN",
+        "SEXTON_EVENT_ID",
+        "SEXTON_ATTEMPT",
+    }
+
+
+async def test_no_process_of_the_host_can_be_seen_or_signalled(cage: Cage) -> None:
+    found = await cage.python(
+        f"host = {os.getpid()}",
+        "def signalled(pid):",
+        "    try: os.kill(pid, 0)",
+        "    except OSError as fault: return type(fault).__name__",
+        "    return 'done'",
+        "print(json.dumps({'host': signalled(host), 'seen': sum(n.isdigit() for n in os.listdir('/proc'))}))",
+    )
+    assert found["host"] == "ProcessLookupError"
+    assert found["seen"] < 10
+
+
+async def test_there_is_no_network_not_even_the_host_s_loopback(cage: Cage) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind("\0sexton-test-abstract")
+        abstract.listen()
+        found = await cage.python(
+            "def reached(family, kind, address):",
+            "    try:",
+            "        with socket.socket(family, kind) as s:",
+            "            s.settimeout(1); s.connect(address); s.send(b'x')",
+            "    except OSError as fault: return type(fault).__name__",
+            "    return 'done'",
+            f"loop = reached(socket.AF_INET, socket.SOCK_STREAM, ('127.0.0.1', {server.getsockname()[1]}))",
+            "far = reached(socket.AF_INET, socket.SOCK_STREAM, ('192.0.2.1', 80))",
+            "meta = reached(socket.AF_INET, socket.SOCK_DGRAM, ('169.254.169.254', 80))",
+            "abstract = reached(socket.AF_UNIX, socket.SOCK_STREAM, b'\\0sexton-test-abstract')",
+            "print(json.dumps({'got': [loop, far, meta, abstract]}))",
+        )
+    assert "done" not in found["got"]
+
+
+async def test_there_are_no_capabilities_and_none_can_be_gained(cage: Cage) -> None:
+    found = await cage.python(
+        "status = dict(l.split(':', 1) for l in open('/proc/self/status') if ':' in l)",
+        "print(json.dumps({k: status[k].strip() for k in ('CapEff', 'CapPrm', 'CapBnd', 'NoNewPrivs')}))",
+    )
+    assert found == {"CapEff": "0" * 16, "CapPrm": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1"}
+
+
+async def test_no_further_namespaces_can_be_made(cage: Cage) -> None:
+    ending = await cage.run("sh", "unshare --user --map-root-user true")
+    assert ending.outcome is Outcome.AGENT_ERROR
+
+
+async def test_devices_of_the_host_are_absent(cage: Cage) -> None:
+    found = await cage.python("print(json.dumps({'dev': sorted(os.listdir('/dev'))}))")
+    assert set(found["dev"]) <= {
+        "console", "core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
+        "tty", "urandom", "zero",
+    }  # fmt: skip
+
+
+async def test_a_fork_bomb_is_bounded(cage: Cage) -> None:
+    found = await cage.python(
+        "import signal",
+        "children = []",
+        "try:",
+        "    while len(children) < 1000:",
+        "        pid = os.fork()",
+        "        if pid == 0: signal.pause()",
+        "        children.append(pid)",
+        "except OSError: pass",
+        "print(json.dumps({'children': len(children)}))",
+    )
+    assert 0 < found["children"] < LIMITS.pids
+
+
+async def test_a_command_that_eats_memory_is_stopped_and_the_runner_is_not(cage: Cage) -> None:
+    ending = await cage.run("python", "b = []\nwhile True: b.append(bytes(range(256)) * 65536)")
+    assert ending.failure_reason in ("oom_kill", "agent_run")
+    if make_sandbox(cage.tier, cage.limits, cage.folder).layout is not None:
+        assert ending.failure_reason == "oom_kill"
+    else:
+        assert "MemoryError" in ending.response_text
+
+
+async def test_the_workspace_cannot_be_filled_without_bound(cage: Cage) -> None:
+    ending = await cage.run(
+        "sh", "for n in 1 2 3 4 5 6 7 8; do head -c 250000000 /dev/zero > f$n || exit 9; done"
+    )
+    assert ending.outcome is Outcome.AGENT_ERROR
+
+
+async def test_a_flood_of_output_is_stopped_and_what_is_kept_is_small(cage: Cage) -> None:
+    ending = await cage.run("sh", "yes 'a line that never ends'")
+    assert ending.failure_reason == "resource_kill"
+    assert len(ending.response_text) < 100_000
+
+
+async def test_a_flood_of_errors_is_stopped_as_well(cage: Cage) -> None:
+    assert (await cage.run("sh", "yes >&2")).failure_reason == "resource_kill"
+
+
+async def test_a_flood_of_steps_is_stopped(cage: Cage) -> None:
+    ending = await cage.run(
+        "python",
+        "with open('/run/sexton/requests', 'w') as f:\n    while True: f.write('progress\\n' * 9999)",
+    )
+    assert ending.failure_reason == "resource_kill"
+
+
+async def test_garbage_in_the_channel_does_no_harm(cage: Cage) -> None:
+    pipe = "/run/sexton/requests"
+    source = f"head -c 100000 /dev/urandom > {pipe}\nprintf '\\nask ../.. - - - - -\\n' > {pipe}\n"
+    ending = await cage.run("sh", source + "echo '{\"alive\": true}'")
+    assert ending.evidence == {"alive": True}
+
+
+async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(tmp_path: Path) -> None:
+    cage = Cage(tmp_path, limits=Limits(wall_s=0.7, memory_bytes=256 << 20, pids=32))
+    ending = await cage.run("sh", f"setsid sleep {MARKER} & trap '' TERM; echo begun; sleep {MARKER}")
+    assert (ending.failure_reason, ending.response_text) == (
+        "timeout_kill",
+        "begun\n[the command was stopped: timeout_kill]",
+    )
+    await gone(MARKER)
+
+
+async def test_nothing_outlives_a_command_that_ends_well(cage: Cage) -> None:
+    ending = await cage.run("sh", f"setsid sleep {MARKER} >/dev/null 2>&1 & nohup sleep {MARKER} & echo done")
+    assert ending.response_text == "done\n"
+    await gone(MARKER)
+
+
+async def test_a_child_that_keeps_the_output_open_does_not_hold_up_the_end(cage: Cage) -> None:
+    ending = await cage.run("sh", f"sleep {MARKER} & echo done")
+    assert ending.response_text == "done\n"
+    await gone(MARKER)
+
+
+async def test_cancelling_a_run_leaves_no_process(cage: Cage) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(cage.run, "sh", f"sleep {MARKER}")
+        await eventually(lambda: processes_with(MARKER))
+        nursery.cancel_scope.cancel()
+    await gone(MARKER)
+
+
+async def test_a_command_that_does_not_read_its_event_is_no_fault(cage: Cage) -> None:
+    ending = await cage.run("sh", "exec 0<&-; echo fine")
+    assert ending.response_text == "fine\n"
+
+
+async def test_bytes_that_are_no_text_are_shown_as_replacements(cage: Cage) -> None:
+    ending = await cage.run("sh", "printf 'a\\377b\\000c'")
+    assert ending.response_text == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}c"
+
+
+async def test_output_is_shown_while_the_command_still_runs(cage: Cage) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(cage.run, "sh", f"echo early; sleep {MARKER}")
+        await eventually(lambda: cage.shown)
+        assert cage.shown[0] == {"kind": "chunk", "text": "early\n"}
+        nursery.cancel_scope.cancel()
+
+
+class Broken:
+    """A tier that cannot be given: its program ends before anything of the command has begun."""
+
+    name = SandboxTier.BUBBLEWRAP
+
+    def __init__(self, like: Sandbox, words: Sequence[str]) -> None:
+        self._like, self._words = like.tier, list(words)
+
+    def inside(self, run_dir: Path, workspace: Path) -> Any:
+        return self._like.inside(run_dir, workspace)
+
+    def wrap(self, job: Job) -> list[str]:
+        return self._words
+
+
+@pytest.mark.parametrize(
+    "words", [["/bin/sh", "-c", "echo bwrap: no >&2; exit 1"], ["/bin/true"], ["/no/such/program"]]
+)
+async def test_a_sandbox_that_does_not_stand_fails_the_event_closed(
+    cage: Cage, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make_sandbox(cage.tier, cage.limits, cage.folder)
+    broken = Sandbox(
+        tier=Broken(sandbox, words), layout=sandbox.layout, name=sandbox.name, limits=sandbox.limits
+    )
+    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", lambda *_: broken)
+    ending = await cage.run("sh", "echo I must not run")
+    assert (ending.outcome, ending.failure_reason) == (Outcome.AGENT_ERROR, "startup_posture")
+    assert ending.response_text.startswith("UZ-RUN-007")
+    with pytest.raises(SandboxUnavailable):
+        await probe(broken)
+
+
+async def test_the_self_test_passes_where_the_sandbox_stands(tmp_path: Path) -> None:
+    await probe(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path))
+
+
+async def test_the_self_test_finds_a_sandbox_that_shuts_nothing_in(tmp_path: Path) -> None:
+    bare = make_sandbox(SandboxTier.NONE, LIMITS, tmp_path)
+
+    class Pretender:
+        name = SandboxTier.BUBBLEWRAP
+        inside = staticmethod(bare.tier.inside)
+        wrap = staticmethod(bare.tier.wrap)
+
+    fake = Sandbox(tier=Pretender(), layout=bare.layout, name=bare.name, limits=bare.limits)
+    with pytest.raises(SandboxUnavailable, match="no pid namespace of its own"):
+        await probe(fake)
+
+
+async def test_without_bubblewrap_there_is_no_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
+
+
+async def test_the_landlock_tier_is_refused_rather_than_pretended(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match="landlock"):
+        make_sandbox(SandboxTier.LANDLOCK, LIMITS, tmp_path)
+
+
+async def test_a_command_is_never_started_from_another_thread() -> None:
+    with pytest.raises(SandboxUnavailable, match="main thread"):
+        await trio.to_thread.run_sync(start, ["/bin/true"], {})
+
+
+async def test_descriptors_are_given_back_after_every_run(cage: Cage) -> None:
+    await cage.run("sh", "true")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(5):
+        await cage.run("sh", "true")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+async def test_control_groups_are_given_back_after_every_run(cage: Cage) -> None:
+    layout = make_sandbox(cage.tier, cage.limits, cage.folder).layout
+    ending = await cage.run("sh", "cat /proc/self/cgroup")
+    assert ending.outcome is Outcome.PROCESSED
+    left = (
+        [] if layout is None else [folder for parent in layout.parents for folder in parent.glob("sexton-*")]
+    )
+    mine = make_sandbox(cage.tier, cage.limits, cage.folder).name
+    assert [folder for folder in left if mine in folder.name] == []
+
+
+async def test_the_bare_tier_runs_commands_and_leaves_nothing_running(tmp_path: Path) -> None:
+    cage = Cage(tmp_path, tier=SandboxTier.NONE)
+    ending = await cage.run(
+        "sh", f'sleep {MARKER} & sexton-step step one; read -r event; echo \'{{"tier": "none"}}\''
+    )
+    assert ending.evidence == {"tier": "none"}
+    assert {frame["kind"] for frame in cage.shown} == {"chunk", "tool_call_started", "tool_call_completed"}
+    await gone(MARKER)
