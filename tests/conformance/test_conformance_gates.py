@@ -1,0 +1,248 @@
+"""Gates, cancellation and activity."""
+
+import pytest
+import trio
+from msgspec.structs import replace
+from sexton_storage.records import EventStatus, GateStatus, Lease, LeaseStatus, Zombie
+from sexton_storage.writes import (
+    AppendEvent,
+    AppendFrames,
+    Cancelled,
+    CancelEvent,
+    CancelOutcome,
+    EventEnd,
+    FramesAppended,
+    GateOpened,
+    GateResolved,
+    Lost,
+    OpenGate,
+    ResolveGate,
+)
+
+from tests.conformance.house import House, new_id
+
+
+async def _running(house: House, **claim: int) -> tuple[Zombie, Lease]:
+    agent = await house.agent()
+    await house.append(agent)
+    return agent, (await house.claim(agent, **claim)).lease
+
+
+async def test_a_gate_is_opened_under_a_live_lease(house: House) -> None:
+    agent, lease = await _running(house)
+    event = house.event_of(agent, id=lease.event_id)
+    gate = house.gate_of(event, lease)
+    frames = (house.frame(agent, "gate_pending"),)
+    assert await house.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(gate, existed=False)
+    assert await house.storage.gates.load(gate.id) == gate
+    assert await house.storage.gates.of_lease(lease.id) == [gate]
+    assert [f.kind for f in await house.storage.frames.read(agent.id, after=1, limit=9)] == ["gate_pending"]
+
+
+async def test_the_same_action_of_an_event_has_one_gate(house: House) -> None:
+    agent, lease = await _running(house)
+    event = house.event_of(agent, id=lease.event_id)
+    first = house.gate_of(event, lease)
+    second = replace(house.gate_of(event, lease), action_id=first.action_id)
+    frames = (house.frame(agent, "gate_pending"),)
+    answers: list[GateOpened | Lost] = []
+
+    async def open_gate(write: OpenGate) -> None:
+        answers.append(await house.storage.journal.write(write))
+
+    async with trio.open_nursery() as nursery:
+        for gate in (first, second):
+            nursery.start_soon(open_gate, OpenGate(gate, lease.fencing_token, frames))
+    opened = [a for a in answers if isinstance(a, GateOpened)]
+    assert sorted(a.existed for a in opened) == [False, True]
+    assert len({a.gate.id for a in opened}) == 1
+    assert await house.storage.frames.bounds(agent.id) == (1, 2)
+
+
+async def test_a_resolved_gate_is_given_again_for_the_same_action(house: House) -> None:
+    agent, lease = await _running(house)
+    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
+    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    resolve = ResolveGate(gate.id, GateStatus.DENIED, house.now, "user:1", "no", EventStatus.RECEIVED, None, ())
+    resolved = await house.storage.journal.write(resolve)
+    assert isinstance(resolved, GateResolved)
+    again = replace(gate, id=new_id())
+    opened = await house.storage.journal.write(OpenGate(again, lease.fencing_token, ()))
+    assert opened == GateOpened(resolved.gate, existed=True)
+
+
+@pytest.mark.parametrize("fault", ["token", "expired", "ended", "unknown"])
+async def test_no_gate_is_opened_without_the_lease(house: House, fault: str) -> None:
+    agent, lease = await _running(house, **({"term_ms": 0} if fault == "expired" else {}))
+    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
+    if fault == "ended":
+        await house.end(lease, EventEnd(EventStatus.RECEIVED))
+    if fault == "unknown":
+        gate = replace(gate, lease_id=new_id())
+    token = lease.fencing_token + (fault == "token")
+    assert isinstance(await house.storage.journal.write(OpenGate(gate, token, ())), Lost)
+    assert await house.storage.gates.load(gate.id) is None
+
+
+async def test_a_gate_is_resolved_once(house: House) -> None:
+    agent, lease = await _running(house)
+    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
+    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    answers: list[GateResolved | Lost] = []
+
+    async def resolve(status: GateStatus) -> None:
+        frames = (house.frame(agent, "gate_resolved"),)
+        write = ResolveGate(gate.id, status, house.now, "user:1", "why", EventStatus.RECEIVED, None, frames)
+        answers.append(await house.storage.journal.write(write))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolve, GateStatus.APPROVED)
+        nursery.start_soon(resolve, GateStatus.TIMED_OUT)
+    (won,) = [a for a in answers if isinstance(a, GateResolved)]
+    assert await house.storage.gates.load(gate.id) == won.gate
+    assert (won.gate.resolved_by, won.gate.detail, won.event_freed) == ("user:1", "why", False)
+    assert won.gate.updated_at is not None
+    kinds = [f.kind for f in await house.storage.frames.read(agent.id, after=0, limit=9)]
+    assert kinds.count("gate_resolved") == 1
+
+
+async def test_an_unknown_gate_cannot_be_resolved(house: House) -> None:
+    write = ResolveGate(new_id(), GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    assert isinstance(await house.storage.journal.write(write), Lost)
+
+
+@pytest.mark.parametrize(
+    ("status", "becomes", "freed"),
+    [
+        (GateStatus.APPROVED, EventStatus.RECEIVED, True),
+        (GateStatus.DENIED, EventStatus.GATE_BLOCKED, False),
+    ],
+)
+async def test_an_event_waiting_at_the_door_becomes_what_its_gate_says(
+    house: House, status: GateStatus, becomes: EventStatus, *, freed: bool
+) -> None:
+    agent = await house.agent()
+    event = house.event_of(agent)
+    gate = house.gate_of(event)
+    await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
+    label = None if freed else "approval_denied"
+    now = house.now + 5
+    write = ResolveGate(gate.id, status, now, "user:1", "", becomes, label, ())
+    resolved = await house.storage.journal.write(write)
+    assert isinstance(resolved, GateResolved)
+    assert resolved.event_freed is freed
+    after = await house.storage.events.load(event.id)
+    assert after is not None
+    assert (after.status, after.failure_label, after.updated_at) == (becomes, label, now)
+    assert after.completed_at == (None if freed else now)
+
+
+async def test_another_gate_does_not_free_an_event_that_waits(house: House) -> None:
+    agent, lease = await _running(house)
+    event = house.event_of(agent, id=lease.event_id)
+    other, own = house.gate_of(event, lease), house.gate_of(event, lease)
+    for gate in (other, own):
+        await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    await house.end(lease, EventEnd(EventStatus.WAITING_APPROVAL), status=LeaseStatus.PARKED, parked_gate_id=own.id)
+    write = ResolveGate(other.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    resolved = await house.storage.journal.write(write)
+    assert isinstance(resolved, GateResolved)
+    assert not resolved.event_freed
+    waiting = await house.storage.events.load(event.id)
+    assert waiting is not None
+    assert waiting.status is EventStatus.WAITING_APPROVAL
+
+
+# --- cancel -------------------------------------------------------------------------------------------------
+
+
+async def test_an_event_that_waits_is_cancelled_at_once(house: House) -> None:
+    agent = await house.agent()
+    event = await house.append(agent)
+    frames = (house.frame(agent, "event_complete"),)
+    now = house.now
+    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
+    assert answer == Cancelled(CancelOutcome.ENDED, None)
+    ended = await house.storage.events.load(event.id)
+    assert ended is not None
+    assert (ended.status, ended.completed_at, ended.failure_label) == (EventStatus.CANCELLED, now, "cancelled")
+    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+    again = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
+    assert again == Cancelled(CancelOutcome.CLOSED, None)
+    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+    assert await house.storage.events.ready_agent(agent.id) is None
+
+
+async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(house: House) -> None:
+    agent = await house.agent()
+    event = house.event_of(agent)
+    gate = house.gate_of(event)
+    await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
+    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, house.now, ()))
+    assert answer == Cancelled(CancelOutcome.ENDED, None)
+    write = ResolveGate(gate.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    resolved = await house.storage.journal.write(write)
+    assert isinstance(resolved, GateResolved)
+    assert not resolved.event_freed
+
+
+async def test_a_running_event_has_its_lease_marked(house: House) -> None:
+    agent, lease = await _running(house)
+    write = CancelEvent(agent.id, lease.event_id, house.now, (house.frame(agent, "event_complete"),))
+    assert await house.storage.journal.write(write) == Cancelled(CancelOutcome.CANCELLING, lease.id)
+    marked = await house.storage.leases.load(lease.id)
+    assert marked == replace(lease, status=LeaseStatus.CANCELLING, version=lease.version + 1)
+    assert await house.storage.journal.write(write) == Cancelled(CancelOutcome.CANCELLING, lease.id)
+    assert await house.storage.leases.load(lease.id) == marked
+    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+
+
+async def test_another_agents_event_cannot_be_cancelled(house: House) -> None:
+    event = await house.append(await house.agent())
+    other = await house.agent()
+    assert isinstance(await house.storage.journal.write(CancelEvent(other.id, event.id, house.now, ())), Lost)
+
+
+# --- activity -----------------------------------------------------------------------------------------------
+
+
+async def test_activity_is_kept_under_its_lease(house: House) -> None:
+    agent, lease = await _running(house)
+    frames = tuple(house.frame(agent, "chunk", {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3))
+    write = AppendFrames(agent.id, frames, lease.id, lease.fencing_token)
+    assert await house.storage.journal.write(write) == FramesAppended(3)
+    kept = await house.storage.frames.read(agent.id, after=1, limit=9)
+    assert [(f.seq, f.data) for f in kept] == [(2 + i, {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3)]
+
+
+@pytest.mark.parametrize("fault", ["token", "expired", "unknown lease", "unknown agent"])
+async def test_activity_without_the_lease_is_refused(house: House, fault: str) -> None:
+    agent, lease = await _running(house, **({"term_ms": 0} if fault == "expired" else {}))
+    write = AppendFrames(agent.id, (house.frame(agent, "chunk"),), lease.id, lease.fencing_token + (fault == "token"))
+    if fault == "unknown lease":
+        write = replace(write, lease_id=new_id())
+    if fault == "unknown agent":
+        write = replace(write, zombie_id=new_id())
+    assert isinstance(await house.storage.journal.write(write), Lost)
+    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+
+
+async def test_frames_without_a_lease_need_only_the_agent(house: House) -> None:
+    agent = await house.agent()
+    write = AppendFrames(agent.id, (house.frame(agent, "webhook_rejected"),))
+    assert await house.storage.journal.write(write) == FramesAppended(1)
+    gone = house.agent_record()
+    assert isinstance(await house.storage.journal.write(AppendFrames(gone.id, (house.frame(gone),))), Lost)
+
+
+async def test_streams_of_many_agents_are_numbered_apart(house: House) -> None:
+    agents = [await house.agent() for _ in range(5)]
+    async with trio.open_nursery() as nursery:
+        for i in range(50):
+            agent = agents[i % 5]
+            frames = (house.frame(agent, "chunk", {"i": i}),)
+            nursery.start_soon(house.storage.journal.write, AppendFrames(agent.id, frames))
+    for agent in agents:
+        kept = await house.storage.frames.read(agent.id, after=0, limit=99)
+        assert [f.seq for f in kept] == list(range(1, 11))
+    assert await house.storage.frames.heads([a.id for a in agents]) == {a.id: 10 for a in agents}
