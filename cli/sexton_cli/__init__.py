@@ -1,3 +1,1 @@
 """The command ``sexton``: the only wing that knows all the others, and puts them together."""
-
-__version__ = "0.1.0"

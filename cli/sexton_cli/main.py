@@ -7,7 +7,6 @@ import click
 from sexton_http.server import Tls
 from sexton_runner.__main__ import command as runner_command
 
-from sexton_cli import __version__
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import (
     DATABASE_VARIABLE,
@@ -23,7 +22,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="sexton")
+@click.version_option(package_name="sexton", prog_name="sexton")
 def cli() -> None:
     """Agents that sleep until an event wakes them."""
 

@@ -59,11 +59,12 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
 
 def _run(settings: NodeSettings, console: Console, ready: Callable[[Node, trio.Nursery], Awaitable[None]]) -> int:
     _configure_logs()
+    status = OK
     try:
         trio.run(_serve, settings, console, ready)
     except* StartupFault as group:
-        return explain(_first(group))
-    return OK
+        status = explain(_first(group))
+    return status
 
 
 def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:

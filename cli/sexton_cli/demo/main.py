@@ -12,6 +12,8 @@ from sexton_cli.demo.play import Play
 from sexton_cli.demo.stage import NotReady, open_stage
 from sexton_cli.demo.telling import Teller
 
+LOG_CHARS = 4000
+
 
 async def demo(folder: Path, teller: Teller) -> bool:
     """Whether every claim held."""
@@ -29,13 +31,20 @@ def main() -> int:
     console = Console(highlight=False)
     teller = Teller(console)
     with tempfile.TemporaryDirectory(prefix="sexton-demo-", ignore_cleanup_errors=True) as folder:
+        held = False
         try:
-            return 0 if trio.run(demo, Path(folder), teller) else 1
+            held = trio.run(demo, Path(folder), teller)
         except* NotReady as group:
             console.print(f"[red]The server did not come up:[/red] {group.exceptions[0]}")
         except* trio.TooSlowError:
             console.print("[red]What was to happen did not happen in time.[/red]")
             teller.summary()
-        for log in sorted(Path(folder).glob("*.log")):
-            console.print(f"[dim]--- {log.name}\n{log.read_text(errors='replace')[-4000:]}[/dim]", markup=True)
-    return 1
+        if not held:
+            _show_logs(Path(folder), console)
+    return 0 if held else 1
+
+
+def _show_logs(folder: Path, console: Console) -> None:
+    for log in sorted(folder.glob("*.log")):
+        console.print(f"--- {log.name}", style="dim")
+        console.print(log.read_text(errors="replace")[-LOG_CHARS:], markup=False, style="dim")
