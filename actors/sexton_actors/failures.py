@@ -37,12 +37,12 @@ DEFAULT_FAILURE = "agent_run"
 
 
 def failure_of(reason: str | None) -> tuple[str, str | None]:
-    """The label and code of a reported reason; an unknown one is a failed run, and its text is not trusted as a label.
+    """The label and code of a reported reason; an unknown one is a failed run, its text is no label.
 
     >>> failure_of("timeout_kill")
     ('timeout_kill', 'UZ-EXEC-003')
     >>> failure_of("no such thing")
     ('agent_run', 'UZ-EXEC-013')
     """
-    label = reason if reason in FAILURE_CODES else DEFAULT_FAILURE
+    label = reason if reason is not None and reason in FAILURE_CODES else DEFAULT_FAILURE
     return label, FAILURE_CODES[label]

@@ -1,14 +1,15 @@
 """The reclaimer: takes leases back from dead runners, those of dead nodes too."""
 
 import msgspec
+
+from sexton_actors.lease.messages import Expire
+from sexton_actors.terms import MORE_INTERVAL_S, RECLAIM_INTERVAL_S
+from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
 from sexton_storage.stores import StorageUnavailable
 
-from sexton_actors.lease.messages import Expire
-from sexton_actors.terms import RECLAIM_INTERVAL_S
-from sexton_actors.world import World
-
-RECLAIM_PAGE = 500
+RECLAIM_PAGE = 5_000
+"""Leases that are reclaimed in one round: what a whole dead node may have held comes in a few."""
 
 
 class Look(msgspec.Struct, Message[None], frozen=True):
@@ -29,13 +30,16 @@ class Reclaimer(Actor):
         super().__init__(context)
         self._world = world
 
-    async def on_start(self) -> None:
+    def on_start(self) -> None:
         """Look at once: a restart may have found many."""
         self.context.set_timer("look", 0, Look())
 
     async def on_receive(self, message: Look) -> None:
-        """Expire what is due, and come again at once when there may be more."""
+        """Expire what is due, and come again soon when there may be more."""
+        # Set first: an outage must not end the rounds.
         self.context.set_timer("look", RECLAIM_INTERVAL_S, message)
         due = await self._world.storage.leases.expired(limit=RECLAIM_PAGE)
         for lease_id in due:
             self.context.tell("lease", lease_id, Expire())
+        if len(due) == RECLAIM_PAGE:
+            self.context.set_timer("look", MORE_INTERVAL_S, message)

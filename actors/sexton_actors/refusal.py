@@ -18,4 +18,4 @@ class Refusal(msgspec.Struct, frozen=True):
     facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     retry_after_s: int | None = None
     status: int | None = None
-    """The HTTP status where it is not the code's own: a webhook over its agent's budget is 503, a message 402."""
+    """The HTTP status where it is not the code's own: 503 for a webhook over its agent's budget."""

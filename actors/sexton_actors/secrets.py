@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
+
 from sexton_storage.records import Credential
 from sexton_storage.stores import CredentialStore, DatabaseClock
 
@@ -64,6 +65,10 @@ class Secrets:
             self._opened.clear()
         self._opened[workspace_id, name] = _Opened(data, now)
         return data
+
+    async def missing(self, workspace_id: UUID, names: Sequence[str]) -> Sequence[str]:
+        """Those of ``names`` that the workspace's vault does not hold, in their order."""
+        return [name for name in names if await self.open(workspace_id, name) is None]
 
     async def list(self, workspace_id: UUID) -> Sequence[Credential]:
         """Names and times only."""

@@ -3,14 +3,20 @@
 from typing import assert_never
 
 import msgspec
+
+from sexton_actors.gate.messages import Expire
+from sexton_actors.terms import (
+    FRAMES_KEEP_COUNT,
+    FRAMES_KEEP_MS,
+    MORE_INTERVAL_S,
+    PRUNE_INTERVAL_S,
+    SWEEP_INTERVAL_S,
+)
+from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
 from sexton_storage.stores import StorageUnavailable
 
-from sexton_actors.gate.messages import Expire
-from sexton_actors.terms import FRAMES_KEEP_COUNT, FRAMES_KEEP_MS, PRUNE_INTERVAL_S, SWEEP_INTERVAL_S
-from sexton_actors.world import World
-
-SWEEP_PAGE = 500
+SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000
 
 
@@ -33,7 +39,7 @@ class Sweeper(Actor):
         super().__init__(context)
         self._world = world
 
-    async def on_start(self) -> None:
+    def on_start(self) -> None:
         """Begin both rounds."""
         self.context.set_timer("sweep", 0, Sweep())
         self.context.set_timer("prune", PRUNE_INTERVAL_S, Prune())
@@ -43,14 +49,25 @@ class Sweeper(Actor):
         match message:
             case Sweep():
                 self.context.set_timer("sweep", SWEEP_INTERVAL_S, message)
-                for gate_id in await self._world.storage.gates.overdue(limit=SWEEP_PAGE):
-                    self.context.tell("gate", gate_id, Expire())
+                await self._sweep(message)
             case Prune():
                 self.context.set_timer("prune", PRUNE_INTERVAL_S, message)
-                now = self._world.now_ms()
-                await self._world.storage.instance.sweep(now)
-                await self._world.storage.frames.prune(
-                    keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
-                )
+                await self._prune(message)
             case _:
                 assert_never(message)
+
+    async def _sweep(self, message: Sweep) -> None:
+        overdue = await self._world.storage.gates.overdue(limit=SWEEP_PAGE)
+        for gate_id in overdue:
+            self.context.tell("gate", gate_id, Expire())
+        if len(overdue) == SWEEP_PAGE:
+            self.context.set_timer("sweep", MORE_INTERVAL_S, message)
+
+    async def _prune(self, message: Prune) -> None:
+        storage = self._world.storage
+        await storage.instance.sweep(self._world.now_ms())
+        pruned = await storage.frames.prune(
+            keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
+        )
+        if pruned >= PRUNE_PAGE:
+            self.context.set_timer("prune", MORE_INTERVAL_S, message)

@@ -6,6 +6,13 @@ MAX_ATTEMPTS = 5
 RUN_NANOS_PER_SEC = 100_000
 GATE_TIMEOUT_DEFAULT_MS = 3600 * 1000
 
+COUNT_MAX = 10**12
+"""Tokens or milliseconds that a runner may claim for one lease: above it a price could leave its column."""
+MAX_RACES = 4
+"""Times a decision is made again after another node was first; more means something is wrong."""
+RECORD_FRESH_MS = 1_000
+"""How old a record may be that another node may have changed."""
+
 RECLAIM_INTERVAL_S = 0.5
 """Half the second within which an expired lease must be back in the queue."""
 SWEEP_INTERVAL_S = 0.5
@@ -13,6 +20,10 @@ SWEEP_INTERVAL_S = 0.5
 RESCAN_INTERVAL_S = 1.0
 """What other nodes made ready is seen within a second."""
 PRUNE_INTERVAL_S = 60.0
+MORE_INTERVAL_S = 0.05
+"""A round that found a full page comes again so soon: its actors have to act on the page first."""
+DEADLINE_SLACK_S = 0.02
+"""Looks a moment after a deadline, so that the database's clock has passed it too."""
 
 FRAMES_KEEP_MS = 24 * 3600 * 1000
 FRAMES_KEEP_COUNT = 10_000

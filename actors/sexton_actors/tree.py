@@ -1,22 +1,12 @@
 """The supervision tree, spelled out.
 
-Singletons first, then the families that tell them things: a family's restart never takes the dispatcher with it,
-and at shutdown the tree stops in reverse, so that leases are quiet before the dispatcher goes.
+Started from the top, stopped from the bottom: the rounds first, then the records, so that leases are quiet
+before the matching goes. Runners stand behind the dispatcher and go down with it: a poll that waits in a
+dispatcher which has crashed is told so, and comes again.
 """
 
 from collections.abc import Callable
 from functools import partial
-
-from sexton_engine import (
-    Actor,
-    ActorSpec,
-    Backoff,
-    Context,
-    FamilySpec,
-    Intensity,
-    Strategy,
-    SupervisorSpec,
-)
 
 from sexton_actors.dispatcher.actor import Dispatcher
 from sexton_actors.gate.actor import GateActor
@@ -29,9 +19,21 @@ from sexton_actors.runner.actor import RunnerActor
 from sexton_actors.sweeper import Sweeper
 from sexton_actors.world import World
 from sexton_actors.zombie.actor import ZombieActor
+from sexton_engine import (
+    Actor,
+    ActorSpec,
+    Backoff,
+    Context,
+    FamilySpec,
+    Intensity,
+    Strategy,
+    SupervisorSpec,
+)
 
 CALM = Intensity(max_restarts=10, period_s=60.0)
 """More crashes of one actor within a minute than this, and its supervisor is asked."""
+LAST_RESORT = Intensity(max_restarts=5, period_s=60.0)
+"""More of whole branches than this, and the server ends, to be started anew."""
 BACKOFF = Backoff(first_s=0.05, factor=2.0, max_s=5.0, jitter=0.2)
 
 IDLE_S = 60.0
@@ -42,49 +44,43 @@ LEASE_IDLE_S = 5.0
 def tree(world: World) -> SupervisorSpec:
     """The whole engine room of one node."""
 
-    def with_world(actor: Callable[[Context, World], Actor]) -> Callable[[Context], Actor]:
-        return partial(_start, actor, world)
+    def one(actor: type[Actor], start: Callable[[Context, World], Actor]) -> ActorSpec:
+        return ActorSpec(kind=actor.kind, start=partial(_start, start, world))
+
+    def family(
+        actor: type[Actor], start: Callable[[Context, World], Actor], idle_s: float = IDLE_S
+    ) -> FamilySpec:
+        return FamilySpec(kind=actor.kind, start=partial(_start, start, world), idle_s=idle_s, intensity=CALM)
+
+    def branch(
+        name: str, *children: ActorSpec | FamilySpec, strategy: Strategy = Strategy.ONE_FOR_ONE
+    ) -> SupervisorSpec:
+        return SupervisorSpec(
+            name=name, strategy=strategy, intensity=CALM, backoff=BACKOFF, children=children
+        )
 
     return SupervisorSpec(
         name="sexton",
         strategy=Strategy.ONE_FOR_ONE,
-        intensity=Intensity(max_restarts=5, period_s=60.0),
+        intensity=LAST_RESORT,
         backoff=BACKOFF,
         children=(
-            SupervisorSpec(
-                name="floor",
-                strategy=Strategy.ONE_FOR_ONE,
-                intensity=CALM,
-                backoff=BACKOFF,
-                children=(
-                    ActorSpec(kind="hub", start=with_world(Hub)),
-                    ActorSpec(kind="dispatcher", start=with_world(Dispatcher)),
-                ),
+            branch("streams", one(Hub, Hub)),
+            branch(
+                "matching",
+                one(Dispatcher, Dispatcher),
+                family(RunnerActor, RunnerActor),
+                strategy=Strategy.REST_FOR_ONE,
             ),
-            SupervisorSpec(
-                name="records",
-                strategy=Strategy.ONE_FOR_ONE,
-                intensity=CALM,
-                backoff=BACKOFF,
-                children=(
-                    FamilySpec(kind="ledger", start=with_world(LedgerActor), idle_s=IDLE_S, intensity=CALM),
-                    FamilySpec(kind="zombie", start=with_world(ZombieActor), idle_s=IDLE_S, intensity=CALM),
-                    FamilySpec(kind="queue", start=with_world(QueueActor), idle_s=IDLE_S, intensity=CALM),
-                    FamilySpec(kind="gate", start=with_world(GateActor), idle_s=IDLE_S, intensity=CALM),
-                    FamilySpec(kind="runner", start=with_world(RunnerActor), idle_s=IDLE_S, intensity=CALM),
-                    FamilySpec(kind="lease", start=with_world(LeaseActor), idle_s=LEASE_IDLE_S, intensity=CALM),
-                ),
+            branch(
+                "records",
+                family(LedgerActor, LedgerActor),
+                family(ZombieActor, ZombieActor),
+                family(QueueActor, QueueActor),
+                family(GateActor, GateActor),
+                family(LeaseActor, LeaseActor, LEASE_IDLE_S),
             ),
-            SupervisorSpec(
-                name="rounds",
-                strategy=Strategy.ONE_FOR_ONE,
-                intensity=CALM,
-                backoff=BACKOFF,
-                children=(
-                    ActorSpec(kind="reclaimer", start=with_world(Reclaimer)),
-                    ActorSpec(kind="sweeper", start=with_world(Sweeper)),
-                ),
-            ),
+            branch("rounds", one(Reclaimer, Reclaimer), one(Sweeper, Sweeper)),
         ),
     )
 

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from sexton_storage.stores import Storage
-
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.secrets import Secrets
+from sexton_storage.stores import Storage
 
 
 @dataclass(frozen=True, slots=True)

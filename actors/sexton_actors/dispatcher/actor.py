@@ -3,39 +3,39 @@
 from typing import Any, assert_never
 from uuid import UUID
 
+from sexton_actors.dispatcher import messages as m
+from sexton_actors.dispatcher.matching import READY_MAX, Matching
+from sexton_actors.lease.messages import Undelivered
+from sexton_actors.queue.messages import Claim, Grant
+from sexton_actors.terms import MORE_INTERVAL_S, RESCAN_INTERVAL_S
+from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import Exhausted
-
-from sexton_actors.dispatcher import messages as m
-from sexton_actors.dispatcher.index import ReadyIndex
-from sexton_actors.dispatcher.offers import OfferBook, OpenOffer
-from sexton_actors.lease.messages import Release
-from sexton_actors.queue.messages import Claim, EventQueued, Grant
-from sexton_actors.runner.messages import Leases
-from sexton_actors.terms import RESCAN_INTERVAL_S
-from sexton_actors.world import World
 
 SCAN_PAGE = 1000
-CLAIM_GRACE_S = 2.0
-"""How long an offer whose time is over waits for a claim that is being committed for it."""
+"""Agents of one look. Between two looks of a walk the mailbox has its turn."""
 
 Message = (
     m.AgentReady
     | m.AgentNotReady
-    | m.TenantExhausted
     | m.TenantCredited
     | m.Offer
     | m.ClaimSettled
     | m.OfferOver
     | m.Withdraw
+    | m.TellCancelled
     | m.ViewQueue
     | m.Rescan
+    | m.Scanned
 )
 
 
 class Dispatcher(Actor):
-    """Keeps nothing that is not in the database: its index is a view, made anew at every start."""
+    """Keeps nothing that is not in the database: its index is a view, made anew at every start.
+
+    Once a second it walks through what the database holds ready. So whatever it was not told, and whatever a
+    claim that failed has left behind, is found within a second; and what is not ready any more is forgotten.
+    """
 
     kind = "dispatcher"
     mailbox = MailboxSpec(capacity=65_536)
@@ -44,127 +44,96 @@ class Dispatcher(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._world = world
-        self._ready = ReadyIndex()
-        self._offers = OfferBook()
+        self._matching = Matching(self)
         self._scan_after: UUID | None = None
+        self._scanning = False
+        self._unconfirmed: set[UUID] = set()
 
-    async def on_start(self) -> None:
+    def on_start(self) -> None:
         """Begin looking at once: what was ready before a restart is ready now."""
         self.context.set_timer("rescan", 0, m.Rescan())
 
-    async def on_receive(self, message: Message) -> Any:
+    def on_receive(self, message: Message) -> Any:
         """Dispatch."""
         match message:
             case m.AgentReady(agent=agent):
-                self._ready.add(agent)
-                if (entry := self._offers.for_agent(agent)) is not None:
-                    self._fill(entry)
+                self._unconfirmed.discard(agent.zombie_id)
+                self._matching.add(agent)
             case m.AgentNotReady(zombie_id=zombie_id):
-                self._ready.remove(zombie_id)
+                self._matching.remove(zombie_id)
             case m.Offer():
-                self._open(message)
+                self._matching.open(message)
             case m.ClaimSettled():
-                self._settled(message)
+                self._matching.settled(message)
             case m.OfferOver(offer_id=offer_id):
-                self._over(offer_id)
-            case m.Withdraw(runner_id=runner_id):
-                for entry in self._offers.of_runner(runner_id):
-                    self._over(entry.id)
-            case m.TenantExhausted(tenant_id=tenant_id):
-                self._ready.remove_tenant(tenant_id)
-            case m.TenantCredited() | m.Rescan():
-                await self._rescan()
+                self._matching.over(offer_id)
+            case m.Withdraw(runner_id=runner_id, refusal=refusal):
+                self._matching.withdraw(runner_id, refusal)
+            case m.TellCancelled(runner_id=runner_id, lease_ids=lease_ids):
+                self._matching.tell_cancelled(runner_id, lease_ids)
+            case m.TenantCredited():
+                self._scan_after = None
+                self._rescan()
+            case m.Rescan():
+                self._rescan()
+            case m.Scanned():
+                self._scanned(message)
             case m.ViewQueue():
                 return self._view()
             case _:
                 assert_never(message)
         return None
 
-    # --- offers -------------------------------------------------------------------------------------------------
-
-    def _open(self, offer: m.Offer) -> None:
-        entry = self._offers.add(offer)
-        self._fill(entry)
-        if not entry.pending and offer.wait_s <= 0:
-            self._answer(entry)
-        else:
-            self.context.set_timer(entry.id, max(offer.wait_s, 0), m.OfferOver(entry.id))
-
-    def _fill(self, entry: OpenOffer) -> None:
-        offer = entry.offer
-        if offer.reply.is_expired:
-            self._forget(entry)
-            return
-        while entry.room() > 0:
-            agent = self._ready.take(offer.runner_id, offer.labels, unsandboxed=offer.unsandboxed)
-            if agent is None:
-                return
-            entry.pending += 1
-            self.context.tell("queue", agent.zombie_id, Claim(offer.runner_id, entry.id))
-
-    def _settled(self, message: m.ClaimSettled) -> None:
-        outcome = message.outcome
-        if isinstance(outcome, Exhausted):
-            # That event is set aside; the agent may have more, to be set aside in their turn or freed by a credit.
-            self.context.tell("queue", message.zombie_id, EventQueued())
-        entry = self._offers.get(message.offer_id)
-        if entry is None:
-            if isinstance(outcome, Grant):
-                self._give_back(outcome)
-            return
-        entry.pending -= 1
-        if isinstance(outcome, Grant):
-            entry.grants.append(outcome)
-        if entry.pending:
-            return
-        if entry.grants or entry.over:
-            self._answer(entry)
-        else:
-            self._fill(entry)
-            if not entry.pending and entry.offer.wait_s <= 0:
-                self._answer(entry)
-
-    def _over(self, offer_id: int) -> None:
-        entry = self._offers.get(offer_id)
-        if entry is None:
-            return
-        if entry.pending and not entry.over:
-            entry.over = True
-            self.context.set_timer(entry.id, CLAIM_GRACE_S, m.OfferOver(entry.id))
-        else:
-            self._answer(entry)
-
-    def _answer(self, entry: OpenOffer) -> None:
-        self._forget(entry)
-        grants = tuple(entry.grants)
-        if entry.offer.reply.is_expired:
-            for grant in grants:
-                self._give_back(grant)
-        else:
-            entry.offer.reply.set(Leases(grants, 0))
-
-    def _forget(self, entry: OpenOffer) -> None:
-        self._offers.remove(entry.id)
-        self.context.cancel_timer(entry.id)
-
-    def _give_back(self, grant: Grant) -> None:
-        # Nobody is there to run it: back at once, rather than after a whole term.
-        self.context.tell("lease", grant.lease.id, Release(grant.lease.runner_id, "poll_gone"))
-
-    # --- the database's view ------------------------------------------------------------------------------------
-
-    async def _rescan(self) -> None:
-        self.context.set_timer("rescan", RESCAN_INTERVAL_S, m.Rescan())
-        found = await self._world.storage.events.ready(after=self._scan_after, limit=SCAN_PAGE)
-        self._scan_after = found[-1].zombie_id if len(found) == SCAN_PAGE else None
-        for agent in found:
-            if agent.zombie_id not in self._ready:
-                self._ready.add(agent)
-                if (entry := self._offers.for_agent(agent)) is not None:
-                    self._fill(entry)
-        if self._scan_after is not None:
-            self.context.set_timer("rescan", 0, m.Rescan())
-
     def _view(self) -> m.QueueView:
-        return m.QueueView(len(self._ready), self._ready.oldest_event_at(), self._ready.by_tags(), len(self._offers))
+        ready = self._matching.ready
+        return m.QueueView(len(ready), ready.oldest_event_at(), ready.by_tags(), len(self._matching.offers))
 
+    # --- the database's view --------------------------------------------------------------------------------
+
+    def _rescan(self) -> None:
+        # Set first: an outage must not end the rounds.
+        self.context.set_timer("rescan", RESCAN_INTERVAL_S, m.Rescan())
+        if self._scanning:
+            return
+        if self._scan_after is None:
+            self._unconfirmed = set(self._matching.ready.keys())
+        # Beside the mailbox: while the database is slow, offers still end in time.
+        self._scanning = True
+        self.context.start_task(self._scan, self._scan_after)
+
+    async def _scan(self, after: UUID | None) -> None:
+        try:
+            found = tuple(await self._world.storage.events.ready(after=after, limit=SCAN_PAGE))
+        except StorageUnavailable:
+            return
+        finally:
+            self._scanning = False
+        self.context.tell("dispatcher", "", m.Scanned(found, last=len(found) < SCAN_PAGE))
+
+    def _scanned(self, message: m.Scanned) -> None:
+        for agent in message.agents:
+            self._unconfirmed.discard(agent.zombie_id)
+            self._matching.found(agent)
+        self._scan_after = None
+        if message.last:
+            for zombie_id in self._unconfirmed:
+                self._matching.remove(zombie_id)
+            self._unconfirmed.clear()
+        elif len(self._matching.ready) < READY_MAX:
+            self._scan_after = message.agents[-1].zombie_id
+            self.context.set_timer("rescan", MORE_INTERVAL_S, m.Rescan())
+
+    # --- what the matching has done -------------------------------------------------------------------------
+
+    def claim(self, zombie_id: UUID, runner_id: UUID, offer_id: int) -> None:
+        self.context.tell("queue", zombie_id, Claim(runner_id, offer_id))
+
+    def give_back(self, grant: Grant) -> None:
+        # At once, rather than after a whole term.
+        self.context.tell("lease", grant.lease.id, Undelivered())
+
+    def remind(self, offer_id: int, after_s: float) -> None:
+        self.context.set_timer(offer_id, after_s, m.OfferOver(offer_id))
+
+    def forget(self, offer_id: int) -> None:
+        self.context.cancel_timer(offer_id)

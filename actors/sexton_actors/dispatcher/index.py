@@ -1,76 +1,152 @@
 """Which agent a runner gets next: fair between workspaces, then oldest first, at home if it can be.
 
-Agents stand in classes by their required tags, so what an offer costs grows with the number of different tag sets
-and of workspaces that have work, never with the number of agents that sleep or wait.
+Agents stand in classes by what they need of a runner. In each class the workspaces stand in a heap by how
+often they were served, so that what an offer costs grows with the number of different needs, never with the
+number of agents or workspaces that wait. Heaps are corrected late: an entry that is no longer true is dropped
+or moved when it comes up.
 """
 
 import heapq
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from uuid import UUID
 
 from sexton_storage.records import ReadyAgent
 
 HOME_WAIT_MS = 1_000
 """How much younger an agent may be than the oldest and still go first to the runner that ran it last."""
+SLACK = 64
+"""Entries that a heap may hold beyond twice those that are true, before it is built anew."""
 
 Tags = tuple[str, ...]
+Need = tuple[Tags, bool]
+"""The labels an agent needs, and whether it may run without a sandbox."""
+
+
+class _ByAge:
+    """Agents by the age of their oldest event."""
+
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, UUID]] = []
+
+    def push(self, agent: ReadyAgent, agents: dict[UUID, ReadyAgent]) -> None:
+        heapq.heappush(self._heap, (agent.oldest_event_at, agent.zombie_id))
+        if len(self._heap) > 2 * len(agents) + SLACK:
+            self._heap = [entry for entry in set(self._heap) if self._true(entry, agents)]
+            heapq.heapify(self._heap)
+
+    def oldest(self, agents: dict[UUID, ReadyAgent]) -> ReadyAgent | None:
+        while self._heap:
+            if self._true(self._heap[0], agents):
+                return agents[self._heap[0][1]]
+            heapq.heappop(self._heap)
+        return None
+
+    @staticmethod
+    def _true(entry: tuple[int, UUID], agents: dict[UUID, ReadyAgent]) -> bool:
+        agent = agents.get(entry[1])
+        return agent is not None and agent.oldest_event_at == entry[0]
 
 
 class _Line:
-    """One workspace's ready agents of one tag set, oldest first; removal is lazy."""
+    """One workspace's ready agents of one class."""
 
-    __slots__ = ("agents", "heap", "homes")
+    __slots__ = ("_by_age", "_homes", "agents")
 
     def __init__(self) -> None:
         self.agents: dict[UUID, ReadyAgent] = {}
-        self.heap: list[tuple[int, UUID]] = []
-        self.homes: dict[UUID, OrderedDict[UUID, None]] = {}
+        self._by_age = _ByAge()
+        self._homes: dict[UUID, tuple[dict[UUID, ReadyAgent], _ByAge]] = {}
 
     def add(self, agent: ReadyAgent) -> None:
         self.agents[agent.zombie_id] = agent
-        heapq.heappush(self.heap, (agent.oldest_event_at, agent.zombie_id))
+        self._by_age.push(agent, self.agents)
         if agent.last_runner_id is not None:
-            self.homes.setdefault(agent.last_runner_id, OrderedDict())[agent.zombie_id] = None
+            there, by_age = self._homes.setdefault(agent.last_runner_id, ({}, _ByAge()))
+            there[agent.zombie_id] = agent
+            by_age.push(agent, there)
 
     def remove(self, zombie_id: UUID) -> None:
         agent = self.agents.pop(zombie_id)
         if agent.last_runner_id is not None:
-            at_home = self.homes[agent.last_runner_id]
-            del at_home[zombie_id]
-            if not at_home:
-                del self.homes[agent.last_runner_id]
-        # Most of the heap may be entries of agents long gone: then it is cheaper to build it anew.
-        if len(self.heap) > 2 * len(self.agents) + 64:
-            self.heap = [(a.oldest_event_at, a.zombie_id) for a in self.agents.values()]
-            heapq.heapify(self.heap)
+            there, _ = self._homes[agent.last_runner_id]
+            del there[zombie_id]
+            if not there:
+                del self._homes[agent.last_runner_id]
 
     def oldest(self) -> ReadyAgent:
-        while True:
-            at, zombie_id = self.heap[0]
-            agent = self.agents.get(zombie_id)
-            if agent is not None and agent.oldest_event_at == at:
-                return agent
-            heapq.heappop(self.heap)
+        oldest = self._by_age.oldest(self.agents)
+        if oldest is None:
+            raise LookupError("an empty line is not kept")
+        return oldest
 
     def best(self, runner_id: UUID) -> ReadyAgent:
+        """The oldest, or the oldest of those that this runner ran last if it is hardly younger."""
         oldest = self.oldest()
-        at_home = self.homes.get(runner_id)
-        if at_home:
-            mine = self.agents[next(iter(at_home))]
-            if mine.oldest_event_at <= oldest.oldest_event_at + HOME_WAIT_MS:
-                return mine
+        there, by_age = self._homes.get(runner_id, ({}, None))
+        mine = None if by_age is None else by_age.oldest(there)
+        if mine is not None and mine.oldest_event_at <= oldest.oldest_event_at + HOME_WAIT_MS:
+            return mine
         return oldest
+
+
+class _Class:
+    """All lines of one need, the one to be served next in front."""
+
+    __slots__ = ("_front", "_served", "lines")
+
+    def __init__(self, served: dict[UUID, int]) -> None:
+        self.lines: dict[UUID, _Line] = {}
+        self._front: list[tuple[int, int, UUID, UUID]] = []
+        self._served = served
+
+    def add(self, agent: ReadyAgent) -> None:
+        line = self.lines.setdefault(agent.workspace_id, _Line())
+        line.add(agent)
+        if line.oldest() is agent:
+            self._push(agent)
+
+    def _push(self, oldest: ReadyAgent) -> None:
+        heapq.heappush(self._front, self._rank(oldest))
+        if len(self._front) > 2 * len(self.lines) + SLACK:
+            self._front = [self._rank(line.oldest()) for line in self.lines.values()]
+            heapq.heapify(self._front)
+
+    def _rank(self, oldest: ReadyAgent) -> tuple[int, int, UUID, UUID]:
+        workspace_id = oldest.workspace_id
+        return (self._served[workspace_id], oldest.oldest_event_at, oldest.zombie_id, workspace_id)
+
+    def first(self) -> tuple[int, int, UUID, UUID] | None:
+        """The rank of the line to be served next; what moved back since it was pushed is put in its place."""
+        while self._front:
+            front = self._front[0]
+            line = self.lines.get(front[3])
+            if line is None:
+                heapq.heappop(self._front)
+                continue
+            now = self._rank(line.oldest())
+            if now == front:
+                return front
+            heapq.heapreplace(self._front, now)
+        return None
+
+    def remove(self, zombie_id: UUID, workspace_id: UUID) -> None:
+        line = self.lines[workspace_id]
+        line.remove(zombie_id)
+        if not line.agents:
+            del self.lines[workspace_id]
 
 
 class ReadyIndex:
     """All ready agents of this node's view."""
 
     def __init__(self) -> None:
-        self._lines: dict[Tags, dict[UUID, _Line]] = {}
-        self._where: dict[UUID, tuple[Tags, UUID]] = {}
+        self._classes: dict[Need, _Class] = {}
+        self._where: dict[UUID, tuple[Need, UUID]] = {}
         self._served: dict[UUID, int] = {}
         self._floor = 0
+        self._forget_at = SLACK
 
     def __len__(self) -> int:
         return len(self._where)
@@ -79,75 +155,92 @@ class ReadyIndex:
         return zombie_id in self._where
 
     def __repr__(self) -> str:
-        return f"<ReadyIndex {len(self._where)} agents, {len(self._lines)} tag sets>"
+        return f"<ReadyIndex {len(self._where)} agents, {len(self._classes)} needs>"
+
+    def keys(self) -> Iterable[UUID]:
+        """The agents that are in."""
+        return self._where.keys()
 
     def add(self, agent: ReadyAgent) -> None:
         """Put an agent in, in the place of what was known of it."""
         self.remove(agent.zombie_id)
-        tags = tuple(sorted(agent.required_tags))
-        lines = self._lines.setdefault(tags, {})
-        lines.setdefault(agent.workspace_id, _Line()).add(agent)
-        self._where[agent.zombie_id] = (tags, agent.workspace_id)
-        # A workspace that had nothing to do has no credit for it: it starts level with those being served.
-        self._served[agent.workspace_id] = max(self._served.get(agent.workspace_id, 0), self._floor)
+        need = need_of(agent)
+        waiting = self._classes.get(need)
+        if waiting is None:
+            waiting = self._classes[need] = _Class(self._served)
+        # A workspace that had nothing to do has no credit for it: it starts level with those who wait beside
+        # it.
+        first = waiting.first()
+        floor = self._floor if first is None else first[0]
+        self._served[agent.workspace_id] = max(self._served.get(agent.workspace_id, 0), floor)
+        self._where[agent.zombie_id] = (need, agent.workspace_id)
+        waiting.add(agent)
 
     def remove(self, zombie_id: UUID) -> None:
         """Take an agent out; nothing happens when it is not in."""
         where = self._where.pop(zombie_id, None)
         if where is None:
             return
-        tags, workspace_id = where
-        line = self._lines[tags][workspace_id]
-        line.remove(zombie_id)
-        if not line.agents:
-            del self._lines[tags][workspace_id]
-            if not self._lines[tags]:
-                del self._lines[tags]
+        need, workspace_id = where
+        self._classes[need].remove(zombie_id, workspace_id)
+        if not self._classes[need].lines:
+            del self._classes[need]
 
     def take(self, runner_id: UUID, labels: frozenset[str], *, unsandboxed: bool) -> ReadyAgent | None:
         """The next agent for this runner, taken out; None when it may run none of them."""
-        best: tuple[int, int, UUID] | None = None
-        agent: ReadyAgent | None = None
-        for workspace_id, candidate in self._candidates(runner_id, labels, unsandboxed=unsandboxed):
-            rank = (self._served[workspace_id], candidate.oldest_event_at, candidate.zombie_id)
-            if best is None or rank < best:
-                best, agent = rank, candidate
-        if agent is None:
+        eligible = (
+            (rank, need)
+            for need, waiting in self._classes.items()
+            if admits(labels, need, unsandboxed=unsandboxed) and (rank := waiting.first()) is not None
+        )
+        best = min(eligible, default=None)
+        if best is None:
             return None
+        (served, _, _, workspace_id), need = best
+        agent = self._classes[need].lines[workspace_id].best(runner_id)
         self.remove(agent.zombie_id)
-        self._floor = self._served[agent.workspace_id]
-        self._served[agent.workspace_id] += 1
+        self._floor = served
+        self._served[workspace_id] = served + 1
+        self._forget_served()
         return agent
 
-    def _candidates(
-        self, runner_id: UUID, labels: frozenset[str], *, unsandboxed: bool
-    ) -> Iterator[tuple[UUID, ReadyAgent]]:
-        for tags, lines in self._lines.items():
-            if not labels.issuperset(tags):
-                continue
-            for workspace_id, line in lines.items():
-                candidate = line.best(runner_id)
-                if not unsandboxed or candidate.allows_unsandboxed:
-                    yield workspace_id, candidate
+    def _forget_served(self) -> None:
+        # A count that is not above the floor says nothing; those above it are kept, or a workspace that is
+        # empty for a moment after each of its turns would always come first.
+        if len(self._served) <= self._forget_at:
+            return
+        here = {workspace_id for _, workspace_id in self._where.values()}
+        for workspace_id, served in tuple(self._served.items()):
+            if served <= self._floor and workspace_id not in here:
+                del self._served[workspace_id]
+        self._forget_at = 2 * len(self._served) + SLACK
 
     def oldest_event_at(self) -> int | None:
         """When the event that has waited longest came; None when none waits."""
-        times = [line.oldest().oldest_event_at for lines in self._lines.values() for line in lines.values()]
+        times = [line.oldest().oldest_event_at for c in self._classes.values() for line in c.lines.values()]
         return min(times, default=None)
 
     def by_tags(self) -> dict[Tags, int]:
         """How many agents wait, by the labels they need."""
-        return {tags: sum(len(line.agents) for line in lines.values()) for tags, lines in self._lines.items()}
+        counts: dict[Tags, int] = {}
+        for (tags, _), waiting in self._classes.items():
+            here = sum(len(line.agents) for line in waiting.lines.values())
+            counts[tags] = counts.get(tags, 0) + here
+        return counts
 
-    def remove_tenant(self, tenant_id: UUID) -> int:
-        """Take out all agents of one tenant; how many that were."""
-        gone = [
-            agent.zombie_id
-            for lines in self._lines.values()
-            for line in lines.values()
-            for agent in line.agents.values()
-            if agent.tenant_id == tenant_id
-        ]
-        for zombie_id in gone:
-            self.remove(zombie_id)
-        return len(gone)
+
+def need_of(agent: ReadyAgent) -> Need:
+    """What the agent needs of a runner."""
+    return tuple(sorted(agent.required_tags)), agent.allows_unsandboxed
+
+
+def admits(labels: frozenset[str], need: Need, *, unsandboxed: bool) -> bool:
+    """Whether a runner with these labels, and perhaps without a sandbox, may run agents of that need.
+
+    >>> admits(frozenset({"gpu", "linux"}), (("gpu",), False), unsandboxed=False)
+    True
+    >>> admits(frozenset({"gpu"}), (("gpu",), False), unsandboxed=True)
+    False
+    """
+    tags, allows_unsandboxed = need
+    return (allows_unsandboxed or not unsandboxed) and labels.issuperset(tags)

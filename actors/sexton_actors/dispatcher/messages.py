@@ -3,12 +3,11 @@
 from uuid import UUID
 
 import msgspec
-from sexton_engine import Message, ReplyPort
-from sexton_storage.records import ReadyAgent
 
 from sexton_actors.queue.messages import ClaimOutcome
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Leases
+from sexton_engine import Message, ReplyPort
+from sexton_storage.records import ReadyAgent
 
 
 class AgentReady(msgspec.Struct, Message[None], frozen=True):
@@ -23,27 +22,21 @@ class AgentNotReady(msgspec.Struct, Message[None], frozen=True):
     zombie_id: UUID
 
 
-class TenantExhausted(msgspec.Struct, Message[None], frozen=True):
-    """Its balance is zero: its agents are not matched until it is credited."""
-
-    tenant_id: UUID
-
-
 class TenantCredited(msgspec.Struct, Message[None], frozen=True):
-    """Look for its agents again."""
+    """Its events that waited for money are back: look for them now."""
 
     tenant_id: UUID
 
 
 class Offer(msgspec.Struct, Message[None], frozen=True):
-    """A runner waits for up to ``max_leases`` leases; ``reply`` gets them, or none after ``wait_s``."""
+    """A runner waits for up to ``max_leases`` leases; ``reply`` gets a ``Leases``, empty after ``wait_s``."""
 
     runner_id: UUID
     labels: frozenset[str]
     unsandboxed: bool
     max_leases: int
     wait_s: float
-    reply: ReplyPort[Leases | Refusal]
+    reply: ReplyPort
 
 
 class ClaimSettled(msgspec.Struct, Message[None], frozen=True):
@@ -64,14 +57,29 @@ class Rescan(msgspec.Struct, Message[None], frozen=True):
     """Look in the database for what other nodes, or a restart, left ready."""
 
 
+class Scanned(msgspec.Struct, Message[None], frozen=True):
+    """A page of what the database holds ready; ``last`` of a walk through all of it."""
+
+    agents: tuple[ReadyAgent, ...]
+    last: bool
+
+
 class Withdraw(msgspec.Struct, Message[None], frozen=True):
-    """The runner is not to be given anything more: its waiting offers are answered empty."""
+    """The runner is not to be given anything more: its open offers end now, with the refusal or empty."""
 
     runner_id: UUID
+    refusal: Refusal | None = None
+
+
+class TellCancelled(msgspec.Struct, Message[None], frozen=True):
+    """These leases of the runner are to be stopped: its open offers end now, and say so."""
+
+    runner_id: UUID
+    lease_ids: tuple[UUID, ...]
 
 
 class QueueView(msgspec.Struct, frozen=True):
-    """What waits on this node: ready agents by required tags, and those that no waiting or known runner can serve."""
+    """What waits on this node: ready agents by the labels they need, and the offers that are open."""
 
     ready_agents: int
     oldest_event_at: int | None

@@ -1,78 +1,111 @@
 """The runners that wait, in the order in which they came."""
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Sequence
 from uuid import UUID
 
-from sexton_storage.records import ReadyAgent
-
+from sexton_actors.dispatcher.index import admits, need_of
 from sexton_actors.dispatcher.messages import Offer
 from sexton_actors.queue.messages import Grant
+from sexton_storage.records import ReadyAgent
+
+Talent = tuple[frozenset[str], bool]
+"""The labels a runner has, and whether it is without a sandbox."""
 
 
 class OpenOffer:
     """One waiting runner: what it asked for, what it got so far, and what is under way for it."""
 
-    __slots__ = ("grants", "id", "offer", "over", "pending")
+    __slots__ = ("cancelled", "claiming", "grants", "id", "offer", "over")
 
     def __init__(self, offer_id: int, offer: Offer) -> None:
         self.id = offer_id
         self.offer = offer
         self.grants: list[Grant] = []
-        self.pending = 0
+        self.claiming: set[UUID] = set()
+        """Agents whose queues were asked to claim for it."""
+        self.cancelled: list[UUID] = []
+        """Leases its runner is to stop, to be told with the answer."""
         self.over = False
+        """It takes nothing more, and ends with the last claim under way."""
 
     def __repr__(self) -> str:
-        return f"<OpenOffer {self.id}: {len(self.grants)}+{self.pending}/{self.offer.max_leases}>"
+        return f"<OpenOffer {self.id}: {len(self.grants)}+{len(self.claiming)}/{self.offer.max_leases}>"
+
+    @property
+    def talent(self) -> Talent:
+        return self.offer.labels, self.offer.unsandboxed
 
     def room(self) -> int:
         """Leases it could still take."""
-        return self.offer.max_leases - len(self.grants) - self.pending
-
-    def admits(self, agent: ReadyAgent) -> bool:
-        """Whether this runner may run that agent."""
-        allowed = not self.offer.unsandboxed or agent.allows_unsandboxed
-        return allowed and self.offer.labels.issuperset(agent.required_tags)
+        return 0 if self.over else self.offer.max_leases - len(self.grants) - len(self.claiming)
 
 
 class OfferBook:
-    """Open offers by number, oldest first."""
+    """Open offers by number; those with nothing under way stand in line, by what their runners can do."""
 
     def __init__(self) -> None:
         self._open: dict[int, OpenOffer] = {}
+        self._of_runner: dict[UUID, dict[int, OpenOffer]] = {}
+        self._in_line: dict[Talent, OrderedDict[int, OpenOffer]] = {}
         self._next = 0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __iter__(self) -> Iterator[OpenOffer]:
-        return iter(tuple(self._open.values()))
+    def __repr__(self) -> str:
+        return f"<OfferBook {len(self._open)} open, of {len(self._of_runner)} runners>"
 
     def add(self, offer: Offer) -> OpenOffer:
-        """Note an offer under the next number."""
+        """Note an offer under the next number, at the end of the line."""
         self._next += 1
         entry = self._open[self._next] = OpenOffer(self._next, offer)
+        self._of_runner.setdefault(offer.runner_id, {})[entry.id] = entry
+        self._in_line.setdefault(entry.talent, OrderedDict())[entry.id] = entry
         return entry
 
     def get(self, offer_id: int) -> OpenOffer | None:
         """None once it is answered."""
         return self._open.get(offer_id)
 
-    def remove(self, offer_id: int) -> None:
+    def remove(self, entry: OpenOffer) -> None:
         """Forget an answered offer."""
-        self._open.pop(offer_id, None)
+        self.leave_line(entry)
+        self._open.pop(entry.id, None)
+        mine = self._of_runner.get(entry.offer.runner_id, {})
+        mine.pop(entry.id, None)
+        if not mine:
+            self._of_runner.pop(entry.offer.runner_id, None)
 
-    def of_runner(self, runner_id: UUID) -> list[OpenOffer]:
-        """All of one runner."""
-        return [entry for entry in self._open.values() if entry.offer.runner_id == runner_id]
+    def leave_line(self, entry: OpenOffer) -> None:
+        """It has claims under way, or is over: others first."""
+        line = self._in_line.get(entry.talent)
+        if line is not None:
+            line.pop(entry.id, None)
+            if not line:
+                del self._in_line[entry.talent]
+
+    def rejoin_line(self, entry: OpenOffer) -> None:
+        """Its claims came to nothing: it has waited longest, so it stands in front."""
+        line = self._in_line.setdefault(entry.talent, OrderedDict())
+        line[entry.id] = entry
+        line.move_to_end(entry.id, last=False)
+
+    def of_runner(self, runner_id: UUID) -> Sequence[OpenOffer]:
+        """All of one runner, oldest first."""
+        return tuple(self._of_runner.get(runner_id, {}).values())
 
     def for_agent(self, agent: ReadyAgent) -> OpenOffer | None:
-        """Who should get this agent: its last runner if that waits, else who has waited longest."""
-        first: OpenOffer | None = None
-        for entry in self._open.values():
-            # One with a claim under way is answered in a moment: the others first.
-            if entry.pending or entry.over or not entry.admits(agent):
-                continue
-            if entry.offer.runner_id == agent.last_runner_id:
-                return entry
-            first = first or entry
-        return first
+        """Who should get this agent: its last runner if that is in line, else who is longest in it."""
+        need = need_of(agent)
+        if agent.last_runner_id is not None:
+            for entry in self._of_runner.get(agent.last_runner_id, {}).values():
+                in_line = entry.id in self._in_line.get(entry.talent, {})
+                if in_line and admits(entry.offer.labels, need, unsandboxed=entry.offer.unsandboxed):
+                    return entry
+        fronts = (
+            next(iter(line.values()))
+            for (labels, unsandboxed), line in self._in_line.items()
+            if admits(labels, need, unsandboxed=unsandboxed)
+        )
+        return min(fronts, key=lambda entry: entry.id, default=None)

@@ -2,29 +2,32 @@
 
 from collections.abc import Callable
 from typing import Any, assert_never
-from uuid import UUID
 
+from sexton_actors.gate import messages as m, transitions
+from sexton_actors.keys import uuid_key
+from sexton_actors.lease.messages import GateClosed
+from sexton_actors.queue.messages import EventQueued
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import DEADLINE_SLACK_S, MAX_RACES
+from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec, ReplyPort
 from sexton_storage.records import Gate, GateStatus
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import GateResolved, Lost, ResolveGate
 
-from sexton_actors.gate import messages as m
-from sexton_actors.gate import transitions
-from sexton_actors.lease.messages import GateClosed
-from sexton_actors.queue.messages import EventQueued
-from sexton_actors.refusal import Refusal
-from sexton_actors.world import World
-
 LOOK_AGAIN_S = 1.0
-"""How long an answer given on another node may go unheard by those who wait here."""
-DEADLINE_SLACK_S = 0.02
+"""How long an answer given on another node, or by a kill, may go unheard by those who wait here."""
+WAITERS_MAX = 1024
+"""Those who wait for one gate; one more is answered at once with the gate as it is."""
 
 Message = m.Resolve | m.Await | m.Opened | m.Expire | m.Refresh | m.Close | m.AwaitOver
 
 
 class GateActor(Actor):
-    """One gate. The only writer of its row once it is open."""
+    """One gate, and once it is open the only writer of its row on this node.
+
+    The sweeper makes up for time-outs that get lost.
+    """
 
     kind = "gate"
     mailbox = MailboxSpec(capacity=256)
@@ -34,7 +37,7 @@ class GateActor(Actor):
         super().__init__(context)
         self._world = world
         self._gate: Gate | None = None
-        self._waiting: dict[int, ReplyPort[Gate | Refusal]] = {}
+        self._waiting: dict[int, ReplyPort] = {}
         self._tickets = 0
 
     def passivatable(self) -> bool:
@@ -44,36 +47,38 @@ class GateActor(Actor):
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the first message loads the row, unless it brings it."""
         if isinstance(message, m.Opened):
-            self._adopt(message.gate)
+            # One that was answered meanwhile stays so.
+            if self._gate is None or self._gate.status is GateStatus.PENDING:
+                self._adopt(message.gate)
             return None
-        if self._gate is None:
-            await self._load()
-        gate = self._gate
+        if isinstance(message, m.Refresh):
+            await self._refresh()
+            return None
+        gate = self._gate or await self._load()
         if gate is None:
             return Refusal("UZ-APPROVAL-002", f"There is no gate {self.context.key}.")
         match message:
             case m.Resolve():
-                return await self._resolve(message)
+                return await self._resolve(gate, message)
             case m.Await():
                 return self._await(gate, message)
             case m.AwaitOver():
                 self._answer(message.ticket, gate)
             case m.Expire():
-                await self._close(transitions.expire)
+                await self._close(gate, transitions.expire)
             case m.Close():
-                await self._close(transitions.close)
-            case m.Refresh():
-                await self._load()
+                await self._close(gate, transitions.close)
             case _:
                 assert_never(message)
         return None
 
-    async def _load(self) -> None:
-        key = self.context.key
-        assert isinstance(key, UUID)  # noqa: S101 - the family is keyed by gate id
-        gate = await self._world.storage.gates.load(key)
+    async def _load(self) -> Gate | None:
+        gate = await self._world.storage.gates.load(uuid_key(self.context))
         if gate is not None:
             self._adopt(gate)
+        elif self._gate is not None:
+            self._forget(self._gate)
+        return gate
 
     def _adopt(self, gate: Gate) -> None:
         self._gate = gate
@@ -86,51 +91,66 @@ class GateActor(Actor):
         for ticket in tuple(self._waiting):
             self._answer(ticket, gate)
 
-    async def _resolve(self, message: m.Resolve) -> m.Resolved | Refusal:
-        for _ in range(2):
-            gate = self._gate
-            assert gate is not None  # noqa: S101 - on_receive has loaded it
+    def _forget(self, gate: Gate) -> None:
+        # Purged with its agent: those who wait are answered with what was known last.
+        self._gate = None
+        self.context.cancel_timer("timeout")
+        self.context.cancel_timer("look")
+        for ticket in tuple(self._waiting):
+            self._answer(ticket, gate)
+
+    # --- the answer -----------------------------------------------------------------------------------------
+
+    async def _resolve(self, gate: Gate, message: m.Resolve) -> m.Resolved | Refusal:
+        for _ in range(MAX_RACES):
             write = transitions.resolve(gate, message, self._world.now_ms())
             if isinstance(write, Refusal):
                 return write
-            if await self._save(gate, write):
+            saved = await self._save(write)
+            if saved is not None:
+                # What was due already is a time-out, whoever happens to write it.
+                in_time = saved.status is not GateStatus.TIMED_OUT
+                return m.Resolved(saved) if in_time else transitions.already_resolved(saved)
+            found = await self._load()
+            if found is None:
                 break
-        gate = self._gate
-        assert gate is not None  # noqa: S101 - kept above
-        return m.Resolved(gate) if gate.resolved_by == message.by else transitions.already_resolved(gate)
+            gate = found
+        return Refusal("UZ-APPROVAL-002", f"There is no gate {self.context.key} any more.")
 
-    async def _close(self, decide: Callable[[Gate, int], ResolveGate | None]) -> None:
-        gate = self._gate
-        assert gate is not None  # noqa: S101 - on_receive has loaded it
+    async def _close(self, gate: Gate, decide: Callable[[Gate, int], ResolveGate | None]) -> None:
         write = decide(gate, self._world.now_ms())
-        if write is not None:
-            await self._save(gate, write)
-        elif gate.status is GateStatus.PENDING:
+        if write is None:
             self._adopt(gate)
+        elif await self._save(write) is None:
+            await self._load()
 
-    async def _save(self, gate: Gate, write: ResolveGate) -> bool:
+    async def _save(self, write: ResolveGate) -> Gate | None:
         saved = await self._world.storage.journal.write(write)
         if isinstance(saved, Lost):
-            await self._load()
-            return False
-        self._tell(gate, saved)
+            return None
         self._adopt(saved.gate)
-        return True
+        self._tell(saved)
+        return saved.gate
 
-    def _tell(self, gate: Gate, saved: GateResolved) -> None:
+    def _tell(self, saved: GateResolved) -> None:
+        gate = saved.gate
         if saved.event_freed:
             self.context.tell("queue", gate.zombie_id, EventQueued())
-        if saved.gate.lease_id is not None:
-            at = saved.gate.updated_at or self._world.now_ms()
-            self.context.tell("lease", saved.gate.lease_id, GateClosed(gate.id, at))
+        if gate.lease_id is not None:
+            self.context.tell(
+                "lease", gate.lease_id, GateClosed(gate.id, gate.updated_at or self._world.now_ms())
+            )
+
+    # --- those who wait -------------------------------------------------------------------------------------
 
     def _await(self, gate: Gate, message: m.Await) -> Any:
-        if gate.status is not GateStatus.PENDING or message.wait_ms == 0:
+        if gate.status is not GateStatus.PENDING or message.wait_ms <= 0 or len(self._waiting) >= WAITERS_MAX:
             return gate
         self._tickets += 1
         self._waiting[self._tickets] = self.context.defer()
         self.context.set_timer(self._tickets, message.wait_ms / 1000, m.AwaitOver(self._tickets))
-        self.context.set_timer("look", LOOK_AGAIN_S, m.Refresh())
+        if len(self._waiting) == 1:
+            self.context.set_timer("look", LOOK_AGAIN_S, m.Refresh())
         return DEFERRED
 
     def _answer(self, ticket: int, gate: Gate) -> None:
@@ -138,3 +158,9 @@ class GateActor(Actor):
         self.context.cancel_timer(ticket)
         if port is not None:
             port.set(gate)
+
+    async def _refresh(self) -> None:
+        if self._waiting:
+            # Set first: an outage must not end the rounds.
+            self.context.set_timer("look", LOOK_AGAIN_S, m.Refresh())
+        await self._load()

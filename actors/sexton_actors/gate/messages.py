@@ -1,10 +1,10 @@
 """What can be asked of a gate."""
 
 import msgspec
-from sexton_engine import Message
-from sexton_storage.records import Gate
 
 from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.records import Gate
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -12,7 +12,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class Resolve(msgspec.Struct, Message[Resolved | Refusal], frozen=True):
-    """Approve or deny; ``by`` is ``user:<id>``, ``api:<id>`` or ``slack:<id>``; a second answer is refused."""
+    """Approve or deny; ``by`` is ``user:<id>``, ``api:<id>`` or ``slack:<id>``; the first answer stands."""
 
     approve: bool
     by: str

@@ -5,18 +5,20 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
 
 from sexton_actors.gates.model import Behaviour
 from sexton_actors.gates.rules import match_rules
 from sexton_actors.lease.messages import AskApproval
 from sexton_actors.manifest.model import Manifest
+from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
 
 BY_RULE = "system:auto_kill"
 BY_ANOMALY = "system:anomaly"
 
 
-def gate_for(zombie: Zombie, manifest: Manifest, lease: Lease, ask: AskApproval, gate_id: UUID, now: int) -> Gate:
+def gate_for(
+    zombie: Zombie, manifest: Manifest, lease: Lease, ask: AskApproval, *, gate_id: UUID, now: int
+) -> Gate:
     """The gate for a question from inside a run; killed at once where a rule says so."""
     fields: Mapping[str, Any] = ask.evidence
     behaviour = match_rules(manifest.gates, ask.tool_name, ask.action_name, fields)
@@ -42,7 +44,7 @@ def gate_for(zombie: Zombie, manifest: Manifest, lease: Lease, ask: AskApproval,
     return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
 
 
-def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, gate_id: UUID, now: int) -> Gate:
+def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, *, gate_id: UUID, now: int) -> Gate:
     """The gate for an event that a rule stops before its first lease."""
     return Gate(
         id=gate_id,

@@ -1,10 +1,9 @@
 """How a gate is closed: once, by one hand, for good."""
 
-from sexton_storage.records import EventStatus, Gate, GateStatus
-from sexton_storage.writes import NewFrame, ResolveGate
-
 from sexton_actors.gate.messages import Resolve
 from sexton_actors.refusal import Refusal
+from sexton_storage.records import EventStatus, Gate, GateStatus
+from sexton_storage.writes import NewFrame, ResolveGate
 
 BY_TIMEOUT = "system:timeout"
 BY_RUN_END = "system:run_ended"
@@ -56,13 +55,23 @@ def _close(gate: Gate, status: GateStatus, by: str, detail: str, now: int) -> Re
         detail=detail,
         event_status=event_status,
         failure_label=label,
-        frames=(NewFrame(gate.zombie_id, gate.event_id, "gate_resolved", now, data),),
+        frames=_frames(gate, data, event_status, label, now),
     )
 
 
+def _frames(
+    gate: Gate, resolved: dict[str, str], event_status: EventStatus, label: str | None, now: int
+) -> tuple[NewFrame, ...]:
+    closed = NewFrame(gate.zombie_id, gate.event_id, "gate_resolved", now, resolved)
+    if event_status is EventStatus.RECEIVED:
+        return (closed,)
+    complete = {"status": str(event_status), "failure_label": label}
+    return closed, NewFrame(gate.zombie_id, gate.event_id, "event_complete", now, complete)
+
+
 def _event_after(gate: Gate, status: GateStatus) -> tuple[EventStatus, str | None]:
-    # A run that was parked goes on whatever the answer, for it is the run that must hear it. An event that was
-    # stopped before its first lease has nobody to tell: denied, it ends.
+    # A run that was parked goes on whatever the answer, for it is the run that must hear it. An event that
+    # was stopped before its first lease has nobody to tell: denied, it ends.
     if gate.lease_id is not None or status is GateStatus.APPROVED:
         return EventStatus.RECEIVED, None
     label = "approval_expired" if status is GateStatus.TIMED_OUT else "approval_denied"

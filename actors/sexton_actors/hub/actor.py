@@ -3,18 +3,23 @@
 from typing import Any, assert_never
 from uuid import UUID
 
+from sexton_actors.hub import messages as m
+from sexton_actors.terms import MORE_INTERVAL_S, RESCAN_INTERVAL_S
+from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec, ReplyPort
 from sexton_storage.stores import StorageUnavailable
 
-from sexton_actors.hub import messages as m
-from sexton_actors.terms import RESCAN_INTERVAL_S
-from sexton_actors.world import World
+READERS_MAX = 50_000
+"""Readers that wait on one node; each has a timer, of which an actor may have 65,536."""
 
-Message = m.FramesWritten | m.AwaitFrames | m.AwaitOver | m.LookElsewhere
+Message = m.FramesWritten | m.AwaitFrames | m.AwaitOver | m.Look
 
 
 class Hub(Actor):
-    """Holds no frames: readers read the store, and this says when. One look a second finds other nodes' frames."""
+    """Holds no frames: readers read the store, and this says when.
+
+    One look a second finds the frames of other nodes. A reader too many is answered at once.
+    """
 
     kind = "hub"
     mailbox = MailboxSpec(capacity=65_536)
@@ -24,69 +29,85 @@ class Hub(Actor):
         super().__init__(context)
         self._world = world
         self._heads: dict[UUID, int] = {}
-        self._readers: dict[UUID, dict[int, tuple[int, ReplyPort[int]]]] = {}
+        self._readers: dict[UUID, dict[int, tuple[int, ReplyPort]]] = {}
+        self._waiting = 0
         self._tickets = 0
+        self._looking = False
 
-    async def on_start(self) -> None:
+    def on_start(self) -> None:
         """Begin the rounds."""
-        self.context.set_timer("look", RESCAN_INTERVAL_S, m.LookElsewhere())
+        self.context.set_timer("look", RESCAN_INTERVAL_S, m.Look())
 
-    async def on_receive(self, message: Message) -> Any:
+    def on_receive(self, message: Message) -> Any:
         """Dispatch."""
         match message:
             case m.FramesWritten(heads=heads):
                 for zombie_id, head in heads:
                     self._ring(zombie_id, head)
             case m.AwaitFrames():
-                return await self._await(message)
+                return self._await(message)
             case m.AwaitOver(zombie_id=zombie_id, ticket=ticket):
                 self._answer(zombie_id, ticket)
-            case m.LookElsewhere():
-                await self._look()
+            case m.Look():
+                self._look()
             case _:
                 assert_never(message)
         return None
 
     def _ring(self, zombie_id: UUID, head: int) -> None:
-        if zombie_id not in self._readers:
+        readers = self._readers.get(zombie_id)
+        if readers is None:
             return
-        self._heads[zombie_id] = max(head, self._heads.get(zombie_id, 0))
-        for ticket, (after, _) in tuple(self._readers[zombie_id].items()):
+        self._heads[zombie_id] = head = max(head, self._heads[zombie_id])
+        for ticket, (after, _) in tuple(readers.items()):
             if after < head:
                 self._answer(zombie_id, ticket)
 
-    async def _await(self, message: m.AwaitFrames) -> Any:
-        zombie_id = message.zombie_id
-        if zombie_id not in self._readers:
-            # The first reader: what was written before it came rang for nobody.
-            heads = await self._world.storage.frames.heads([zombie_id])
-            self._heads[zombie_id] = heads.get(zombie_id, 0)
-        if self._heads[zombie_id] > message.after or message.wait_s <= 0:
-            head = self._heads[zombie_id]
-            self._drop_if_unread(zombie_id)
+    def _await(self, message: m.AwaitFrames) -> Any:
+        zombie_id, after = message.zombie_id, message.after
+        head = self._heads.get(zombie_id, after)
+        if head > after or message.wait_s <= 0 or self._waiting >= READERS_MAX:
             return head
+        if zombie_id not in self._readers:
+            # The first reader: what was written since it read rang for nobody, so the database is asked at
+            # once.
+            self._readers[zombie_id], self._heads[zombie_id] = {}, after
+            self.context.set_timer("look", 0, m.Look())
         self._tickets += 1
-        readers = self._readers.setdefault(zombie_id, {})
-        readers[self._tickets] = (message.after, self.context.defer())
+        self._waiting += 1
+        self._readers[zombie_id][self._tickets] = (after, self.context.defer())
         self.context.set_timer(self._tickets, message.wait_s, m.AwaitOver(zombie_id, self._tickets))
         return DEFERRED
 
     def _answer(self, zombie_id: UUID, ticket: int) -> None:
-        entry = self._readers.get(zombie_id, {}).pop(ticket, None)
-        if entry is None:
+        readers = self._readers.get(zombie_id, {})
+        reader = readers.pop(ticket, None)
+        if reader is None:
             return
+        self._waiting -= 1
         self.context.cancel_timer(ticket)
-        entry[1].set(self._heads[zombie_id])
-        self._drop_if_unread(zombie_id)
+        after, port = reader
+        port.set(max(after, self._heads[zombie_id]))
+        if not readers:
+            del self._readers[zombie_id], self._heads[zombie_id]
 
-    def _drop_if_unread(self, zombie_id: UUID) -> None:
-        if not self._readers.get(zombie_id):
-            self._readers.pop(zombie_id, None)
-            self._heads.pop(zombie_id, None)
+    # --- the database's view --------------------------------------------------------------------------------
 
-    async def _look(self) -> None:
-        self.context.set_timer("look", RESCAN_INTERVAL_S, m.LookElsewhere())
-        if self._readers:
-            heads = await self._world.storage.frames.heads(tuple(self._readers))
-            for zombie_id, head in heads.items():
-                self._ring(zombie_id, head)
+    def _look(self) -> None:
+        # Set first: an outage must not end the rounds. A look that is under way may be too early for a new
+        # reader.
+        self.context.set_timer("look", MORE_INTERVAL_S if self._looking else RESCAN_INTERVAL_S, m.Look())
+        if self._looking or not self._readers:
+            return
+        # Beside the mailbox: while the database is slow, readers are still rung.
+        self._looking = True
+        self.context.start_task(self._read_heads, tuple(self._readers))
+
+    async def _read_heads(self, zombie_ids: tuple[UUID, ...]) -> None:
+        try:
+            heads = await self._world.storage.frames.heads(zombie_ids)
+        except StorageUnavailable:
+            return
+        finally:
+            self._looking = False
+        self.context.tell("hub", "", m.FramesWritten(tuple(heads.items())))

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import msgspec
+
 from sexton_engine import Message
 
 
@@ -13,7 +14,7 @@ class FramesWritten(msgspec.Struct, Message[None], frozen=True):
 
 
 class AwaitFrames(msgspec.Struct, Message[int], frozen=True):
-    """The newest frame number once it is above ``after``, or what it is after ``wait_s``."""
+    """The newest frame number once it is above ``after``, or what it is known to be after ``wait_s``."""
 
     zombie_id: UUID
     after: int
@@ -27,5 +28,5 @@ class AwaitOver(msgspec.Struct, Message[None], frozen=True):
     ticket: int
 
 
-class LookElsewhere(msgspec.Struct, Message[None], frozen=True):
-    """Ask the database for frames that other nodes wrote."""
+class Look(msgspec.Struct, Message[None], frozen=True):
+    """Ask the database for what was written before a reader came, or by other nodes."""

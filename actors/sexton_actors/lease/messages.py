@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sexton_engine import Message
-from sexton_storage.records import Gate, Lease
 
 from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.records import Gate, Lease
 
 
 class Renewal(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Parked(msgspec.Struct, frozen=True):
 
 
 class Park(msgspec.Struct, Message[Parked | Refusal], frozen=True):
-    """Wait at a pending gate without holding a slot; the event goes on from ``checkpoint`` when it is resolved."""
+    """Wait at a pending gate without holding a slot; the event goes on from ``checkpoint`` afterwards."""
 
     runner_id: UUID
     gate_id: UUID
@@ -106,7 +106,7 @@ class Activity(msgspec.Struct, Message[FramesTaken | Refusal], frozen=True):
 
 
 class AskApproval(msgspec.Struct, Message[Gate | Refusal], frozen=True):
-    """Open a gate from inside the run; the same action_id of the same event again gives the gate that exists."""
+    """Open a gate from inside the run; the same action_id of the same event gives the gate that exists."""
 
     runner_id: UUID
     action_id: str
@@ -133,6 +133,18 @@ class Granted(msgspec.Struct, Message[None], frozen=True):
 
 class CancelRun(msgspec.Struct, Message[None], frozen=True):
     """The event was cancelled or its agent killed; the row is marked already."""
+
+
+class Undelivered(msgspec.Struct, Message[None], frozen=True):
+    """The lease was granted, but reached no runner: the event goes back at once, unbilled."""
+
+
+class Abort(msgspec.Struct, Message[None], frozen=True):
+    """The run must not start: its event ends as agent_error."""
+
+    label: str
+    """One of ``FAILURE_CODES``."""
+    detail: str
 
 
 class Expire(msgspec.Struct, Message[None], frozen=True):

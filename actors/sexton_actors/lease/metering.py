@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
+
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import COUNT_MAX
 from sexton_storage.records import Lease, Rates, Slice
 
 TOKENS_PER_MTOK = 1_000_000
@@ -25,6 +28,18 @@ class Usage(msgspec.Struct, frozen=True):
     cached_input_tokens: int
     output_tokens: int
     run_ms: int | None = None
+
+
+def out_of_range(usage: Usage) -> Refusal | None:
+    """None when every count is one that can be billed.
+
+    >>> out_of_range(Usage(0, -1, 0)).detail
+    '/cached_input_tokens: between 0 and 1000000000000.'
+    """
+    for name, count in msgspec.structs.asdict(usage).items():
+        if count is not None and not 0 <= count <= COUNT_MAX:
+            return Refusal("UZ-REQ-001", f"/{name}: between 0 and {COUNT_MAX}.")
+    return None
 
 
 def waited_ms(waits: Sequence[Wait], since: int, now: int) -> int:
@@ -71,8 +86,8 @@ def token_cost(d_input: int, d_cached: int, d_output: int, rates: Rates) -> int:
 def next_slice(lease: Lease, usage: Usage, waits: Sequence[Wait], now: int) -> Slice:
     """The slice from the lease's cursors to ``now``.
 
-    Counts that go back bill nothing, for the cursor never goes back. Time with a gate pending is not billed. A runner
-    that counts its own time is billed at most what it says, and at most what has passed.
+    Counts that go back bill nothing, for the cursor never goes back. Time with a gate pending is not billed.
+    A runner that counts its own time is billed at most what it says, and at most what has passed.
     """
     elapsed = max(0, now - lease.metered_at)
     if waits:

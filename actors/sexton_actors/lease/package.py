@@ -4,30 +4,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sexton_storage.records import Event, Lease
 
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.queue.messages import Grant
 from sexton_actors.world import World
+from sexton_storage.records import Event, Lease
 
 
-async def package(grant: Grant, world: World) -> dict[str, Any]:
+async def package(grant: Grant, world: World) -> dict[str, Any] | None:
     """The lease as the contract spells it (§9), ready to be encoded.
 
-    Raises StorageUnavailable; the lease then expires unheard and is reclaimed.
+    None when one of its credentials was deleted since the claim: the run must not start without it. Nobody
+    runs it then, the lease runs out, and the next claim ends the event as ``secret_missing``. Raises
+    StorageUnavailable.
     """
-    secrets = await _secrets(grant, world)
-    budget_left = await _budget_left(grant, world)
-    return spell(grant.lease, grant.event, grant.manifest, secrets, budget_left)
-
-
-async def _secrets(grant: Grant, world: World) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+    secrets: dict[str, Mapping[str, Any]] = {}
     for name in grant.manifest.credentials:
         data = await world.secrets.open(grant.lease.workspace_id, name)
-        if data is not None:
-            found[name] = data
-    return found
+        if data is None:
+            return None
+        secrets[name] = data
+    return spell(grant.lease, grant.event, grant.manifest, secrets, await _budget_left(grant, world))
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:

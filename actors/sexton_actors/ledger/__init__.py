@@ -1,1 +1,1 @@
-"""A tenant's money: one balance, and who must know when it is gone or back."""
+"""A tenant's money: one balance, and who must know when there is some again."""

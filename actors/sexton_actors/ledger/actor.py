@@ -1,20 +1,20 @@
-"""Holds one tenant's ledger: reads and credits the balance, and passes on when it is gone or back."""
+"""Holds one tenant's ledger: reads and credits the balance, and passes on when there is money again."""
 
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.stores import StorageUnavailable
-
-from sexton_actors.dispatcher.messages import TenantCredited, TenantExhausted
+from sexton_actors.dispatcher.messages import TenantCredited
+from sexton_actors.keys import uuid_key
 from sexton_actors.ledger import messages as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
+from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.stores import RowRefused, StorageUnavailable
 
 CREDIT_MAX_NANOS = 10**18
 """A billion dollars: above it the sum could leave the column."""
 
-Message = m.ReadBalance | m.Credit | m.BalanceGone
+Message = m.ReadBalance | m.Credit
 
 
 def credit(message: m.Credit) -> Refusal | None:
@@ -29,7 +29,10 @@ def credit(message: m.Credit) -> Refusal | None:
 
 
 class LedgerActor(Actor):
-    """One tenant's money. Debits are the journal's, summed by tenant in the commit of what they pay for."""
+    """One tenant's money. Debits are the journal's, summed by tenant in the commit of what they pay for.
+
+    Nobody needs to be told that the money is gone: the claim that finds none sets its event aside.
+    """
 
     kind = "ledger"
     mailbox = MailboxSpec(capacity=4096)
@@ -38,33 +41,28 @@ class LedgerActor(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._world = world
-        self._gone = False
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch."""
-        key = self.context.key
-        assert isinstance(key, UUID)  # noqa: S101 - the family is keyed by tenant id
+        key = uuid_key(self.context)
         match message:
             case m.ReadBalance():
                 tenant = await self._world.storage.tenants.load(key)
                 return tenant or Refusal("UZ-BILLING-002", f"There is no ledger for tenant {key}.")
             case m.Credit():
                 return await self._credit(key, message)
-            case m.BalanceGone():
-                # Every renewal after the last cent says it again; once is enough for the dispatcher.
-                if not self._gone:
-                    self._gone = True
-                    self.context.tell("dispatcher", "", TenantExhausted(key))
             case _:
                 assert_never(message)
-        return None
 
     async def _credit(self, tenant_id: UUID, message: m.Credit) -> Any:
         if refusal := credit(message):
             return refusal
-        tenant = await self._world.storage.tenants.credit(tenant_id, message.amount_nanos, message.reason, message.by)
+        tenants = self._world.storage.tenants
+        try:
+            tenant = await tenants.credit(tenant_id, message.amount_nanos, message.reason, message.by)
+        except RowRefused:
+            return Refusal("UZ-REQ-001", "/amount_nanos: the balance cannot hold so much.")
         if tenant is None:
             return Refusal("UZ-BILLING-002", f"There is no ledger for tenant {tenant_id}.")
-        self._gone = False
         self.context.tell("dispatcher", "", TenantCredited(tenant_id))
         return tenant

@@ -1,10 +1,10 @@
 """What can be asked of a tenant's ledger."""
 
 import msgspec
-from sexton_engine import Message
-from sexton_storage.records import Tenant
 
 from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.records import Tenant
 
 
 class ReadBalance(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
@@ -17,7 +17,3 @@ class Credit(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
     amount_nanos: int
     reason: str
     by: str
-
-
-class BalanceGone(msgspec.Struct, Message[None], frozen=True):
-    """A debit left nothing: tell the dispatcher."""

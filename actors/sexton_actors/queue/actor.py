@@ -3,20 +3,24 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.records import Zombie
-from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import ClaimEvent, Claimed, Exhausted, NothingToClaim
-
 from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled
-from sexton_actors.lease.messages import Granted
+from sexton_actors.keys import uuid_key
+from sexton_actors.lease.messages import Abort, Granted, Undelivered
 from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.queue import messages as m
 from sexton_actors.runner.messages import LeaseTaken
-from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
+from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
 from sexton_actors.world import World
+from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.records import Zombie
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.stores import StorageUnavailable
+from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
-Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded
+SETTLE_AFTER_S = 1.0
+"""How often a claim of unknown outcome is asked about until the database answers."""
+
+Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded | m.SettleClaim
 
 
 class QueueActor(Actor):
@@ -37,12 +41,11 @@ class QueueActor(Actor):
         self._leased = False
         self._zombie: Zombie | None = None
         self._manifest: Manifest | None = None
+        self._loaded_at = 0
 
     @property
     def _id(self) -> UUID:
-        key = self.context.key
-        assert isinstance(key, UUID)  # noqa: S101 - the family is keyed by zombie id
-        return key
+        return uuid_key(self.context)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch."""
@@ -59,49 +62,84 @@ class QueueActor(Actor):
                 self._leased = False
                 if message.more:
                     await self._announce()
+            case m.SettleClaim():
+                await self._settle(message)
             case _:
                 assert_never(message)
 
     async def _announce(self) -> None:
+        self._announced = False
         agent = await self._world.storage.events.ready_agent(self._id)
         self._announced = agent is not None
         self.context.tell("dispatcher", "", AgentNotReady(self._id) if agent is None else AgentReady(agent))
 
+    # --- claims ---------------------------------------------------------------------------------------------
+
     async def _claim(self, message: m.Claim) -> None:
         self._announced = False
-        outcome: m.Grant | NothingToClaim | Exhausted = NothingToClaim("unavailable")
+        outcome: m.ClaimOutcome = NothingToClaim("unavailable")
         try:
             outcome = await self._take(message.runner_id)
         finally:
             # Told even when storage failed: an offer must never wait for an answer that will not come.
             self.context.tell("dispatcher", "", ClaimSettled(message.offer_id, self._id, outcome))
+        if isinstance(outcome, Exhausted):
+            # That event is set aside; those behind it are set aside in their turn, or a credit frees them
+            # all.
+            await self._announce()
 
-    async def _take(self, runner_id: UUID) -> m.Grant | NothingToClaim | Exhausted:
-        manifest = await self._configuration()
-        if manifest is None:
+    async def _take(self, runner_id: UUID) -> m.ClaimOutcome:
+        await self._refresh()
+        zombie, manifest = self._zombie, self._manifest
+        if zombie is None or manifest is None:
             return NothingToClaim("gone")
-        rates = self._world.catalogue.rates(manifest.model, own_key=False)
-        write = ClaimEvent(
-            zombie_id=self._id,
-            lease_id=self._world.new_id(),
-            runner_id=runner_id,
-            now=self._world.now_ms(),
-            term_ms=LEASE_TERM_MS,
-            ceiling_ms=EVENT_CEILING_MS,
-            rates=rates,
-            budget_daily_nanos=manifest.budget_daily_nanos,
-            budget_monthly_nanos=manifest.budget_monthly_nanos,
-        )
-        taken = await self._world.storage.journal.write(write)
+        missing = await self._world.secrets.missing(zombie.workspace_id, manifest.credentials)
+        taken = await self._write(runner_id, manifest)
         if not isinstance(taken, Claimed):
             return taken
         self._leased = True
         self.context.tell("lease", taken.lease.id, Granted(taken.lease))
+        if missing:
+            # It is claimed all the same: only under a lease can an event end.
+            detail = f"The vault has no credential named {', '.join(missing)}."
+            self.context.tell("lease", taken.lease.id, Abort("secret_missing", detail))
+            return NothingToClaim("secret_missing")
         self.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
         return m.Grant(taken.event, taken.lease, taken.more, manifest)
 
-    async def _configuration(self) -> Manifest | None:
-        if self._zombie is None or self._manifest is None:
-            self._zombie = await self._world.storage.zombies.load(self._id)
-            self._manifest = None if self._zombie is None else from_json(self._zombie.compiled)
-        return self._manifest
+    async def _write(self, runner_id: UUID, manifest: Manifest) -> Claimed | NothingToClaim | Exhausted:
+        lease_id = self._world.new_id()
+        write = ClaimEvent(
+            zombie_id=self._id,
+            lease_id=lease_id,
+            runner_id=runner_id,
+            now=self._world.now_ms(),
+            term_ms=LEASE_TERM_MS,
+            ceiling_ms=EVENT_CEILING_MS,
+            rates=self._world.catalogue.rates(manifest.model, own_key=False),
+            budget_daily_nanos=manifest.budget_daily_nanos,
+            budget_monthly_nanos=manifest.budget_monthly_nanos,
+        )
+        try:
+            return await self._world.storage.journal.write(write)
+        except StorageUnavailable:
+            self.context.set_timer(lease_id, SETTLE_AFTER_S, m.SettleClaim(lease_id))
+            raise
+
+    async def _settle(self, message: m.SettleClaim) -> None:
+        self.context.set_timer(message.lease_id, SETTLE_AFTER_S, message)
+        lease = await self._world.storage.leases.load(message.lease_id)
+        self.context.cancel_timer(message.lease_id)
+        if lease is not None and lease.status in LIVE_LEASE:
+            self._leased = True
+            self.context.tell("lease", lease.id, Undelivered())
+
+    async def _refresh(self) -> None:
+        now = self._world.now_ms()
+        if self._zombie is not None and now - self._loaded_at < RECORD_FRESH_MS:
+            return
+        zombie = await self._world.storage.zombies.load(self._id)
+        before = self._zombie
+        if zombie is None or before is None or before.config_version_id != zombie.config_version_id:
+            self._manifest = None if zombie is None else from_json(zombie.compiled)
+        self._zombie, self._loaded_at = zombie, now

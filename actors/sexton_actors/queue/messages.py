@@ -3,11 +3,11 @@
 from uuid import UUID
 
 import msgspec
+
+from sexton_actors.manifest.model import Manifest
 from sexton_engine import Message
 from sexton_storage.records import Event, Lease
 from sexton_storage.writes import Exhausted, NothingToClaim
-
-from sexton_actors.manifest.model import Manifest
 
 
 class EventQueued(msgspec.Struct, Message[None], frozen=True):
@@ -41,3 +41,9 @@ class LeaseEnded(msgspec.Struct, Message[None], frozen=True):
     """The agent is free; ``more`` when received events wait."""
 
     more: bool
+
+
+class SettleClaim(msgspec.Struct, Message[None], frozen=True):
+    """The database went away while this lease was being granted: see whether it was, for nobody has it."""
+
+    lease_id: UUID

@@ -3,11 +3,11 @@
 from uuid import UUID
 
 import msgspec
-from sexton_engine import Message
-from sexton_storage.records import Runner
 
 from sexton_actors.queue.messages import Grant
 from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.records import Runner
 
 
 class Leases(msgspec.Struct, frozen=True):
@@ -15,11 +15,14 @@ class Leases(msgspec.Struct, frozen=True):
     retry_after_ms: int
     """How long to wait before the next poll; 0 when a long poll may follow at once."""
     cancelled_lease_ids: tuple[UUID, ...] = ()
-    """Leases it holds that are to be stopped, told once here and in every heartbeat."""
+    """Leases it holds that are to be stopped: told once by a poll, and in every heartbeat."""
 
 
 class Poll(msgspec.Struct, Message[Leases | Refusal], frozen=True):
-    """Wait up to ``wait_ms`` (0..30,000) for up to ``max_leases`` (1..64) leases."""
+    """Wait up to ``wait_ms`` (0..30,000) for up to ``max_leases`` (1..64) leases.
+
+    Ask it with a deadline a few seconds beyond ``wait_ms``: a claim that is being committed is waited for.
+    """
 
     max_leases: int
     wait_ms: int
@@ -59,3 +62,7 @@ class LeaseTaken(msgspec.Struct, Message[None], frozen=True):
     """It was given this lease."""
 
     lease_id: UUID
+
+
+class LookWhetherDrained(msgspec.Struct, Message[None], frozen=True):
+    """A draining runner's last lease may have ended on another node, or unheard."""

@@ -3,20 +3,15 @@
 from typing import assert_never
 
 import msgspec
-from sexton_storage.records import AdminState, Runner
 
 from sexton_actors.refusal import Refusal
+from sexton_storage.records import AdminState, Runner
 
 POLL_AGAIN_MS = 5_000
 """When a runner that is to get nothing new asks again."""
 
-_ASKABLE = {
-    AdminState.ACTIVE: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
-    AdminState.CORDONED: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
-    AdminState.DRAINING: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
-    AdminState.DRAINED: frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED}),
-    AdminState.REVOKED: frozenset({AdminState.REVOKED}),
-}
+_ASKABLE = frozenset({AdminState.ACTIVE, AdminState.CORDONED, AdminState.DRAINING, AdminState.REVOKED})
+"""``drained`` comes by itself and cannot be asked for."""
 
 
 def revoked(runner: Runner) -> Refusal | None:
@@ -37,7 +32,8 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
         state = AdminState(wanted)
     except ValueError:
         return Refusal("UZ-REQ-001", f"/admin_state: {wanted!r} is no state of a runner.")
-    if state not in _ASKABLE[runner.admin_state]:
+    for_good = runner.admin_state is AdminState.REVOKED and state is not AdminState.REVOKED
+    if for_good or state not in _ASKABLE:
         detail = f"Runner {runner.id} is {runner.admin_state} and cannot become {state}."
         return Refusal("UZ-REQ-001", f"/admin_state: {detail}", {"current_state": str(runner.admin_state)})
     if state is AdminState.DRAINING and held == 0:
@@ -45,10 +41,12 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
     return _with_state(runner, state)
 
 
-def lease_over(runner: Runner, held: int) -> Runner | None:
-    """A draining runner without a lease is drained; None when nothing changes."""
+def drain(runner: Runner, held: int) -> Runner | None:
+    """A draining runner without a lease is drained; one that got a last lease on the way drains again."""
     if runner.admin_state is AdminState.DRAINING and held == 0:
         return _with_state(runner, AdminState.DRAINED)
+    if runner.admin_state is AdminState.DRAINED and held > 0:
+        return _with_state(runner, AdminState.DRAINING)
     return None
 
 

@@ -6,17 +6,19 @@ from collections.abc import Callable
 from uuid import UUID
 
 import msgspec
-from sexton_storage.records import ConfigVersion, Zombie, ZombieStatus
 
 from sexton_actors.manifest.model import Manifest, to_json
-from sexton_actors.manifest.parse import ManifestRejected, parse
+from sexton_actors.manifest.parse import parse
+from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
 from sexton_actors.refusal import Refusal
+from sexton_actors.webhooks.secrets import MULTISIG_SEGMENT, hash_url_secret
 from sexton_actors.zombie.messages import Install
+from sexton_storage.records import ConfigVersion, Zombie, ZombieStatus
 
-APPROVAL_TOKEN_PREFIX = "zap_"
-URL_SECRET_PREFIX = "zwh_"  # noqa: S105 - a prefix, no secret
+APPROVAL_TOKEN_PREFIX = "zap_"  # noqa: S105  a prefix, no secret
+URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret
 SECRET_BYTES = 32
-MULTISIG_SOURCES = frozenset({"svix", "standard-webhooks"})
 
 
 class NewAgent(msgspec.Struct, frozen=True):
@@ -28,8 +30,7 @@ class NewAgent(msgspec.Struct, frozen=True):
 
 def refused(rejected: ManifestRejected) -> Refusal:
     """The first fault as the answer's own, and all of them beside it."""
-    first = rejected.errors[0]
-    return Refusal(first.code, rejected.detail, {"errors": [msgspec.to_builtins(error) for error in rejected.errors]})
+    return Refusal(rejected.code, rejected.detail, {"errors": msgspec.to_builtins(rejected.errors)})
 
 
 def install(
@@ -67,9 +68,10 @@ def install(
         compiled=config.compiled,
         required_tags=manifest.required_tags,
         approval_token_hash=hashlib.sha256(approval_token.encode()).digest(),
-        url_secret_hashes={s: hashlib.sha256(v.encode()).hexdigest() for s, v in url_secrets.items()},
+        url_secret_hashes={source: hash_url_secret(secret) for source, secret in url_secrets.items()},
         created_at=now,
         updated_at=now,
+        allows_unsandboxed=manifest.allow_unsandboxed,
     )
     return NewAgent(zombie, config, _paths(zombie_id, manifest, url_secrets), approval_token)
 
@@ -85,7 +87,7 @@ def _paths(zombie_id: UUID, manifest: Manifest, url_secrets: dict[str, str]) -> 
         if trigger.source in url_secrets:
             paths[trigger.source] = f"/v1/webhooks/{zombie_id}/{url_secrets[trigger.source]}"
         elif trigger.source in MULTISIG_SOURCES:
-            paths[trigger.source] = f"/v1/webhooks/svix/{zombie_id}"
+            paths[trigger.source] = f"/v1/webhooks/{MULTISIG_SEGMENT}/{zombie_id}"
         else:
             paths[trigger.source] = f"/v1/webhooks/{zombie_id}/{trigger.source}"
     return paths

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
-from sexton_engine import Message
-from sexton_storage.records import Zombie
 
 from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.records import Zombie
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -49,7 +49,9 @@ class Challenge(msgspec.Struct, frozen=True):
     challenge: str
 
 
-class Deliver(msgspec.Struct, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True):
+class Deliver(
+    msgspec.Struct, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True
+):
     """A webhook as it came: verified, normalised and kept, or refused with nothing kept.
 
     ``segment``: the last part of the path (a source, or a url_secret), None for the bare path.
@@ -88,7 +90,7 @@ class ChangeStatus(msgspec.Struct, Message[StatusChanged | Refusal], frozen=True
     by: str
 
 
-class Pause(msgspec.Struct, Message[None], frozen=True):
-    """The platform's own stop, after an anomaly or an auto_kill rule."""
+class Pause(msgspec.Struct, Message[Refusal | None], frozen=True):
+    """The platform's own stop, before an auto_kill or anomaly rule is acted on; None: it is stopped."""
 
     reason: str

@@ -1,9 +1,14 @@
-"""Lets so many rejected deliveries into an agent's stream that a person sees them, and no flood can fill it."""
+"""Shows rejected deliveries in an agent's stream, so many that a person sees them and no flood fills it."""
+
+from sexton_actors.zombie.record import ZombieRecord
+from sexton_storage.writes import AppendFrames, NewFrame
 
 BURST = 10
 REFILL_MS = 6_000
 """One more each so many milliseconds: ten a minute for each reason."""
 REASONS_MAX = 32
+SOURCE_CHARS = 64
+"""Of a source that the sender named, in the frame."""
 
 
 class RejectionMeter:
@@ -19,10 +24,39 @@ class RejectionMeter:
     def __init__(self) -> None:
         self._full_at: dict[str, int] = {}
 
+    def __repr__(self) -> str:
+        return f"<RejectionMeter {sorted(self._full_at)}>"
+
     def admits(self, reason: str, now: int) -> bool:
         """Whether this one may be written; ``now`` in ms."""
+        if reason not in self._full_at and len(self._full_at) >= REASONS_MAX:
+            return False
         full_at = max(self._full_at.get(reason, now), now)
-        if full_at - now > (BURST - 1) * REFILL_MS or (reason not in self._full_at and len(self._full_at) >= REASONS_MAX):
+        if full_at - now > (BURST - 1) * REFILL_MS:
             return False
         self._full_at[reason] = full_at + REFILL_MS
         return True
+
+
+class Rejections:
+    """Writes what was turned away to the agent's stream."""
+
+    def __init__(self, record: ZombieRecord) -> None:
+        self._record = record
+        self._meter = RejectionMeter()
+
+    def __repr__(self) -> str:
+        return f"<Rejections {self._meter!r}>"
+
+    def show(self, reason: str, source: str) -> None:
+        """Nothing is written for an agent that does not exist, nor beyond the meter."""
+        record, now = self._record, self._record.world.now_ms()
+        if record.zombie is None or not self._meter.admits(reason, now):
+            return
+        data = {"reason": f"webhook_rejected: {reason}", "source": source[:SOURCE_CHARS]}
+        frame = NewFrame(record.id, None, "webhook_rejected", now, data)
+        record.world.storage.journal.submit(AppendFrames(record.id, (frame,)), _ignore)
+
+
+def _ignore(_outcome: object) -> None:
+    """A frame about a refused delivery is worth no retry: the refusal itself was answered."""

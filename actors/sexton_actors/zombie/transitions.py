@@ -5,12 +5,11 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+
+from sexton_actors.refusal import Refusal
 from sexton_storage.records import Event, EventStatus, Gate, GateStatus, Zombie, ZombieStatus
 from sexton_storage.writes import AppendEvent, NewFrame
 
-from sexton_actors.refusal import Refusal
-
-DAY_MS = 24 * 3600 * 1000
 MESSAGE_MAX_BYTES = 8192
 
 _ASKABLE = frozenset({ZombieStatus.ACTIVE, ZombieStatus.STOPPED, ZombieStatus.KILLED})
@@ -42,8 +41,8 @@ class Waking(msgspec.Struct, frozen=True):
 def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Unchanged | Refusal:
     """What a person asks for: active, stopped or killed.
 
-    active from paused or stopped (and active again changes nothing); stopped from active or paused; killed from any
-    but killed. ``paused`` is the platform's own and cannot be asked for.
+    active from paused or stopped (and active again changes nothing); stopped from active or paused; killed
+    from any but killed. ``paused`` is the platform's own and cannot be asked for.
     """
     if wanted not in _ASKABLE:
         return Refusal("UZ-REQ-001", f"/status: {wanted!r} is none of active, stopped, killed.")
@@ -69,15 +68,30 @@ def _changed(zombie: Zombie, status: ZombieStatus, by: str, now: int) -> Change:
     return Change(changed, (NewFrame(zombie.id, None, "status_changed", now, data),))
 
 
-def may_be_messaged(zombie: Zombie) -> Refusal | None:
-    """None for an active agent."""
-    if zombie.status is ZombieStatus.ACTIVE:
-        return None
-    return Refusal("UZ-ZMB-012", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
+def may_be_delivered_to(zombie: Zombie, *, workspace_paused: bool) -> Refusal | None:
+    """None when a genuine webhook may wake the agent."""
+    if zombie.status is not ZombieStatus.ACTIVE:
+        return Refusal("UZ-WH-003", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
+    return _workspace_paused() if workspace_paused else None
 
 
-def append(zombie: Zombie, waking: Waking, event_id: UUID, budgets: tuple[int | None, int | None], now: int) -> AppendEvent:
-    """The event as it is kept, ready to be claimed."""
+def may_be_messaged(zombie: Zombie, message: str, *, workspace_paused: bool) -> Refusal | None:
+    """None when the message may wake the agent."""
+    if not 1 <= len(message.encode("utf-8", "surrogatepass")) <= MESSAGE_MAX_BYTES:
+        return Refusal("UZ-REQ-001", f"/message: between 1 and {MESSAGE_MAX_BYTES} bytes.")
+    if zombie.status is not ZombieStatus.ACTIVE:
+        return Refusal("UZ-ZMB-012", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
+    return _workspace_paused() if workspace_paused else None
+
+
+def _workspace_paused() -> Refusal:
+    return Refusal("UZ-WORKSPACE-002", "The workspace is paused; nothing new is started in it.")
+
+
+def append(
+    zombie: Zombie, waking: Waking, event_id: UUID, budgets: tuple[int | None, int | None], now: int
+) -> AppendEvent:
+    """The event as it is kept, ready to be claimed; ``budgets`` by day and month, in nanos."""
     event = Event(
         id=event_id,
         zombie_id=zombie.id,
@@ -124,26 +138,8 @@ def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
         else {"status": str(gate.status), "resolved_by": gate.resolved_by}
     )
     kind = "gate_pending" if pending else "gate_resolved"
-    frame = NewFrame(gate.zombie_id, gate.event_id, kind, gate.requested_at, data)
-    return msgspec.structs.replace(write, event=event, gate=gate, frames=(*write.frames, frame))
-
-
-def seconds_to_midnight(now: int) -> int:
-    """Until the UTC day, and with it the daily budget, begins anew; at least one.
-
-    >>> seconds_to_midnight(DAY_MS - 1)
-    1
-    >>> seconds_to_midnight(DAY_MS)
-    86400
-    """
-    return max(1, -(-(DAY_MS - now % DAY_MS) // 1000))
-
-
-def over_budget(now: int, *, status: int | None) -> Refusal:
-    """The agent has spent what it may; ``status`` 503 for webhooks, whose senders come again by themselves."""
-    return Refusal(
-        "UZ-ZMB-001",
-        "The agent has spent its budget.",
-        retry_after_s=seconds_to_midnight(now),
-        status=status,
-    )
+    frames = [NewFrame(gate.zombie_id, gate.event_id, kind, gate.requested_at, data)]
+    if not pending:
+        end = {"status": str(event.status), "failure_label": event.failure_label}
+        frames.append(NewFrame(gate.zombie_id, gate.event_id, "event_complete", gate.requested_at, end))
+    return msgspec.structs.replace(write, event=event, gate=gate, frames=(*write.frames, *frames))

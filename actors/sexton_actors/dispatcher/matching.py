@@ -1,0 +1,170 @@
+"""Brings ready agents and waiting runners together, and sees to it that every offer is answered once."""
+
+from typing import Protocol
+from uuid import UUID
+
+from sexton_actors.dispatcher.index import ReadyIndex
+from sexton_actors.dispatcher.messages import ClaimSettled, Offer
+from sexton_actors.dispatcher.offers import OfferBook, OpenOffer
+from sexton_actors.queue.messages import Grant
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import Leases
+from sexton_storage.records import ReadyAgent
+
+READY_MAX = 250_000
+"""Agents that the index holds; those beyond it are found in the database when there is room again."""
+OFFERS_MAX = 50_000
+"""Open offers on one node; each has a timer, of which an actor may have 65,536."""
+OFFERS_PER_RUNNER = 256
+"""As many as a runner may have slots."""
+CROWDED_RETRY_MS = 1_000
+CLAIM_GRACE_S = 2.0
+"""How long an offer whose time is over waits for a claim that is being committed for it."""
+
+
+class Desk(Protocol):
+    """Does what the matching decides."""
+
+    def claim(self, zombie_id: UUID, runner_id: UUID, offer_id: int) -> None:
+        """Ask the agent's queue to claim for this offer."""
+
+    def give_back(self, grant: Grant) -> None:
+        """Return a lease that reached nobody."""
+
+    def remind(self, offer_id: int, after_s: float) -> None:
+        """Call ``over`` then, in place of what was asked before."""
+
+    def forget(self, offer_id: int) -> None:
+        """Call ``over`` no more."""
+
+
+class Matching:
+    """The state behind the dispatcher; waits for nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.ready = ReadyIndex()
+        self.offers = OfferBook()
+        self._claiming: set[UUID] = set()
+
+    def __repr__(self) -> str:
+        return f"<Matching {self.ready!r}, {self.offers!r}>"
+
+    # --- agents ---------------------------------------------------------------------------------------------
+
+    def add(self, agent: ReadyAgent) -> None:
+        """An agent is ready, by its queue's word."""
+        if len(self.ready) >= READY_MAX and self.offers.for_agent(agent) is None:
+            return
+        self.ready.add(agent)
+        # One that is taken at once leaves the index; an offer whose runner has gone is passed over.
+        while agent.zombie_id in self.ready and (entry := self.offers.for_agent(agent)) is not None:
+            self._fill(entry)
+
+    def found(self, agent: ReadyAgent) -> None:
+        """An agent is ready, by the database, which does not see what is being claimed at this moment."""
+        if agent.zombie_id not in self.ready and agent.zombie_id not in self._claiming:
+            self.add(agent)
+
+    def remove(self, zombie_id: UUID) -> None:
+        """An agent is not ready any more."""
+        self.ready.remove(zombie_id)
+
+    # --- offers ---------------------------------------------------------------------------------------------
+
+    def open(self, offer: Offer) -> None:
+        """Give what there is at once, else let it wait."""
+        if offer.reply.is_expired:
+            return
+        if len(self.offers) >= OFFERS_MAX:
+            offer.reply.set(Leases((), CROWDED_RETRY_MS))
+            return
+        mine = self.offers.of_runner(offer.runner_id)
+        if len(mine) >= OFFERS_PER_RUNNER:
+            self._end(mine[0])
+        entry = self.offers.add(offer)
+        self._fill(entry)
+        if self.offers.get(entry.id) is None:
+            return
+        if offer.wait_s <= 0 and not entry.claiming:
+            self._end(entry)
+        else:
+            self._desk.remind(entry.id, max(offer.wait_s, 0))
+
+    def _fill(self, entry: OpenOffer) -> None:
+        offer = entry.offer
+        if offer.reply.is_expired:
+            self._end(entry)
+            return
+        while entry.room() > 0:
+            agent = self.ready.take(offer.runner_id, offer.labels, unsandboxed=offer.unsandboxed)
+            if agent is None:
+                break
+            entry.claiming.add(agent.zombie_id)
+            self._claiming.add(agent.zombie_id)
+            self._desk.claim(agent.zombie_id, offer.runner_id, entry.id)
+        if entry.claiming:
+            self.offers.leave_line(entry)
+
+    def settled(self, message: ClaimSettled) -> None:
+        """A queue has answered. An answer that no offer waits for is one too late, or one too many."""
+        entry = self.offers.get(message.offer_id)
+        outcome = message.outcome
+        if entry is None or message.zombie_id not in entry.claiming:
+            if isinstance(outcome, Grant):
+                self._desk.give_back(outcome)
+            return
+        entry.claiming.discard(message.zombie_id)
+        self._claiming.discard(message.zombie_id)
+        if isinstance(outcome, Grant):
+            entry.grants.append(outcome)
+        if entry.claiming:
+            return
+        if entry.grants or entry.over:
+            self._end(entry)
+        else:
+            self._wait_on(entry)
+
+    def _wait_on(self, entry: OpenOffer) -> None:
+        self.offers.rejoin_line(entry)
+        self._fill(entry)
+        if not entry.claiming and entry.offer.wait_s <= 0:
+            self._end(entry)
+
+    def over(self, offer_id: int) -> None:
+        """Its time has passed: it ends now, or with the claims under way, but no later than after a grace."""
+        entry = self.offers.get(offer_id)
+        if entry is not None:
+            self._close(entry)
+
+    def withdraw(self, runner_id: UUID, refusal: Refusal | None) -> None:
+        """Nothing more for this runner: what is being claimed for it goes back."""
+        for entry in self.offers.of_runner(runner_id):
+            self._end(entry, refusal)
+
+    def tell_cancelled(self, runner_id: UUID, lease_ids: tuple[UUID, ...]) -> None:
+        """Let the runner know at once what to stop; what is being claimed for it is still for it."""
+        for entry in self.offers.of_runner(runner_id):
+            entry.cancelled.extend(lease_ids)
+            if not entry.over:
+                self._close(entry)
+
+    def _close(self, entry: OpenOffer) -> None:
+        if entry.claiming and not entry.over:
+            entry.over = True
+            self._desk.remind(entry.id, CLAIM_GRACE_S)
+        else:
+            self._end(entry)
+
+    def _end(self, entry: OpenOffer, refusal: Refusal | None = None) -> None:
+        self.offers.remove(entry)
+        self._claiming -= entry.claiming
+        self._desk.forget(entry.id)
+        reply = entry.offer.reply
+        if refusal is None and not reply.is_expired:
+            reply.set(Leases(tuple(entry.grants), 0, tuple(entry.cancelled)))
+            return
+        for grant in entry.grants:
+            self._desk.give_back(grant)
+        if refusal is not None:
+            reply.set(refusal)

@@ -1,0 +1,95 @@
+"""What a run does while it holds its lease: shows its activity, asks people, is told to stop."""
+
+import msgspec
+
+from sexton_actors.gate.messages import Opened
+from sexton_actors.gate.opening import gate_for
+from sexton_actors.lease import messages as m
+from sexton_actors.lease.row import LeaseRow, wait_of
+from sexton_actors.lease.transitions import conduct
+from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
+from sexton_actors.manifest.model import from_json
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import LeaseCancelling
+from sexton_actors.terms import MAX_RACES
+from sexton_actors.zombie.messages import Pause
+from sexton_engine import EngineError
+from sexton_storage.records import Gate, GateStatus, LeaseStatus
+from sexton_storage.writes import Lost
+
+
+async def activity(row: LeaseRow, message: m.Activity) -> m.FramesTaken | Refusal:
+    for _ in range(MAX_RACES):
+        state = row.state or await row.load()
+        if state is None:
+            return row.unknown()
+        write = conduct.activity(state, message, row.world.now_ms())
+        if isinstance(write, Refusal):
+            return write
+        taken = await row.world.storage.journal.write(write)
+        if not isinstance(taken, Lost):
+            return m.FramesTaken(taken.count)
+        await row.load()
+    return row.raced(STALE)
+
+
+async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
+    """The gate of that action, opened if there is none; its time is not billed while it is pending."""
+    for _ in range(MAX_RACES):
+        state, now = row.state or await row.load(), row.world.now_ms()
+        if state is None:
+            return row.unknown()
+        if refusal := fenced(state.lease, message.runner_id, None, now, STALE):
+            return refusal
+        zombie = await row.world.storage.zombies.load(state.lease.zombie_id)
+        if zombie is None:
+            return row.unknown()
+        gate = gate_for(
+            zombie, from_json(zombie.compiled), state.lease, message, gate_id=row.world.new_id(), now=now
+        )
+        if gate.status is not GateStatus.PENDING and (refusal := await _pause(row, gate)):
+            return refusal
+        opened = await row.world.storage.journal.write(conduct.open_gate(state, gate, now))
+        if not isinstance(opened, Lost):
+            return _gate_opened(row, state, opened.gate)
+        await row.load()
+    return row.raced(STALE)
+
+
+async def _pause(row: LeaseRow, gate: Gate) -> Refusal | None:
+    # Before the gate is kept: a crash in between leaves an agent paused for nothing, never one that runs on.
+    reason = f"auto_kill: {gate.tool_name} {gate.action_name}"
+    try:
+        return await row.context.ask("zombie", gate.zombie_id, Pause(reason=reason))
+    except EngineError as fault:
+        return Refusal("UZ-APPROVAL-004", f"The agent could not be paused, so the answer is no: {fault}")
+
+
+def _gate_opened(row: LeaseRow, state: LeaseState, gate: Gate) -> Gate:
+    if gate.status is GateStatus.PENDING:
+        row.context.tell("gate", gate.id, Opened(gate))
+    if gate.lease_id == state.lease.id:
+        others = tuple(wait for wait in state.waits if wait.gate_id != gate.id)
+        row.state = LeaseState(state.lease, (*others, wait_of(gate)))
+    return gate
+
+
+def gate_closed(row: LeaseRow, message: m.GateClosed) -> None:
+    """From here on its time is billed again."""
+    state = row.state
+    if state is None:
+        return
+    waits = tuple(
+        msgspec.structs.replace(wait, until=message.at)
+        if wait.gate_id == message.gate_id and wait.until is None
+        else wait
+        for wait in state.waits
+    )
+    row.state = LeaseState(state.lease, waits)
+
+
+async def cancel(row: LeaseRow) -> None:
+    """The row was marked: its runner is to know at once."""
+    state = await row.load()
+    if state is not None and state.lease.status is LeaseStatus.CANCELLING:
+        row.context.tell("runner", state.lease.runner_id, LeaseCancelling(state.lease.id))

@@ -1,0 +1,119 @@
+"""Ends a lease: settles it, frees its agent, and tells all who wait for that."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from sexton_actors.gate.messages import Close
+from sexton_actors.lease import messages as m
+from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.transitions import ending
+from sexton_actors.lease.transitions.state import STALE, LeaseState
+from sexton_actors.queue.messages import LeaseEnded
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import LeaseOver
+from sexton_actors.terms import MAX_RACES
+from sexton_storage.records import LeaseStatus
+from sexton_storage.writes import Ended, EndLease, Lost
+
+Decide = Callable[[LeaseState, int], EndLease | Refusal | None]
+
+
+async def report(row: LeaseRow, message: m.Report) -> m.Reported | Refusal:
+    """The run's own end; the same report again is answered as such, also when the first answer was lost."""
+    if (again := await _reported_before(row, message)) is not None:
+        return again
+    ended = await _finish(row, lambda state, now: ending.report(state, message, now))
+    if isinstance(ended, Ended):
+        return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
+    # Lost to our own first try, of which nobody heard: the row has this very report by now.
+    return await _reported_before(row, message) or ended or row.raced(STALE)
+
+
+async def _reported_before(row: LeaseRow, message: m.Report) -> m.Reported | Refusal | None:
+    lease = row.state.lease if row.state else None
+    if lease is None or lease.status is not LeaseStatus.REPORTED or lease.runner_id != message.runner_id:
+        return None
+    if lease.report_digest != message.digest:
+        return None
+    event = await row.world.storage.events.load(lease.event_id)
+    if event is None:
+        return row.unknown()
+    return m.Reported(duplicate=True, status=str(event.status), charged_nanos=0)
+
+
+async def release(row: LeaseRow, message: m.Release) -> m.Released | Refusal:
+    ended = await _finish(row, lambda state, now: ending.release(state, message, now))
+    return m.Released() if isinstance(ended, Ended) else ended or row.raced(STALE)
+
+
+async def park(row: LeaseRow, message: m.Park) -> m.Parked | Refusal:
+    # Read before the decision; what becomes of it until the commit is settled by the commit.
+    gate = await row.world.storage.gates.load(message.gate_id)
+    ended = await _finish(row, lambda state, now: ending.park(state, message, gate, now))
+    return m.Parked() if isinstance(ended, Ended) else ended or row.raced(STALE)
+
+
+async def take_back(row: LeaseRow) -> None:
+    """The grant reached nobody."""
+    await _finish(row, ending.undelivered)
+
+
+async def abort(row: LeaseRow, message: m.Abort) -> None:
+    await _finish(row, lambda state, now: ending.abort(state, message, now))
+
+
+async def reclaim(row: LeaseRow, *, revoked: bool) -> None:
+    """Nothing happens before the deadline, unless the runner was revoked."""
+    state = await row.current()
+    event = None if state is None else await row.world.storage.events.load(state.lease.event_id)
+    if event is None:
+        # Purged with its agent: reading it again forgets the lease here too.
+        await row.load()
+        return
+    held = event
+    await _finish(row, lambda state, now: ending.reclaim(state, held, now, revoked=revoked))
+
+
+async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
+    """Decide, save, adopt, tell; None when there is nothing to end."""
+    for _ in range(MAX_RACES):
+        state = await row.current()
+        if state is None:
+            return row.unknown()
+        write = decide(state, row.world.now_ms())
+        if write is None:
+            row.adopt(state)
+            return None
+        if isinstance(write, Refusal):
+            return write
+        ended = await row.world.storage.journal.write(write)
+        if not isinstance(ended, Lost):
+            _adopt(row, state, write)
+            _tell(row, state, ended)
+            return ended
+        await row.load()
+    return row.raced(STALE)
+
+
+def _adopt(row: LeaseRow, state: LeaseState, write: EndLease) -> None:
+    lease = msgspec.structs.replace(
+        state.lease,
+        status=write.status,
+        version=write.version + 1,
+        ended_at=write.now,
+        report_digest=write.report_digest,
+    )
+    row.adopt(LeaseState(lease, state.waits))
+
+
+def _tell(row: LeaseRow, state: LeaseState, ended: Ended) -> None:
+    lease = state.lease
+    row.context.tell("runner", lease.runner_id, LeaseOver(lease.id))
+    row.context.tell("queue", lease.zombie_id, LeaseEnded(ended.more))
+    if ended.event.completed_at is None:
+        return
+    # Whoever asked is gone for good, so nobody needs the answer any more.
+    for wait in state.waits:
+        if wait.until is None:
+            row.context.tell("gate", wait.gate_id, Close())

@@ -1,0 +1,59 @@
+"""One term more for a lease, and the bill for the slice that has passed."""
+
+import msgspec
+
+from sexton_actors.lease.messages import Renew, Renewal
+from sexton_actors.lease.metering import Usage, advance, next_slice, out_of_range
+from sexton_actors.lease.transitions.state import CEILING, LOST, LeaseState, fenced
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import LEASE_TERM_MS
+from sexton_storage.records import Lease, LeaseStatus
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.writes import Renewed, RenewLease
+
+
+def renew(state: LeaseState, message: Renew, now: int) -> RenewLease | Refusal:
+    """Extend and bill; the deadline never moves back and never past the ceiling."""
+    lease = state.lease
+    if lease.ceiling_at <= now and lease.runner_id == message.runner_id and lease.status in LIVE_LEASE:
+        return Refusal(CEILING, f"The event has had its 12 hours, at {lease.ceiling_at}.")
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, LOST):
+        return refusal
+    usage = Usage(message.input_tokens, message.cached_input_tokens, message.output_tokens, message.run_ms)
+    if refusal := out_of_range(usage):
+        return refusal
+    billed = next_slice(lease, usage, state.waits, now)
+    renewed = msgspec.structs.replace(
+        advance(lease, usage, billed, now),
+        version=lease.version + 1,
+        expires_at=max(lease.expires_at, min(now + LEASE_TERM_MS, lease.ceiling_at)),
+    )
+    return RenewLease(lease=renewed, slice=billed, now=now)
+
+
+def answer(lease: Lease, saved: Renewed) -> Renewal | Refusal:
+    """What the runner is told once the renewal is kept: it may have been the last it could pay for.
+
+    The renewal that takes the last of the balance is still answered as one; the next finds nothing left to
+    charge.
+    """
+    if saved.balance_nanos == 0 and saved.charged_nanos == 0:
+        detail = "The tenant's balance is used up; stop the run and report."
+        return Refusal("UZ-RUN-012", detail, {"balance_nanos": 0})
+    if over_budget(lease, saved.spent_day_nanos, saved.spent_month_nanos):
+        facts = {"spent_today_nanos": saved.spent_day_nanos, "balance_nanos": saved.balance_nanos}
+        return Refusal("UZ-ZMB-001", "The agent's budget is spent; stop the run and report.", facts)
+    return Renewal(
+        lease_expires_at=lease.expires_at,
+        slice_seq=lease.slice_seq,
+        charged_nanos=saved.charged_nanos,
+        balance_nanos=saved.balance_nanos,
+        ceiling_at=lease.ceiling_at,
+        state="cancelling" if lease.status is LeaseStatus.CANCELLING else "active",
+    )
+
+
+def over_budget(lease: Lease, day_nanos: int, month_nanos: int) -> bool:
+    """Whether the agent's spend has reached one of its budgets."""
+    daily, monthly = lease.budget_daily_nanos, lease.budget_monthly_nanos
+    return (daily is not None and day_nanos >= daily) or (monthly is not None and month_nanos >= monthly)

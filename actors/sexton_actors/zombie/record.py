@@ -1,0 +1,98 @@
+"""One agent's record as its actor holds it, with its manifest and its workspace's leave to work."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from sexton_actors.keys import uuid_key
+from sexton_actors.lease.messages import CancelRun
+from sexton_actors.manifest.model import Manifest, from_json
+from sexton_actors.queue.messages import AgentChanged
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES, RECORD_FRESH_MS
+from sexton_actors.world import World
+from sexton_actors.zombie.transitions import Change, Unchanged
+from sexton_engine import Context
+from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.stores import Conflict
+
+Decide = Callable[[Zombie, int], Change | Unchanged | Refusal]
+
+
+class ZombieRecord:
+    """Read again when it may be stale: another node may have changed it."""
+
+    __slots__ = ("_loaded_at", "context", "manifest", "workspace_paused", "world", "zombie")
+
+    def __init__(self, context: Context, world: World) -> None:
+        self.context = context
+        self.world = world
+        self.zombie: Zombie | None = None
+        self.manifest: Manifest | None = None
+        self.workspace_paused = False
+        self._loaded_at: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<ZombieRecord {self.context.key} {self.zombie.status if self.zombie else 'not loaded'}>"
+
+    @property
+    def id(self) -> UUID:
+        return uuid_key(self.context)
+
+    def unknown(self) -> Refusal:
+        return Refusal("UZ-ZMB-009", f"There is no agent {self.id}.")
+
+    def doubt(self) -> None:
+        """Have it read again before the next message."""
+        self._loaded_at = None
+
+    async def refresh(self) -> Zombie | None:
+        """The agent, at most ``RECORD_FRESH_MS`` old; None when there is none."""
+        now = self.world.now_ms()
+        if self._loaded_at is None or now - self._loaded_at >= RECORD_FRESH_MS:
+            await self.load()
+        return self.zombie
+
+    async def load(self) -> Zombie | None:
+        storage, now, before = self.world.storage, self.world.now_ms(), self.zombie
+        zombie = await storage.zombies.load(self.id)
+        if zombie is None:
+            self.manifest = None
+        elif before is None or zombie.config_version_id != before.config_version_id:
+            self.manifest = from_json(zombie.compiled)
+        if zombie is not None:
+            workspace = await storage.workspaces.load(zombie.workspace_id)
+            self.workspace_paused = workspace is None or workspace.paused
+        self.zombie, self._loaded_at = zombie, now
+        return zombie
+
+    async def change(self, decide: Decide) -> Zombie | Refusal:
+        """Decide, save, adopt, tell the queue; the agent as it is then."""
+        zombie = self.zombie
+        for _ in range(MAX_RACES):
+            if zombie is None:
+                return self.unknown()
+            now = self.world.now_ms()
+            decision = decide(zombie, now)
+            if isinstance(decision, Unchanged):
+                return zombie
+            if isinstance(decision, Refusal):
+                return decision
+            try:
+                await self._save(decision, now)
+            except Conflict:
+                zombie = await self.load()
+                continue
+            self.zombie = decision.zombie
+            self.context.tell("queue", self.id, AgentChanged())
+            return decision.zombie
+        return Refusal(
+            "UZ-API-003", "The agent's record changes faster than it can be read.", retry_after_s=1
+        )
+
+    async def _save(self, change: Change, now: int) -> None:
+        zombies = self.world.storage.zombies
+        if change.zombie.status is not ZombieStatus.KILLED:
+            await zombies.save(change.zombie, change.frames)
+            return
+        for lease_id in await zombies.kill(change.zombie, change.frames, now):
+            self.context.tell("lease", lease_id, CancelRun())

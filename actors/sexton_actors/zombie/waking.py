@@ -1,0 +1,98 @@
+"""Wakes an agent: past its gates into the journal, and on to its queue."""
+
+from typing import Any, assert_never
+
+from sexton_actors.gate.messages import Opened
+from sexton_actors.gate.opening import BY_ANOMALY, BY_RULE, gate_before_lease, killed
+from sexton_actors.gates.model import Behaviour
+from sexton_actors.gates.rules import match_rules
+from sexton_actors.manifest.model import Manifest
+from sexton_actors.queue.messages import EventQueued
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie import messages as m, transitions
+from sexton_actors.zombie.actions import Actions
+from sexton_actors.zombie.budgets import over_budget
+from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.rejections import Rejections
+from sexton_actors.zombie.transitions import Waking
+from sexton_engine import DEFERRED, ReplyPort
+from sexton_storage.records import Gate, GateStatus, Zombie
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, Lost, OverBudget
+
+Kept = Appended | Duplicate | OverBudget | Lost | Exception
+
+
+class Waker:
+    """Keeps events for one agent; what is due is not waited for, so a delivery a millisecond is no queue."""
+
+    def __init__(self, record: ZombieRecord, rejections: Rejections) -> None:
+        self._record = record
+        self._rejections = rejections
+        self._actions = Actions(record)
+
+    def __repr__(self) -> str:
+        return f"<Waker of {self._record!r}>"
+
+    async def wake(self, zombie: Zombie, manifest: Manifest, waking: Waking, *, webhook: bool) -> Any:
+        """Answered when the event is kept; the mailbox goes on meanwhile.
+
+        Events of one agent are kept in the order of their arrival all the same: the journal keeps it.
+        """
+        world, now = self._record.world, self._record.world.now_ms()
+        budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
+        write = transitions.append(zombie, waking, world.new_id(), budgets, now)
+        gate = await self._gate(zombie, manifest, waking, write, now)
+        if gate is not None:
+            write = transitions.held_at(write, gate)
+            if gate.status is not GateStatus.PENDING and (refusal := await self._pause(gate)):
+                return refusal
+        port = self._record.context.defer()
+        world.storage.journal.submit(write, lambda outcome: self._kept(write, outcome, port, webhook=webhook))
+        return DEFERRED
+
+    async def _gate(
+        self, zombie: Zombie, manifest: Manifest, waking: Waking, write: AppendEvent, now: int
+    ) -> Gate | None:
+        gates, action = manifest.gates, (waking.event_type, waking.actor)
+        behaviour = match_rules(gates, *action, waking.request)
+        seen = await self._actions.observe(gates, action, now)
+        if behaviour is None and seen.rule is None:
+            return None
+        gate = gate_before_lease(zombie, manifest, write.event, gate_id=self._record.world.new_id(), now=now)
+        if seen.rule is not None:
+            return killed(gate, BY_ANOMALY, now)
+        return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
+
+    async def _pause(self, gate: Gate) -> Refusal | None:
+        # Before the event is kept: a crash in between leaves an agent paused for nothing, never one that runs
+        # on.
+        reason = (gate.resolved_by or "").removeprefix("system:")
+        paused = await self._record.change(lambda zombie, now: transitions.pause(zombie, reason, now))
+        return paused if isinstance(paused, Refusal) else None
+
+    def _kept(self, write: AppendEvent, outcome: Kept, port: ReplyPort, *, webhook: bool) -> None:
+        match outcome:
+            case Appended(event_id=event_id):
+                port.set(m.Accepted(event_id))
+                self._appended(write)
+            case Duplicate(event_id=event_id):
+                port.set(m.AlreadyAccepted(event_id))
+            case OverBudget():
+                if webhook:
+                    self._rejections.show("budget_exceeded", write.event.actor.removeprefix("webhook:"))
+                now = self._record.world.now_ms()
+                port.set(over_budget(now, outcome.period, status=503 if webhook else None))
+            case Lost():
+                self._record.doubt()
+                port.set(Refusal("UZ-WH-004", "The agent was killed.") if webhook else self._record.unknown())
+            case Exception():
+                port.set_exception(outcome)
+            case _:
+                assert_never(outcome)
+
+    def _appended(self, write: AppendEvent) -> None:
+        gate, context = write.gate, self._record.context
+        if gate is None:
+            context.tell("queue", self._record.id, EventQueued())
+        elif gate.status is GateStatus.PENDING:
+            context.tell("gate", gate.id, Opened(gate))
