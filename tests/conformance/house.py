@@ -66,7 +66,9 @@ class House:
         at = self.now
         tenant = Tenant(self.tenant_id, "tenant", PlanTier.FREE, balance, None, at, at)
         workspace = Workspace(self.workspace_id, self.tenant_id, "workspace", paused=False, created_at=at)
-        user = User(new_id(), self.tenant_id, f"local:{new_id()}", Role.ADMIN, platform_admin=False, created_at=at)
+        user = User(
+            new_id(), self.tenant_id, f"local:{new_id()}", Role.ADMIN, platform_admin=False, created_at=at
+        )
         await self.storage.tenants.create(tenant, workspace, user)
         return self
 
@@ -98,7 +100,14 @@ class House:
 
     def config_of(self, agent: Zombie) -> ConfigVersion:
         return ConfigVersion(
-            agent.config_version_id, agent.id, agent.config_revision, "ACTIVE", "# s", "# t", agent.compiled, self.now
+            agent.config_version_id,
+            agent.id,
+            agent.config_revision,
+            "ACTIVE",
+            "# s",
+            "# t",
+            agent.compiled,
+            agent.created_at,
         )
 
     async def agent(self, **changes: Any) -> Zombie:
@@ -124,7 +133,9 @@ class House:
         )
         return replace(event, **changes)
 
-    def frame(self, agent: Zombie, kind: str = "event_received", data: Mapping[str, Any] | None = None) -> NewFrame:
+    def frame(
+        self, agent: Zombie, kind: str = "event_received", data: Mapping[str, Any] | None = None
+    ) -> NewFrame:
         return NewFrame(agent.id, None, kind, self.now, data or {})
 
     async def append(self, agent: Zombie, **changes: Any) -> Event:

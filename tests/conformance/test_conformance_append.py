@@ -81,7 +81,9 @@ async def test_the_same_key_within_the_window_is_a_duplicate_of_the_first(house:
 async def test_another_agent_may_use_the_same_key(house: House) -> None:
     for agent in (await house.agent(), await house.agent()):
         event = house.event_of(agent)
-        assert await house.storage.journal.write(AppendEvent(event, b"k", None, None, ())) == Appended(event.id)
+        assert await house.storage.journal.write(AppendEvent(event, b"k", None, None, ())) == Appended(
+            event.id
+        )
 
 
 async def test_a_key_is_free_again_after_the_window(house: House) -> None:
@@ -165,8 +167,12 @@ async def test_an_event_that_must_wait_is_kept_with_its_gate(house: House) -> No
 
 async def test_an_event_whose_gate_was_decided_at_once_keeps_the_status_it_was_given(house: House) -> None:
     agent = await house.agent()
-    event = house.event_of(agent, status=EventStatus.GATE_BLOCKED, failure_label="approval_denied", completed_at=house.now)
-    gate = house.gate_of(event, status=GateStatus.AUTO_KILLED, resolved_by="system:auto_kill", updated_at=house.now)
+    event = house.event_of(
+        agent, status=EventStatus.GATE_BLOCKED, failure_label="approval_denied", completed_at=house.now
+    )
+    gate = house.gate_of(
+        event, status=GateStatus.AUTO_KILLED, resolved_by="system:auto_kill", updated_at=house.now
+    )
     await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
     assert await house.storage.events.load(event.id) == event
     assert await house.storage.gates.load(gate.id) == gate

@@ -36,7 +36,11 @@ async def test_the_lease_is_what_was_asked_for(house: House) -> None:
     lease = claimed.lease
     assert (lease.id, lease.runner_id, lease.event_id) == (write.lease_id, write.runner_id, event.id)
     assert (lease.fencing_token, lease.attempt, lease.status, lease.version) == (1, 1, LeaseStatus.ACTIVE, 1)
-    assert (lease.granted_at, lease.metered_at, lease.expires_at) == (write.now, write.now, write.now + 30_000)
+    assert (lease.granted_at, lease.metered_at, lease.expires_at) == (
+        write.now,
+        write.now,
+        write.now + 30_000,
+    )
     assert lease.ceiling_at == write.now + 12 * HOUR_MS
     assert (lease.rates, lease.budget_daily_nanos, lease.budget_monthly_nanos) == (write.rates, 5, 7)
     assert await house.storage.leases.load(lease.id) == lease
@@ -169,7 +173,9 @@ async def test_time_parked_at_a_gate_moves_the_ceiling(house: House) -> None:
     now = house.now
     first = await house.claim(agent, now=now)
     parked = EventEnd(EventStatus.WAITING_APPROVAL, give_attempt_back=True)
-    ended = await house.end(first.lease, parked, status=LeaseStatus.PARKED, now=now + 1_000, parked_gate_id=new_id())
+    ended = await house.end(
+        first.lease, parked, status=LeaseStatus.PARKED, now=now + 1_000, parked_gate_id=new_id()
+    )
     assert (ended.event.status, ended.event.parked_at) == (EventStatus.RECEIVED, now + 1_000)
     again = await house.claim(agent, now=now + 61_000)
     assert again.event.id == event.id

@@ -37,13 +37,22 @@ async def test_a_report_settles_and_finishes_the_event(house: House) -> None:
     assert isinstance(ended, Ended)
     assert (ended.charged_nanos, ended.balance_nanos, ended.more) == (40, RICH - 140, False)
     event = ended.event
-    assert (event.status, event.completed_at, event.updated_at) == (EventStatus.PROCESSED, write.now, write.now)
+    assert (event.status, event.completed_at, event.updated_at) == (
+        EventStatus.PROCESSED,
+        write.now,
+        write.now,
+    )
     assert (event.response_text, event.evidence, event.checkpoint) == (
         "done \u00e9\ufffd",
         {"pr": [1, {"a": None}]},
         {"step": 3},
     )
-    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens, event.wall_ms) == (50, 5, 20, 9_000)
+    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens, event.wall_ms) == (
+        50,
+        5,
+        20,
+        9_000,
+    )
     assert event.charged_nanos == 140
     assert await house.storage.events.load(event.id) == event
     kept = await house.storage.leases.load(lease.id)
@@ -56,7 +65,9 @@ async def test_a_report_settles_and_finishes_the_event(house: House) -> None:
 
 async def test_an_end_without_a_slice_charges_nothing(house: House) -> None:
     lease = await house.lease()
-    ended = await house.end(lease, EventEnd(EventStatus.AGENT_ERROR, failure_label="oom_kill", error_code="UZ-EXEC-013"))
+    ended = await house.end(
+        lease, EventEnd(EventStatus.AGENT_ERROR, failure_label="oom_kill", error_code="UZ-EXEC-013")
+    )
     assert (ended.charged_nanos, ended.balance_nanos) == (0, RICH)
     assert (ended.event.failure_label, ended.event.error_code) == ("oom_kill", "UZ-EXEC-013")
     assert await house.storage.metering.list(house.tenant_id, lease.event_id) in ([], ())
@@ -71,7 +82,9 @@ async def test_a_final_slice_is_clamped_at_the_balance(house: House) -> None:
     assert (ended.charged_nanos, ended.balance_nanos, ended.event.charged_nanos) == (30, 0, 30)
 
 
-@pytest.mark.parametrize("status", [EventStatus.CANCELLED, EventStatus.DEAD_LETTERED, EventStatus.AGENT_ERROR])
+@pytest.mark.parametrize(
+    "status", [EventStatus.CANCELLED, EventStatus.DEAD_LETTERED, EventStatus.AGENT_ERROR]
+)
 async def test_every_way_to_finish_closes_the_event(house: House, status: EventStatus) -> None:
     ended = await house.end(await house.lease(), EventEnd(status))
     assert ended.event.status is status
@@ -84,9 +97,16 @@ async def test_an_event_that_goes_back_is_there_for_the_next_claim(house: House)
     await house.append(agent)
     first = await house.claim(agent)
     ended = await house.end(
-        first.lease, EventEnd(EventStatus.RECEIVED, checkpoint={"at": 1}), status=LeaseStatus.RECLAIMED, nanos=5
+        first.lease,
+        EventEnd(EventStatus.RECEIVED, checkpoint={"at": 1}),
+        status=LeaseStatus.RECLAIMED,
+        nanos=5,
     )
-    assert (ended.event.status, ended.event.attempts, ended.event.completed_at) == (EventStatus.RECEIVED, 1, None)
+    assert (ended.event.status, ended.event.attempts, ended.event.completed_at) == (
+        EventStatus.RECEIVED,
+        1,
+        None,
+    )
     assert ended.more
     second = await house.claim(agent)
     assert (second.event.id, second.event.attempts, second.event.checkpoint) == (event.id, 2, {"at": 1})
@@ -97,7 +117,9 @@ async def test_fields_that_are_not_given_stay_and_tokens_add_up_over_leases(hous
     agent = await house.agent()
     await house.append(agent)
     first = await house.claim(agent)
-    back = EventEnd(EventStatus.RECEIVED, failure_label="runner_lost", checkpoint={"a": 1}, input_tokens=3, wall_ms=10)
+    back = EventEnd(
+        EventStatus.RECEIVED, failure_label="runner_lost", checkpoint={"a": 1}, input_tokens=3, wall_ms=10
+    )
     await house.end(first.lease, back, nanos=7)
     second = await house.claim(agent)
     ended = await house.end(second.lease, EventEnd(EventStatus.PROCESSED, input_tokens=4, wall_ms=5), nanos=8)
@@ -156,7 +178,9 @@ async def test_a_reclaim_for_revocation_needs_no_expiry(house: House) -> None:
 async def test_an_end_at_another_version_is_lost(house: House) -> None:
     lease = await house.lease()
     renewed, _ = await house.renew(lease)
-    assert isinstance(await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost)
+    assert isinstance(
+        await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost
+    )
     await house.end(renewed, EventEnd(EventStatus.PROCESSED))
     again = house.end_of(renewed, EventEnd(EventStatus.PROCESSED))
     assert isinstance(await house.storage.journal.write(again), Lost)
@@ -165,7 +189,9 @@ async def test_an_end_at_another_version_is_lost(house: House) -> None:
 async def test_an_end_of_an_unknown_lease_is_lost(house: House) -> None:
     lease = await house.lease()
     await house.storage.zombies.delete(lease.zombie_id)
-    assert isinstance(await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost)
+    assert isinstance(
+        await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost
+    )
 
 
 async def test_of_two_ends_at_one_version_one_wins(house: House) -> None:
@@ -173,7 +199,9 @@ async def test_of_two_ends_at_one_version_one_wins(house: House) -> None:
     answers: list[Ended | Lost] = []
 
     async def end() -> None:
-        answers.append(await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED), nanos=9)))
+        answers.append(
+            await house.storage.journal.write(house.end_of(lease, EventEnd(EventStatus.PROCESSED), nanos=9))
+        )
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(end)
@@ -191,7 +219,14 @@ async def _parked(house: House, *, resolve_first: bool = False) -> tuple[Ended, 
     opened = await house.storage.journal.write(OpenGate(gate, claimed.lease.fencing_token, ()))
     assert opened == GateOpened(gate, existed=False)
     resolve = ResolveGate(
-        gate.id, GateStatus.APPROVED, house.now, "user:1", "go", EventStatus.RECEIVED, failure_label=None, frames=()
+        gate.id,
+        GateStatus.APPROVED,
+        house.now,
+        "user:1",
+        "go",
+        EventStatus.RECEIVED,
+        failure_label=None,
+        frames=(),
     )
     if resolve_first:
         resolved = await house.storage.journal.write(resolve)
@@ -234,7 +269,10 @@ async def test_a_park_and_the_gates_resolution_at_once_never_leave_the_event_wai
     gate = house.gate_of(claimed.event, claimed.lease)
     await house.storage.journal.write(OpenGate(gate, claimed.lease.fencing_token, ()))
     park = house.end_of(
-        claimed.lease, EventEnd(EventStatus.WAITING_APPROVAL), status=LeaseStatus.PARKED, parked_gate_id=gate.id
+        claimed.lease,
+        EventEnd(EventStatus.WAITING_APPROVAL),
+        status=LeaseStatus.PARKED,
+        parked_gate_id=gate.id,
     )
     resolve = ResolveGate(gate.id, GateStatus.DENIED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
     async with trio.open_nursery() as nursery:
@@ -250,7 +288,9 @@ async def test_a_run_that_is_to_be_cancelled_can_still_report(house: House) -> N
     await house.storage.journal.write(CancelEvent(lease.zombie_id, lease.event_id, house.now, ()))
     marked = await house.storage.leases.load(lease.id)
     assert marked is not None
-    ended = await house.end(marked, EventEnd(EventStatus.CANCELLED, failure_label="cancelled"), require_unexpired=True)
+    ended = await house.end(
+        marked, EventEnd(EventStatus.CANCELLED, failure_label="cancelled"), require_unexpired=True
+    )
     assert ended.event.status is EventStatus.CANCELLED
 
 

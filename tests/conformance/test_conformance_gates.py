@@ -33,7 +33,9 @@ async def test_a_gate_is_opened_under_a_live_lease(house: House) -> None:
     event = house.event_of(agent, id=lease.event_id)
     gate = house.gate_of(event, lease)
     frames = (house.frame(agent, "gate_pending"),)
-    assert await house.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(gate, existed=False)
+    assert await house.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(
+        gate, existed=False
+    )
     assert await house.storage.gates.load(gate.id) == gate
     assert await house.storage.gates.of_lease(lease.id) == [gate]
     assert [f.kind for f in await house.storage.frames.read(agent.id, after=1, limit=9)] == ["gate_pending"]
@@ -63,7 +65,9 @@ async def test_a_resolved_gate_is_given_again_for_the_same_action(house: House) 
     agent, lease = await _running(house)
     gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
     await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
-    resolve = ResolveGate(gate.id, GateStatus.DENIED, house.now, "user:1", "no", EventStatus.RECEIVED, None, ())
+    resolve = ResolveGate(
+        gate.id, GateStatus.DENIED, house.now, "user:1", "no", EventStatus.RECEIVED, None, ()
+    )
     resolved = await house.storage.journal.write(resolve)
     assert isinstance(resolved, GateResolved)
     again = replace(gate, id=new_id())
@@ -107,7 +111,9 @@ async def test_a_gate_is_resolved_once(house: House) -> None:
 
 
 async def test_an_unknown_gate_cannot_be_resolved(house: House) -> None:
-    write = ResolveGate(new_id(), GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    write = ResolveGate(
+        new_id(), GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ()
+    )
     assert isinstance(await house.storage.journal.write(write), Lost)
 
 
@@ -143,8 +149,12 @@ async def test_another_gate_does_not_free_an_event_that_waits(house: House) -> N
     other, own = house.gate_of(event, lease), house.gate_of(event, lease)
     for gate in (other, own):
         await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
-    await house.end(lease, EventEnd(EventStatus.WAITING_APPROVAL), status=LeaseStatus.PARKED, parked_gate_id=own.id)
-    write = ResolveGate(other.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    await house.end(
+        lease, EventEnd(EventStatus.WAITING_APPROVAL), status=LeaseStatus.PARKED, parked_gate_id=own.id
+    )
+    write = ResolveGate(
+        other.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ()
+    )
     resolved = await house.storage.journal.write(write)
     assert isinstance(resolved, GateResolved)
     assert not resolved.event_freed
@@ -165,7 +175,11 @@ async def test_an_event_that_waits_is_cancelled_at_once(house: House) -> None:
     assert answer == Cancelled(CancelOutcome.ENDED, None)
     ended = await house.storage.events.load(event.id)
     assert ended is not None
-    assert (ended.status, ended.completed_at, ended.failure_label) == (EventStatus.CANCELLED, now, "cancelled")
+    assert (ended.status, ended.completed_at, ended.failure_label) == (
+        EventStatus.CANCELLED,
+        now,
+        "cancelled",
+    )
     assert await house.storage.frames.bounds(agent.id) == (1, 1)
     again = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
     assert again == Cancelled(CancelOutcome.CLOSED, None)
@@ -218,7 +232,9 @@ async def test_activity_is_kept_under_its_lease(house: House) -> None:
 @pytest.mark.parametrize("fault", ["token", "expired", "unknown lease", "unknown agent"])
 async def test_activity_without_the_lease_is_refused(house: House, fault: str) -> None:
     agent, lease = await _running(house, **({"term_ms": 0} if fault == "expired" else {}))
-    write = AppendFrames(agent.id, (house.frame(agent, "chunk"),), lease.id, lease.fencing_token + (fault == "token"))
+    write = AppendFrames(
+        agent.id, (house.frame(agent, "chunk"),), lease.id, lease.fencing_token + (fault == "token")
+    )
     if fault == "unknown lease":
         write = replace(write, lease_id=new_id())
     if fault == "unknown agent":

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 
 import asyncpg
@@ -32,6 +32,17 @@ class Pool(Protocol):
     def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[Connection]: ...
     async def close(self) -> None: ...
     def terminate(self) -> None: ...
+
+
+_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError)
+"""What asyncpg raises; the last two when a value does not fit its column's type."""
+
+
+class _Fault(NamedTuple):
+    """An attempt that failed, and what to do about it."""
+
+    failure: Failure
+    error: Exception
 
 
 class _InDoubt(Exception):
@@ -109,22 +120,30 @@ class Database:
         deadline = time.monotonic() + patience_s
         pause = BACKOFF_FIRST_S
         while True:
-            connection: Connection | None = None
-            try:
-                async with self._acquired() as connection:
-                    answer = await work(connection)
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-                failure = failure_of(error, connection)
-                if failure is Failure.REFUSED:
-                    raise _named(error, names) from error
-                self._note_outage(failure, error)
-                if time.monotonic() + pause > deadline:
-                    raise StorageUnavailable(f"the database cannot be reached: {error!r}") from error
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, BACKOFF_MAX_S)
-            else:
+            answer = await self._once(work)
+            if not isinstance(answer, _Fault):
                 self._note_back()
                 return answer
+            if answer.failure is Failure.REFUSED:
+                raise _named(answer.error, names) from answer.error
+            self._note_outage(answer)
+            if time.monotonic() + pause > deadline:
+                raise StorageUnavailable(
+                    f"the database cannot be reached: {answer.error!r}"
+                ) from answer.error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, BACKOFF_MAX_S)
+
+    async def _once(self, work: Work[R]) -> "R | _Fault":
+        try:
+            async with self._acquired() as connection:
+                try:
+                    return await work(connection)
+                except _FAULTS as error:
+                    # Looked at here: a connection that was given back to the pool says nothing any more.
+                    return _Fault(failure_of(error, connection), error)
+        except _FAULTS as error:
+            return _Fault(failure_of(error), error)
 
     async def _settled(self, work: Work[R], names: Names) -> R:
         while True:
@@ -136,10 +155,10 @@ class Database:
                     continue
             return attempt.answer[0]
 
-    def _note_outage(self, failure: Failure, error: BaseException) -> None:
-        if failure is Failure.LOST and not self._away:
+    def _note_outage(self, fault: "_Fault") -> None:
+        if fault.failure is Failure.LOST and not self._away:
             self._away = True
-            log.warning("the database went away: %r", error)
+            log.warning("the database went away: %r", fault.error)
 
     def _note_back(self) -> None:
         if self._away:
@@ -175,7 +194,7 @@ class _Attempt(Generic[R]):
             raise
         try:
             await connection.execute("COMMIT")
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except _FAULTS as error:
             if failure_of(error, connection) is Failure.LOST:
                 raise _InDoubt from error
             raise

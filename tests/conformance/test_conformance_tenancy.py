@@ -1,0 +1,236 @@
+"""Tenants, keys, credentials, runners and the installation."""
+
+import pytest
+import trio
+from msgspec.structs import replace
+from sexton_storage.records import (
+    AdminState,
+    ApiKey,
+    Credential,
+    EnrolmentToken,
+    PlanTier,
+    Role,
+    Tenant,
+    User,
+    Workspace,
+)
+from sexton_storage.stores import Conflict, NameTaken, Storage
+from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent, Appended
+
+from tests.conformance.house import HOUR_MS, RICH, House, new_id
+
+
+async def test_the_installation_is_made_once(storage: Storage) -> None:
+    tenant = Tenant(new_id(), "first", PlanTier.ENTERPRISE, 5, None, 1, 1)
+    workspace = Workspace(new_id(), tenant.id, "main", paused=False, created_at=1)
+    user = User(new_id(), tenant.id, "local:admin", Role.ADMIN, platform_admin=True, created_at=1)
+    made = [await storage.instance.first_start(tenant, workspace, user, {"key": b"k"}) for _ in range(2)]
+    assert made == [True, False]
+    assert await storage.tenants.load(tenant.id) == tenant
+    assert await storage.workspaces.load(workspace.id) == workspace
+    assert await storage.users.load(user.id) == user
+    assert await storage.users.find_by_subject("local:admin") == user
+    assert await storage.users.find_by_subject("nobody") is None
+    assert await storage.instance.setting("key") == b"k"
+    await storage.instance.put_setting("key", b"k2")
+    assert await storage.instance.setting("key") == b"k2"
+    assert await storage.instance.setting("other") is None
+
+
+async def test_only_one_of_many_starters_makes_the_installation(storage: Storage) -> None:
+    made: list[bool] = []
+
+    async def start() -> None:
+        tenant = Tenant(new_id(), "first", PlanTier.FREE, 5, None, 1, 1)
+        workspace = Workspace(new_id(), tenant.id, "main", paused=False, created_at=1)
+        user = User(new_id(), tenant.id, "local:admin", Role.ADMIN, platform_admin=True, created_at=1)
+        made.append(await storage.instance.first_start(tenant, workspace, user, {}))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(start)
+    assert sorted(made) == [False, False, False, True]
+
+
+async def test_credit_is_added_never_taken(house: House) -> None:
+    credited = await house.storage.tenants.credit(house.tenant_id, 25, "gift", "user:1")
+    assert credited is not None
+    assert credited.balance_nanos == RICH + 25
+    assert await house.storage.tenants.load(house.tenant_id) == credited
+    with pytest.raises(ValueError, match="negative"):
+        await house.storage.tenants.credit(house.tenant_id, -1, "theft", "user:1")
+    assert await house.storage.tenants.credit(new_id(), 1, "gift", "user:1") is None
+
+
+async def test_a_subject_has_one_tenancy(house: House) -> None:
+    tenant = Tenant(new_id(), "t", PlanTier.FREE, 0, None, 1, 1)
+    workspace = Workspace(new_id(), tenant.id, "w", paused=False, created_at=1)
+    user = User(new_id(), tenant.id, "oidc:1", Role.ADMIN, platform_admin=False, created_at=1)
+    await house.storage.tenants.create(tenant, workspace, user)
+    again = replace(tenant, id=new_id())
+    with pytest.raises(NameTaken):
+        await house.storage.tenants.create(
+            again,
+            replace(workspace, id=new_id(), tenant_id=again.id),
+            replace(user, id=new_id(), tenant_id=again.id),
+        )
+    assert await house.storage.tenants.load(again.id) is None
+
+
+async def test_workspace_names_are_a_tenants_own(house: House) -> None:
+    second = Workspace(new_id(), house.tenant_id, "second", paused=False, created_at=house.now + 5)
+    await house.storage.workspaces.create(second)
+    assert [w.name for w in await house.storage.workspaces.list(house.tenant_id)] == ["workspace", "second"]
+    with pytest.raises(NameTaken):
+        await house.storage.workspaces.create(replace(second, id=new_id()))
+    with pytest.raises(NameTaken):
+        await house.storage.workspaces.save(replace(second, name="workspace"))
+    assert await house.storage.workspaces.save(replace(second, name="third", paused=True))
+    assert await house.storage.workspaces.load(second.id) == replace(second, name="third", paused=True)
+    assert not await house.storage.workspaces.save(replace(second, id=new_id(), name="none"))
+    other = await house.beside()
+    assert [w.id for w in await house.storage.workspaces.list(other.tenant_id)] == [other.workspace_id]
+
+
+def _key(house: House, name: str, at: int = 1) -> ApiKey:
+    return ApiKey(new_id(), house.tenant_id, name, "what for", Role.OPERATOR, new_id().bytes, at)
+
+
+async def test_a_key_lives_until_it_is_revoked_and_then_deleted(house: House) -> None:
+    keys, key = house.storage.api_keys, _key(house, "ci")
+    await keys.create(key)
+    with pytest.raises(NameTaken):
+        await keys.create(_key(house, "ci"))
+    assert await keys.find_by_hash(key.token_hash) == key
+    assert await keys.find_by_hash(b"?") is None
+    assert await keys.load(new_id(), key.id) is None
+    assert not await keys.delete(house.tenant_id, key.id)
+    revoked = await keys.revoke(house.tenant_id, key.id, 50)
+    assert revoked == replace(key, revoked_at=50)
+    assert await keys.revoke(house.tenant_id, key.id, 60) == revoked
+    assert await keys.find_by_hash(key.token_hash) == revoked
+    assert await keys.revoke(new_id(), key.id, 60) is None
+    assert not await keys.delete(new_id(), key.id)
+    assert await keys.delete(house.tenant_id, key.id)
+    assert await keys.load(house.tenant_id, key.id) is None
+
+
+async def test_the_use_of_keys_only_moves_forward(house: House) -> None:
+    keys, key = house.storage.api_keys, _key(house, "ci")
+    await keys.create(key)
+    for used, expected in (
+        ([(key.id, 10), (key.id, 30)], 30),
+        ([(key.id, 20), (new_id(), 99)], 30),
+        ([(key.id, 40)], 40),
+    ):
+        await keys.touch(used)
+        touched = await keys.load(house.tenant_id, key.id)
+        assert touched is not None
+        assert touched.last_used_at == expected
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [("created_at", "bca"), ("-created_at", "acb"), ("key_name", "abc"), ("-key_name", "cba")],
+)
+async def test_keys_are_listed_in_the_order_asked_for(house: House, sort: str, names: str) -> None:
+    for name, at in (("a", 3), ("b", 1), ("c", 2)):
+        await house.storage.api_keys.create(_key(house, name, at))
+    found = []
+    for page in (1, 2, 3):
+        part, total = await house.storage.api_keys.list(house.tenant_id, page=page, page_size=2, sort=sort)
+        assert total == 3
+        found += [k.key_name for k in part]
+    assert "".join(found) == names
+    with pytest.raises(ValueError, match="sort"):
+        await house.storage.api_keys.list(house.tenant_id, page=1, page_size=2, sort="token_hash")
+
+
+async def test_a_credential_is_replaced_under_its_name(house: House) -> None:
+    store = house.storage.credentials
+    first = Credential(house.workspace_id, "github", b"one", 10, 10)
+    await store.put(first)
+    await store.put(Credential(house.workspace_id, "github", b"two", 20, 20))
+    await store.put(Credential(house.workspace_id, "Alpha", b"x", 30, 30))
+    assert await store.load(house.workspace_id, "github") == replace(first, sealed=b"two", updated_at=20)
+    assert [(c.name, c.sealed) for c in await store.list(house.workspace_id)] == [
+        ("Alpha", b""),
+        ("github", b""),
+    ]
+    assert await store.delete(house.workspace_id, "github")
+    assert not await store.delete(house.workspace_id, "github")
+    assert await store.load(house.workspace_id, "github") is None
+
+
+async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
+    runners, now = house.storage.runners, house.now
+    await runners.mint_enrolment(EnrolmentToken(b"good", "user:1", now, now + HOUR_MS))
+    await runners.mint_enrolment(EnrolmentToken(b"late", "user:1", now - HOUR_MS, now))
+    admitted: list[bool] = []
+
+    async def enrol() -> None:
+        admitted.append(await runners.enrol(house.runner_record(), enrolment_hash=b"good"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(enrol)
+    assert sorted(admitted) == [False, False, True]
+    assert not await runners.enrol(house.runner_record(), enrolment_hash=b"late")
+    assert not await runners.enrol(house.runner_record(), enrolment_hash=b"none")
+    by_admin = house.runner_record()
+    assert await runners.enrol(by_admin, enrolment_hash=None)
+    assert await runners.load(by_admin.id) == by_admin
+    assert await runners.find_by_hash(by_admin.token_hash) == by_admin
+    assert await runners.find_by_hash(b"?") is None
+    assert (await runners.list(page=1, page_size=9, sort="created_at"))[1] == 2
+
+
+async def test_a_runners_state_is_saved_by_version(house: House) -> None:
+    runners, runner = house.storage.runners, house.runner_record()
+    await runners.enrol(runner, enrolment_hash=None)
+    cordoned = replace(runner, admin_state=AdminState.CORDONED, version=2)
+    await runners.save(cordoned)
+    assert await runners.load(runner.id) == cordoned
+    with pytest.raises(Conflict):
+        await runners.save(cordoned)
+    await runners.touch([(runner.id, 10), (runner.id, 5)])
+    assert await runners.load(runner.id) == replace(cordoned, last_seen_at=10)
+
+
+@pytest.mark.parametrize(
+    ("sort", "hosts"),
+    [("created_at", "bca"), ("-created_at", "acb"), ("host_id", "abc"), ("-host_id", "cba")],
+)
+async def test_runners_are_listed_in_the_order_asked_for(house: House, sort: str, hosts: str) -> None:
+    for host, at in (("a", 3), ("b", 1), ("c", 2)):
+        await house.storage.runners.enrol(
+            house.runner_record(host_id=host, created_at=at), enrolment_hash=None
+        )
+    first, total = await house.storage.runners.list(page=1, page_size=2, sort=sort)
+    second, _ = await house.storage.runners.list(page=2, page_size=2, sort=sort)
+    assert ("".join(r.host_id for r in (*first, *second)), total) == (hosts, 3)
+
+
+async def test_a_sweep_takes_what_is_past_keeping(house: House) -> None:
+    storage, agent = house.storage, await house.agent()
+    old, new = house.event_of(agent), house.event_of(agent, created_at=house.now + 10)
+    await storage.journal.write(AppendEvent(old, b"old", None, None, ()))
+    await storage.journal.write(AppendEvent(new, b"new", None, None, ()))
+    await storage.runners.mint_enrolment(EnrolmentToken(b"t", "user:1", house.now, house.now + HOUR_MS))
+    assert await storage.instance.sweep(old.created_at) == 0
+    assert await storage.instance.sweep(old.created_at + DEDUP_WINDOW_MS) == 2
+    again = house.event_of(agent)
+    assert await storage.journal.write(AppendEvent(again, b"old", None, None, ())) == Appended(again.id)
+    assert not await storage.runners.enrol(house.runner_record(), enrolment_hash=b"t")
+
+
+async def test_a_storage_that_works_is_healthy(storage: Storage) -> None:
+    assert await storage.healthy()
+
+
+async def test_the_journal_counts_what_it_does(house: House) -> None:
+    before = house.storage.journal.statistics()
+    await house.lease()
+    after = house.storage.journal.statistics()
+    assert after.hot.writes == before.hot.writes + 2
+    assert after.hot.depth == 0
