@@ -1,0 +1,45 @@
+"""From a signed webhook to evidence and a bill, through every actor."""
+
+import trio
+from sexton_actors.gate.messages import Resolved
+from sexton_actors.lease.messages import Reported
+from sexton_storage.records import EventStatus, GateStatus
+from trio.testing import MockClock
+
+from tests.actors.plant import STARTER_NANOS, Plant
+
+
+async def test_a_webhook_becomes_evidence_and_a_bill(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    runner_id = await plant.enrol()
+    event_id = await plant.deliver(zombie_id)
+
+    grant = await plant.grant(runner_id)
+    assert (grant.event.id, grant.lease.fencing_token, grant.lease.attempt) == (event_id, 1, 1)
+    await trio.sleep(10)
+    first = await plant.renewed(grant, (1_000, 0, 100))
+    assert first.charged_nanos == 1_000_000 + 3_000_000 + 1_500_000
+    gate = await plant.ask_approval(grant)
+    await trio.sleep(20)
+    assert isinstance(await plant.resolve(gate.id), Resolved)
+    await trio.sleep(5)
+    reported = await plant.report(grant, tokens=(2_000, 0, 100))
+
+    assert reported == Reported(duplicate=False, status="processed", charged_nanos=500_000 + 3_000_000)
+    event = plant.event(event_id)
+    assert event.status is EventStatus.PROCESSED
+    assert event.evidence == {"found": "it"}
+    assert [(row.slice_seq, row.run_ms, row.charged_nanos) for row in plant.rows(event_id)] == [
+        (1, 10_000, 5_500_000),
+        (2, 5_000, 3_500_000),
+    ]
+    assert event.charged_nanos == STARTER_NANOS - plant.balance() == 9_000_000
+    assert plant.storage.tables.gates[gate.id].status is GateStatus.APPROVED
+    assert plant.kinds(zombie_id) == [
+        "event_received",
+        "event_leased",
+        "gate_pending",
+        "gate_resolved",
+        "event_complete",
+    ]
+    plant.everything_adds_up()
