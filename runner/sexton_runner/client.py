@@ -1,7 +1,6 @@
 """The control plane, as the calls a runner makes to it."""
 
 import ipaddress
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
@@ -13,12 +12,16 @@ import orjson
 import structlog
 
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.timing import Clock
 from sexton_runner.wire import Enrolled, Gate, Polled, Problem, Pulse, Renewal, Renewals
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
 SERVER_FAULT = 500
 UNAUTHORISED = 401
 CONNECT_S = 5.0
+FAILURES_OF_AN_OUTAGE = 2
+# Shorter than servers keep idle connections: a call that meets a connection being closed is a call lost.
+KEEPALIVE_S = 4.0
 MAX_RETRY_AFTER_S = 30.0  # A runner that is told to wait until midnight looks in now and then all the same.
 ME = "/v1/runners/me"
 
@@ -28,22 +31,26 @@ log = structlog.get_logger()
 
 
 class Outage:
-    """Logs the beginning and the end of an outage, once each."""
+    """Logs the beginning and the end of an outage, once each. One call that fails alone is none."""
 
-    def __init__(self) -> None:
-        self._since: float | None = None
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since = 0.0
+        self._failures = 0
 
     def failed(self, why: str) -> None:
         """Note a failed call."""
-        if self._since is None:
-            self._since = time.monotonic()
+        self._failures += 1
+        if self._failures == 1:
+            self._since = self._clock()
+        if self._failures == FAILURES_OF_AN_OUTAGE:
             log.warning("control_plane_away", why=why)
 
     def worked(self) -> None:
         """Note an answered call."""
-        if self._since is not None:
-            log.info("control_plane_back", after_s=round(time.monotonic() - self._since, 1))
-            self._since = None
+        if self._failures >= FAILURES_OF_AN_OUTAGE:
+            log.info("control_plane_back", after_s=round(self._clock() - self._since, 1))
+        self._failures = 0
 
 
 class ControlPlane:
@@ -189,7 +196,9 @@ def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncConte
             "accept": "application/json",
         },
         timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S)),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0),
+        limits=httpx2.Limits(
+            max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEPALIVE_S
+        ),
         trust_env=not _is_loopback(base_url),
     )
 

@@ -74,7 +74,7 @@ async def _enrol(settings: RunnerSettings, token: str, timing: Timing) -> str:
         "slots": settings.slots,
     }
     async with open_http(settings.base_url, token, timing.call_timeout_s) as http:
-        enrolled = await _ask_until_answered(ControlPlane(http, Outage()), body, timing)
+        enrolled = await _ask_until_answered(ControlPlane(http, Outage(trio.current_time)), body, timing)
     save(settings.state_dir, Kept(settings.base_url, enrolled.runner_id, enrolled.runner_token))
     log.info("enrolled", runner_id=enrolled.runner_id)
     return enrolled.runner_token

@@ -1,14 +1,12 @@
 """One live lease as the runner sees it: how much it has used, until when it is ours, and why it must end."""
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import trio
 
+from sexton_runner.timing import Clock
 from sexton_runner.wire import Lease
-
-Clock = Callable[[], float]
 
 
 class Halt(enum.Enum):

@@ -53,7 +53,7 @@ async def run_runner(
         token = await find_token(settings, pace)
         connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
         async with connect() as work_http, connect() as pulse_http:
-            outage = Outage()
+            outage = Outage(trio.current_time)
             plane, pulse = ControlPlane(work_http, outage), ControlPlane(pulse_http, outage)
             renewer = Renewer(pulse, pace, luck, trio.current_time)
             shop = Workshop(

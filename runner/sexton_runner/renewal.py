@@ -10,8 +10,8 @@ import trio
 
 from sexton_runner.client import RETRIED_STATUSES, SERVER_FAULT, ControlPlane
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
-from sexton_runner.lease import Clock, Halt, LiveLease, halt_for
-from sexton_runner.timing import LEASE_SAFETY_S, Timing, jittered
+from sexton_runner.lease import Halt, LiveLease, halt_for
+from sexton_runner.timing import LEASE_SAFETY_S, Clock, Timing, jittered
 from sexton_runner.wire import MAX_RENEWALS_PER_CALL, Renewal
 
 log = structlog.get_logger()

@@ -11,9 +11,9 @@ import trio
 
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
-from sexton_runner.lease import Clock, Halt, LiveLease
+from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.serving import Workshop, release, serve
-from sexton_runner.timing import Timing, backoff, jittered
+from sexton_runner.timing import Clock, Timing, backoff, jittered
 from sexton_runner.wire import MAX_LEASES_PER_POLL, Lease, LeaseName, Polled, Pulse
 
 log = structlog.get_logger()
@@ -75,6 +75,8 @@ class Runner:
                     await self._fill(runs)
                 await self._wind_down()
                 runs.cancel_scope.deadline = trio.current_time() + self._timing.let_go_s
+            if runs.cancel_scope.cancelled_caught:
+                log.warning("leases_left", advice="the control plane takes them back when their term is over")
             pulse.cancel_scope.cancel()
 
     def _enter(self, phase: Phase) -> None:

@@ -14,14 +14,14 @@ import trio
 
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
-from sexton_runner.lease import Clock, Halt, LiveLease
+from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.renewal import Renewer
 from sexton_runner.runtimes.base import Ending, Outcome, Run, failed
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sending import FrameSender
-from sexton_runner.timing import Timing, backoff
+from sexton_runner.timing import Clock, Timing, backoff
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sexton_runner import frames
 from sexton_runner.frames import Frame
-from sexton_runner.lease import Clock
+from sexton_runner.timing import Clock
 
 
 class Story:

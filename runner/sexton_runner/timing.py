@@ -1,6 +1,9 @@
 """Every interval of the runner, in seconds, and the two small rules that are made of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+Clock = Callable[[], float]
 
 LEASE_TERM_S = 30.0
 LEASE_SAFETY_S = 1.0  # Our clock may run slower than the database's; give up a little before it does.

@@ -143,6 +143,21 @@ async def test_renewals_go_on_while_a_command_runs_and_share_a_call_when_there_a
     assert used == sorted(used)
 
 
+async def test_renewals_go_on_while_a_command_spins_and_floods_and_no_frame_is_taken(tmp_path: Path) -> None:
+    pace = dataclasses.replace(PACE, renew_s=0.02)
+    hog = (
+        "for n in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; head -c 6000000 /dev/zero | tr '\\0' x\n"
+    )
+    async with open_plane() as plane:
+        plane.faults["activity"] = [Fault(503, "UZ-INTERNAL-001") for _ in range(100_000)]
+        async with running(settings_for(plane, tmp_path), pace):
+            plane.give(sh(hog + "sexton-step approve --action wait"))
+            await plane.until(lambda: plane.gates)
+            before = len(plane.of("renew"))
+            await plane.until(lambda: len(plane.of("renew")) >= before + 10)
+    assert plane.frames() == []
+
+
 @pytest.mark.parametrize(
     ("code", "status", "reason"),
     [

@@ -36,7 +36,7 @@ class Script:
 
 class ScriptedPlane(ControlPlane):
     def __init__(self, http: httpx2.AsyncClient, script: Script) -> None:
-        super().__init__(http, Outage())
+        super().__init__(http, Outage(trio.current_time))
         self._script = script
 
     async def renew(self, lease_id: str, usage: Any) -> Renewal:

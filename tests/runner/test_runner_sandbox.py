@@ -55,7 +55,7 @@ class Cage:
             return await carry_out(
                 Run(
                     live=LiveLease(lease, trio.current_time, 30.0),
-                    plane=ControlPlane(http, Outage()),
+                    plane=ControlPlane(http, Outage(trio.current_time)),
                     sandbox=make_sandbox(self.tier, self.limits, self.folder),
                     timing=Timing(),
                     rng=random.Random(1),
@@ -197,6 +197,11 @@ async def test_there_are_no_capabilities_and_none_can_be_gained(cage: Cage) -> N
         "print(json.dumps({k: status[k].strip() for k in ('CapEff', 'CapPrm', 'CapBnd', 'NoNewPrivs')}))",
     )
     assert found == {"CapEff": "0" * 16, "CapPrm": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1"}
+
+
+async def test_a_command_is_less_urgent_than_its_runner(cage: Cage) -> None:
+    found = await cage.python("print(json.dumps({'nice': os.getpriority(os.PRIO_PROCESS, 0)}))")
+    assert found["nice"] == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
 
 
 async def test_no_further_namespaces_can_be_made(cage: Cage) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from sexton_runner.client import ControlPlane
 from sexton_runner.frames import Frame
-from sexton_runner.lease import Clock, LiveLease
+from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.enclosure import Sandbox
-from sexton_runner.timing import Timing
+from sexton_runner.timing import Clock, Timing
 
 
 class Outcome(enum.StrEnum):

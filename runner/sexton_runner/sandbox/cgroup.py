@@ -101,11 +101,30 @@ def find_layout(
     name: str, limits: Limits, root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")
 ) -> Layout | None:
     """Give the first place where a group with both limits can really be made; None where there is none."""
-    for layout in _candidates(root, membership):
-        with contextlib.suppress(OSError):
-            layout.make(f"{name}-trial", limits).remove()
+    candidates = _candidates(root, membership)
+    for layout in candidates:
+        if _works(layout, name, limits):
             return layout
+    top = Layout((root,))
+    if top in candidates and _hand_down(root) and _works(top, name, limits):
+        return top
     return None
+
+
+def _works(layout: Layout, name: str, limits: Limits) -> bool:
+    with contextlib.suppress(OSError):
+        layout.make(f"{name}-trial", limits).remove()
+        return True
+    return False
+
+
+def _hand_down(root: Path) -> bool:
+    """Let groups at the top bound memory and processes, on hosts where no init system has done so."""
+    try:
+        (root / "cgroup.subtree_control").write_text("+memory +pids")
+    except OSError:
+        return False
+    return True
 
 
 def _candidates(root: Path, membership: Path) -> list[Layout]:

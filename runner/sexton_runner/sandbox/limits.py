@@ -7,6 +7,7 @@ FILE_BYTES = 256 << 20
 WORKSPACE_BYTES = 512 << 20
 SHARED_MEMORY_BYTES = 64 << 20
 CPU_SLACK_S = 60
+NICENESS = 10  # A run that spins must not come before the renewal that keeps its lease.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Protocol
 
 from sexton_runner.errors import SandboxUnavailable
-from sexton_runner.sandbox.limits import SHARED_MEMORY_BYTES, WORKSPACE_BYTES, Limits, prlimit_words
+from sexton_runner.sandbox.limits import (
+    NICENESS,
+    SHARED_MEMORY_BYTES,
+    WORKSPACE_BYTES,
+    Limits,
+    prlimit_words,
+)
 from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
@@ -93,7 +99,8 @@ class Bubblewrap:
             words += ["--ro-bind", str(folder), str(folder)]
         words += [*self._tmpfs(TEMPORARY, WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]
         words += ["--ro-bind", str(job.run_dir), RUN_DIR, "--remount-ro", "/", "--chdir", WORKSPACE, "--"]
-        return [*words, "/usr/bin/prlimit", *prlimit_words(job.limits, grouped=job.grouped), "--", *job.argv]
+        words += ["/usr/bin/nice", "-n", str(NICENESS), "/usr/bin/prlimit"]
+        return [*words, *prlimit_words(job.limits, grouped=job.grouped), "--", *job.argv]
 
     def _namespaces(self) -> list[str]:
         words = [
