@@ -68,12 +68,10 @@ SESSION = {
     "timezone": "UTC",
 }
 LANE_SESSION = SESSION | {
-    # A lane's statements are all by key. Their plans are made once, maybe while the tables are empty, so that scans
-    # and hash joins would look cheap and then stay.
+    # A lane's statements are all by key. Their plans are made once, maybe while the tables are empty, when scans look
+    # cheap and would then stay.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
 }
 
 

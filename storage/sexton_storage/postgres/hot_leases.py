@@ -4,107 +4,113 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from sexton_storage.documents import json_or_none, storable
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.schema import EVENTS
 from sexton_storage.records import EventStatus, Slice
-from sexton_storage.rules import FENCED, FINISHED_EVENT, STALE
+from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.writes import Ended, EndLease, Lost, Renewed, RenewLease
 
 LeaseWrite = RenewLease | EndLease
 
 # ``ord`` is the order of arrival in the batch; the window sums debit in that order. What is charged is computed from
-# the rows that the updates gave back, so a write that lost its race in the last moment has not counted.
-_RENEWED = """
+# the rows that the update gave back, so a write that lost its race in the last moment has not counted. The slice
+# travels along with its lease, for a join of two batches' worth of rows without an index would be a loop in a loop.
+_SLICE = "seq, d_input, d_cached, d_output, slice_ms, run_fee, token_cost, now, day, month, next_month"
+_SLICE_TYPES = "int bigint bigint bigint bigint bigint bigint bigint int int int"
+_BACK = (
+    "RETURNING v.ord, l.event_id, l.attempt, l.zombie_id, l.workspace_id, l.tenant_id,"
+    f" {', '.join('v.' + name for name in _SLICE.split(', '))}, coalesce(v.run_fee + v.token_cost, 0) AS cost"
+)
+
+
+def _unnest(types: str) -> str:
+    return f"unnest({', '.join(f'${i}::{t}[]' for i, t in enumerate(types.split(), 1))})"
+
+
+_RENEWED = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::bigint[],
-                         $8::bigint[], $9::bigint[], $10::bigint[])
-        AS v(ord, id, version, expires_at, metered_at, slice_seq, input_tokens, cached_input_tokens, output_tokens,
+    SELECT * FROM {_unnest(f"int uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint")}
+        AS v(ord, id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
              run_ms)
-), renewed AS (
+), changed AS (
     UPDATE leases l
-       SET version = v.version, expires_at = v.expires_at, metered_at = v.metered_at, slice_seq = v.slice_seq,
+       SET version = v.version, expires_at = v.expires_at, metered_at = v.metered_at, slice_seq = v.seq,
            input_tokens = v.input_tokens, cached_input_tokens = v.cached_input_tokens,
            output_tokens = v.output_tokens, run_ms = v.run_ms
       FROM v
      WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
        AND l.expires_at > sexton_now_ms()
-    RETURNING v.ord, l.event_id, l.attempt, l.zombie_id, l.workspace_id, l.tenant_id
+    {_BACK}
 )"""
-_ENDED = """
-, w AS (
-    SELECT * FROM unnest($23::int[], $24::uuid[], $25::bigint[], $26::text[], $27::bigint[], $28::bytea[],
-                         $29::bool[], $30::bool[])
-        AS w(ord, id, version, status, now, digest, unexpired, expired)
-), ended AS (
+# Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch has both.
+_CHANGED = f"""
+WITH v AS (
+    SELECT * FROM {
+    _unnest(
+        f"int uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint text bigint bytea bool bool"
+    )
+}
+        AS v(ord, id, version, {
+    _SLICE
+}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
+             run_ms, ends_as, ended_at, digest, unexpired, expired)
+), changed AS (
     UPDATE leases l
-       SET version = l.version + 1, status = w.status, ended_at = w.now, report_digest = w.digest,
-           metered_at = CASE WHEN s.ord IS NULL THEN l.metered_at ELSE w.now END,
-           slice_seq = coalesce(s.seq, l.slice_seq),
-           input_tokens = l.input_tokens + coalesce(s.d_input, 0),
-           cached_input_tokens = l.cached_input_tokens + coalesce(s.d_cached, 0),
-           output_tokens = l.output_tokens + coalesce(s.d_output, 0)
-      FROM w LEFT JOIN s ON s.ord = w.ord
-     WHERE l.id = w.id AND l.version = w.version AND l.status IN ('active', 'cancelling')
-       AND (NOT w.unexpired OR l.expires_at > sexton_now_ms())
-       AND (NOT w.expired OR l.expires_at <= sexton_now_ms())
-    RETURNING w.ord, l.event_id, l.attempt, l.zombie_id, l.workspace_id, l.tenant_id
+       SET version = l.version + 1,
+           status = coalesce(v.ends_as, l.status), ended_at = v.ended_at, report_digest = v.digest,
+           expires_at = coalesce(v.expires_at, l.expires_at),
+           metered_at = coalesce(v.metered_at, v.now, l.metered_at),
+           slice_seq = coalesce(v.seq, l.slice_seq),
+           input_tokens = coalesce(v.input_tokens, l.input_tokens + coalesce(v.d_input, 0)),
+           cached_input_tokens = coalesce(v.cached_input_tokens, l.cached_input_tokens + coalesce(v.d_cached, 0)),
+           output_tokens = coalesce(v.output_tokens, l.output_tokens + coalesce(v.d_output, 0)),
+           run_ms = coalesce(v.run_ms, l.run_ms)
+      FROM v
+     WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
+       AND (NOT v.unexpired OR l.expires_at > sexton_now_ms())
+       AND (NOT v.expired OR l.expires_at <= sexton_now_ms())
+    {_BACK}
 )"""
-_SLICES = """
-, s AS (
-    SELECT * FROM unnest($11::int[], $12::int[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-                         $17::bigint[], $18::bigint[], $19::bigint[], $20::int[], $21::int[], $22::int[])
-        AS s(ord, seq, d_input, d_cached, d_output, run_ms, run_fee, token_cost, now, day, month, next_month)
-)"""
+# What the agent had spent is read as it was before this batch: it has one live lease, and a batch one write of that.
 _MONEY = """
-, priced AS (
-    SELECT t.*, a.balance_nanos, sum(t.cost) OVER (PARTITION BY t.tenant_id ORDER BY t.ord) AS upto
-      FROM (SELECT c.*, s.seq, coalesce(s.run_fee + s.token_cost, 0) AS cost
-              FROM changed c LEFT JOIN s ON s.ord = c.ord) t
-      JOIN tenants a ON a.id = t.tenant_id
-), charged AS (
-    SELECT p.ord, p.event_id, p.attempt, p.zombie_id, p.workspace_id, p.tenant_id,
-           least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost)))::bigint AS charged,
-           greatest(0, p.balance_nanos - p.upto)::bigint AS balance
-      FROM priced p
+, charged AS (
+    SELECT p.*, least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) AS charged,
+           greatest(0, p.balance_nanos - p.upto) AS balance
+      FROM (SELECT c.*, a.balance_nanos,
+                   (sum(c.cost) OVER (PARTITION BY c.tenant_id ORDER BY c.ord))::bigint AS upto
+              FROM changed c JOIN tenants a ON a.id = c.tenant_id) p
 ), metered AS (
     INSERT INTO metering (event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id, d_input_tokens,
                           d_cached_tokens, d_output_tokens, run_ms, run_fee_nanos, token_cost_nanos, charged_nanos,
                           created_at)
-    SELECT c.event_id, c.attempt, s.seq, c.zombie_id, c.workspace_id, c.tenant_id, s.d_input, s.d_cached, s.d_output,
-           s.run_ms, s.run_fee, s.token_cost, c.charged, s.now
-      FROM charged c JOIN s ON s.ord = c.ord
+    SELECT event_id, attempt, seq, zombie_id, workspace_id, tenant_id, d_input, d_cached, d_output, slice_ms, run_fee,
+           token_cost, charged, now
+      FROM charged WHERE seq IS NOT NULL
 ), debited AS (
     UPDATE tenants a
        SET balance_nanos = a.balance_nanos - d.nanos, updated_at = d.now,
            exhausted_at = CASE WHEN a.balance_nanos > d.nanos THEN a.exhausted_at
                                ELSE coalesce(a.exhausted_at, d.now) END
-      FROM (SELECT c.tenant_id, sum(c.charged)::bigint AS nanos, max(s.now) AS now
-              FROM charged c JOIN s ON s.ord = c.ord GROUP BY c.tenant_id) d
+      FROM (SELECT tenant_id, sum(charged)::bigint AS nanos, max(now) AS now
+              FROM charged WHERE seq IS NOT NULL GROUP BY tenant_id) d
      WHERE a.id = d.tenant_id
 ), spent AS (
     INSERT INTO spend (zombie_id, day, nanos)
-    SELECT c.zombie_id, s.day, sum(c.charged)::bigint FROM charged c JOIN s ON s.ord = c.ord GROUP BY c.zombie_id, s.day
+    SELECT zombie_id, day, charged FROM charged WHERE seq IS NOT NULL
     ON CONFLICT (zombie_id, day) DO UPDATE SET nanos = spend.nanos + excluded.nanos
-    RETURNING zombie_id, day, nanos
 )
-SELECT c.ord, c.charged, c.balance, coalesce(d.nanos, 0),
-       coalesce(d.nanos, 0) + (SELECT coalesce(sum(m.nanos), 0)::bigint FROM spend m
-                                WHERE m.zombie_id = c.zombie_id AND m.day >= s.month AND m.day < s.next_month
-                                  AND m.day <> s.day),
-       c.event_id
-  FROM charged c LEFT JOIN s ON s.ord = c.ord
-  LEFT JOIN spent d ON d.zombie_id = c.zombie_id AND d.day = s.day
+SELECT c.ord, c.charged, c.balance, c.charged + s.in_day, c.charged + s.in_month, c.event_id
+  FROM charged c CROSS JOIN LATERAL (
+      SELECT coalesce(sum(nanos) FILTER (WHERE p.day = c.day), 0)::bigint AS in_day,
+             coalesce(sum(nanos), 0)::bigint AS in_month
+        FROM spend p WHERE p.zombie_id = c.zombie_id AND p.day >= c.month AND p.day < c.next_month) s
 """
-RENEW = _RENEWED + ", changed AS (SELECT * FROM renewed)" + _SLICES + _MONEY
-RENEW_AND_END = (
-    _RENEWED
-    + _SLICES
-    + _ENDED
-    + ", changed AS (SELECT * FROM renewed UNION ALL SELECT * FROM ended)"
-    + _MONEY
-)
+RENEW = _RENEWED + _MONEY
+RENEW_AND_END = _CHANGED + _MONEY
 
 
 async def save_leases(
@@ -112,33 +118,47 @@ async def save_leases(
 ) -> Sequence[tuple[int, EndLease, Row]]:
     """Renew and end; renewals are answered, ends that held are given back with their row for their event."""
     renewals = [(ord_, w) for ord_, w in writes if isinstance(w, RenewLease)]
-    ends = [(ord_, w) for ord_, w in writes if isinstance(w, EndLease)]
-    slices = [(ord_, w.slice, w.now) for ord_, w in writes if w.slice is not None]
-    arguments = _renewal_columns(renewals) + _slice_columns(slices)
-    if ends:
-        rows = await connection.fetch(RENEW_AND_END, *arguments, *_end_columns(ends))
+    if len(renewals) == len(writes):
+        rows = await connection.fetch(RENEW, *_renewal_columns(renewals))
     else:
-        rows = await connection.fetch(RENEW, *arguments)
+        columns = zip(*(_change_values(ord_, w) for ord_, w in writes), strict=True)
+        rows = await connection.fetch(RENEW_AND_END, *(list(column) for column in columns))
     held = {row[0]: row for row in rows}
-    for ord_, _ in renewals:
+    ended: list[tuple[int, EndLease, Row]] = []
+    for ord_, write in writes:
         row = held.get(ord_)
-        # Whether it was the version, the status or the deadline is for a fresh look to say.
-        answers[ord_] = Lost(STALE) if row is None else Renewed(row[1], row[2], row[3], row[4])
-    for ord_, write in ends:
-        if ord_ not in held:
-            answers[ord_] = Lost(FENCED if write.require_unexpired else STALE)
-    return [(ord_, w, held[ord_]) for ord_, w in ends if ord_ in held]
+        if row is None:
+            # Whether it was the version, the status or the deadline is for a fresh look to say.
+            answers[ord_] = Lost(STALE)
+        elif isinstance(write, RenewLease):
+            answers[ord_] = Renewed(row[1], row[2], row[3], row[4])
+        else:
+            ended.append((ord_, write, row))
+    return ended
 
 
 def _renewal_columns(renewals: Sequence[tuple[int, RenewLease]]) -> list[list[Any]]:
     leases = [w.lease for _, w in renewals]
+    slices = [w.slice for _, w in renewals]
+    days = [day_of(w.now) for _, w in renewals]
+    months = [month_of(day) for day in days]
     return [
         [ord_ for ord_, _ in renewals],
         [lease.id for lease in leases],
         [lease.version for lease in leases],
+        [s.seq for s in slices],
+        [s.d_input_tokens for s in slices],
+        [s.d_cached_tokens for s in slices],
+        [s.d_output_tokens for s in slices],
+        [s.run_ms for s in slices],
+        [s.run_fee_nanos for s in slices],
+        [s.token_cost_nanos for s in slices],
+        [w.now for _, w in renewals],
+        days,
+        [month.first_day for month in months],
+        [month.end_day for month in months],
         [lease.expires_at for lease in leases],
         [lease.metered_at for lease in leases],
-        [lease.slice_seq for lease in leases],
         [lease.input_tokens for lease in leases],
         [lease.cached_input_tokens for lease in leases],
         [lease.output_tokens for lease in leases],
@@ -146,36 +166,29 @@ def _renewal_columns(renewals: Sequence[tuple[int, RenewLease]]) -> list[list[An
     ]
 
 
-def _slice_columns(slices: Sequence[tuple[int, Slice, int]]) -> list[list[Any]]:
-    days = [day_of(now) for _, _, now in slices]
-    months = [month_of(day) for day in days]
-    return [
-        [ord_ for ord_, _, _ in slices],
-        [s.seq for _, s, _ in slices],
-        [s.d_input_tokens for _, s, _ in slices],
-        [s.d_cached_tokens for _, s, _ in slices],
-        [s.d_output_tokens for _, s, _ in slices],
-        [s.run_ms for _, s, _ in slices],
-        [s.run_fee_nanos for _, s, _ in slices],
-        [s.token_cost_nanos for _, s, _ in slices],
-        [now for _, _, now in slices],
-        days,
-        [month.first_day for month in months],
-        [month.end_day for month in months],
-    ]
+def _change_values(ord_: int, write: LeaseWrite) -> tuple[Any, ...]:
+    if isinstance(write, RenewLease):
+        lease = write.lease
+        to = (
+            lease.expires_at,
+            lease.metered_at,
+            lease.input_tokens,
+            lease.cached_input_tokens,
+            lease.output_tokens,
+        )
+        ends = (lease.run_ms, None, None, None, True, False)
+        return (ord_, lease.id, lease.version, *_slice_values(write.slice, write.now), *to, *ends)
+    stays = (None, None, None, None, None, None)
+    ends_as = (write.status, write.now, write.report_digest, write.require_unexpired, write.require_expired)
+    return (ord_, write.lease_id, write.version + 1, *_slice_values(write.slice, write.now), *stays, *ends_as)
 
 
-def _end_columns(ends: Sequence[tuple[int, EndLease]]) -> list[list[Any]]:
-    return [
-        [ord_ for ord_, _ in ends],
-        [w.lease_id for _, w in ends],
-        [w.version for _, w in ends],
-        [w.status for _, w in ends],
-        [w.now for _, w in ends],
-        [w.report_digest for _, w in ends],
-        [w.require_unexpired for _, w in ends],
-        [w.require_expired for _, w in ends],
-    ]
+def _slice_values(part: Slice | None, now: int) -> tuple[int | None, ...]:
+    if part is None:
+        return (None,) * len(_SLICE.split(", "))
+    day = day_of(now)
+    month = month_of(day)
+    return (*msgspec.structs.astuple(part), now, day, month.first_day, month.end_day)
 
 
 # --- the events of leases that ended ----------------------------------------------------------------------------
