@@ -1,6 +1,6 @@
 """What a handler is given of a request, and what it gives back."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import msgspec
@@ -40,7 +40,7 @@ class StreamAnswer(msgspec.Struct, frozen=True):
     """An answer whose body comes bit by bit, for as long as the client reads."""
 
     headers: Headers
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
     status: int = 200
 
 

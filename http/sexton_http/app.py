@@ -1,0 +1,142 @@
+"""Builds the app: every route through Quart, the hot ones in front of it as well."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, cast
+
+import structlog
+from quart import Response, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.routing import BaseConverter
+
+from sexton_http.answers import Answer, Problem, StreamAnswer
+from sexton_http.context import HttpContext
+from sexton_http.front import App, Front, head_of
+from sexton_http.limits import Limiter
+from sexton_http.operations import MAX_BODY_BYTES, Operation
+from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse
+from sexton_http.routes.removed import PREFIXES, gone
+from sexton_http.routes.table import OPERATIONS
+from sexton_http.services import Services, make_services
+
+ALL_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+log = structlog.get_logger()
+
+
+class _Segment(BaseConverter):
+    """One part of a path, without the colon that begins an action (``{gate_id}:approve``)."""
+
+    regex = "[^/:]+"
+
+
+def create_app(
+    ctx: HttpContext,
+    *,
+    operations: Sequence[Operation] = OPERATIONS,
+    limiter: Limiter | None = None,
+    fast: bool = True,
+) -> App:
+    """The ASGI app of a server. Without ``fast`` all goes through Quart, for comparison."""
+    services = make_services(ctx, limiter)
+    routes = [Mounted(operation, services) for operation in operations]
+    quart = make_quart(services, routes)
+    behind = cast(App, quart)
+    return Front(routes, behind) if fast else behind
+
+
+def make_quart(services: Services, routes: Sequence[Mounted]) -> QuartTrio:
+    app = QuartTrio("sexton_http", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["BODY_TIMEOUT"] = None  # The connection cuts slow senders.
+    app.config["RESPONSE_TIMEOUT"] = None  # And slow readers.
+    app.url_map.merge_slashes = False
+    app.url_map.converters["segment"] = _Segment
+    for mounted in routes:
+        operation = mounted.operation
+        app.add_url_rule(
+            re.sub(r"\{(\w+)\}", r"<segment:\1>", operation.path),
+            f"{operation.method} {operation.path}",
+            _view(mounted),
+            methods=[operation.method],
+            provide_automatic_options=False,
+        )
+    _mount_removed(app, services)
+    _mount_errors(app, services)
+    return app
+
+
+def _view(mounted: Mounted) -> Callable[..., Awaitable[Response]]:
+    reads = mounted.operation.has_body or mounted.operation.method != "GET"
+
+    async def view(**params: str) -> Response:
+        scope: Any = request.scope
+        body: bytes | None = b""
+        raw: str | bytes
+        if reads:
+            try:
+                raw = await request.get_data(cache=False)
+                body = raw if isinstance(raw, bytes) else raw.encode()
+            except RequestEntityTooLarge:
+                body = None
+            if body is not None and len(body) > mounted.operation.max_body:
+                body = None
+        return _respond(await mounted(head_of(scope), params, body))
+
+    return view
+
+
+def _respond(answer: Answer | StreamAnswer) -> Response:
+    body: Any
+    if isinstance(answer, StreamAnswer):
+        body = b"" if request.method == "HEAD" else answer.chunks
+    else:
+        body = answer.body
+    response = Response(body, answer.status)
+    response.timeout = None
+    response.headers.clear()
+    for name, value in answer.headers:
+        response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+    if isinstance(answer, Answer) and answer.status != NO_CONTENT:
+        response.headers["content-length"] = str(len(answer.body))
+    return response
+
+
+def _mount_removed(app: QuartTrio, services: Services) -> None:
+    async def removed(rest: str = "") -> Response:
+        del rest
+        return _respond(refuse(services, head_of(_scope()), gone()))
+
+    for prefix in PREFIXES:
+        for rule in (prefix, f"{prefix}/<path:rest>"):
+            app.add_url_rule(
+                rule, f"removed {rule}", removed, methods=ALL_METHODS, provide_automatic_options=False
+            )
+
+
+def _mount_errors(app: QuartTrio, services: Services) -> None:
+    async def problem(fault: Exception) -> Response:
+        return _respond(refuse(services, head_of(_scope()), _problem_of(fault)))
+
+    app.register_error_handler(HTTPException, problem)
+    app.register_error_handler(Exception, problem)
+
+
+def _problem_of(fault: Exception) -> Problem:
+    match fault:
+        case MethodNotAllowed():
+            allow = ", ".join(sorted(fault.valid_methods or ())).encode()
+            return Problem("UZ-REQ-004", "this path has other methods", headers=((b"allow", allow),))
+        case RequestEntityTooLarge():
+            return Problem("UZ-REQ-002", f"the body is over {MAX_BODY_BYTES} bytes")
+        case NotFound():
+            return Problem("UZ-REQ-003", "there is no such route")
+        case HTTPException():
+            return Problem("UZ-REQ-001", fault.description or "the request cannot be read")
+        case _:
+            return as_problem(fault)
+
+
+def _scope() -> Any:
+    return request.scope

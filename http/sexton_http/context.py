@@ -1,0 +1,94 @@
+"""What the wing is given by the composition root."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import UUID
+
+import trio
+from prometheus_client import CollectorRegistry
+
+from sexton_actors.world import World
+from sexton_engine import ActorSystem
+from sexton_storage.records import PlanTier, Role
+
+VERSION: Final = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a verified user token says. ``role`` is as claimed: it need not exist here."""
+
+    issuer: str
+    subject: str
+    tenant_id: UUID
+    role: str
+    workspace_id: UUID | None
+    platform_admin: bool
+    expires_at: int
+    """Unix seconds."""
+
+
+class Issuer(Protocol):
+    """Whoever signs user tokens: the built-in one, or an identity provider."""
+
+    @property
+    def name(self) -> str:
+        """The ``iss`` of its tokens."""
+
+    async def verify(self, token: str, now_s: float) -> Claims:
+        """Check all of a token. Raises ``Problem`` with UZ-AUTH-002, -003 or -004."""
+
+
+class Signer(Issuer, Protocol):
+    """The built-in issuer, which also mints."""
+
+    def mint(
+        self,
+        *,
+        subject: str,
+        tenant_id: UUID,
+        role: Role,
+        now_s: float,
+        workspace_id: UUID | None = None,
+        platform_admin: bool = False,
+    ) -> str: ...
+
+    @property
+    def jwks(self) -> Mapping[str, object]:
+        """The public half, as ``/.well-known/jwks.json`` shows it."""
+
+
+def _plan_rates() -> dict[PlanTier, int | None]:
+    return {PlanTier.FREE: 20, PlanTier.PRO: 200, PlanTier.ENTERPRISE: None}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Bounds of the front end; rates are requests a second, None for no limit."""
+
+    base_url: str
+    plan_rates: Mapping[PlanTier, int | None] = field(default_factory=_plan_rates)
+    address_rate: int | None = 50
+    """For callers without a token."""
+    max_in_flight: int = 1024
+    max_long_polls: int = 8192
+    max_streams: int = 2048
+    free_workspaces: int = 3
+    free_agents: int = 20
+    request_s: float = 30.0
+    stream_heartbeat_s: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class HttpContext:
+    """One for a server; ``stop`` is set when it shuts down, and ends streams and long polls."""
+
+    system: ActorSystem
+    world: World
+    issuer: Signer
+    registry: CollectorRegistry
+    settings: HttpSettings
+    stop: trio.Event
+    monotonic: Callable[[], float] = trio.current_time
+    other_issuers: tuple[Issuer, ...] = ()

@@ -1,0 +1,47 @@
+"""Opaque cursors: a place in a listing, bound to the filters that it was made with."""
+
+import base64
+import binascii
+import hashlib
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_http.answers import Problem
+from sexton_storage.stores import Page
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """After which row to go on; ``since`` travels along, since it may not be given beside a cursor."""
+
+    created_at: int
+    id: UUID
+    filters: str
+    since: int | None = None
+
+    @property
+    def page(self) -> Page:
+        return Page(self.created_at, self.id)
+
+
+def fingerprint(*filters: Any) -> str:
+    """Short for a set of filters; not a secret, only a check against mistakes."""
+    return hashlib.sha256(repr(filters).encode()).hexdigest()[:16]
+
+
+def encode(place: Place) -> str:
+    """Base64url without padding."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
+
+
+def decode(text: str, filters: str) -> Place:
+    """Raises Problem UZ-REQ-001 for a cursor that is malformed, or was made with other filters."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        place = msgspec.json.decode(raw, type=Place)
+    except (binascii.Error, ValueError, msgspec.DecodeError, msgspec.ValidationError) as fault:
+        raise Problem("UZ-REQ-001", "cursor: not one that this listing gave") from fault
+    if place.filters != filters:
+        raise Problem("UZ-REQ-001", "cursor: it was made with other filters")
+    return place

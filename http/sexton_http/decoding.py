@@ -1,0 +1,169 @@
+"""Reads JSON bodies and queries into their declared types, and says by pointer what is wrong."""
+
+import json
+import re
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+import msgspec
+
+from sexton_http.answers import Problem
+
+MAX_DEPTH: Final = 64
+MAX_QUERY_FIELDS: Final = 64
+
+_OUTSIDE_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_ANOTHER_FIELD: Final = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_JSON_TYPE: Final = re.compile(r"application/(?:json|[\w.!#$&^-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
+
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def is_json(content_type: str | None) -> bool:
+    """``application/json`` or ``application/…+json``, whatever its parameters.
+
+    >>> is_json("application/problem+json; charset=utf-8")
+    True
+    >>> is_json("text/json")
+    False
+    """
+    return content_type is not None and _JSON_TYPE.fullmatch(content_type.strip()) is not None
+
+
+def parse_id(text: str, where: str) -> UUID:
+    """A UUID in its canonical form, in either case. Raises Problem UZ-UUIDV7-009."""
+    if _UUID.fullmatch(text) is None:
+        raise Problem("UZ-UUIDV7-009", f"{where} is not a UUID")
+    return UUID(text)
+
+
+class BodyDecoder(Generic[T]):
+    """For one declared type: unknown and duplicate fields, wrong types and deep nesting are refused."""
+
+    def __init__(self, shape: type[T]) -> None:
+        self._shape = shape
+        self._decoder = msgspec.json.Decoder(shape)
+
+    def decode(self, body: bytes) -> T:
+        """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
+        check_depth(body)
+        try:
+            value = self._decoder.decode(body)
+        except msgspec.ValidationError as fault:
+            value = self._decode_slowly(body, fault)
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            raise Problem("UZ-REQ-001", f"the body is not JSON: {fault}") from fault
+        check_keys(body)
+        return value
+
+    def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
+        """JSON has one kind of number: 9.0 is the integer nine, which the fast decoder does not grant."""
+        if "got `float`" not in str(first):
+            raise _invalid(first) from first
+        plain = json.loads(body, parse_float=_integer_if_whole)
+        try:
+            return msgspec.convert(plain, self._shape)
+        except msgspec.ValidationError as fault:
+            raise _invalid(fault) from fault
+
+
+def _integer_if_whole(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def check_depth(body: bytes) -> None:
+    """Raises Problem UZ-REQ-001 over 64 levels; counts only what can be deep at all."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for byte in _OUTSIDE_STRINGS.sub(b"", body):
+        if byte in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Problem("UZ-REQ-001", f"the body is nested deeper than {MAX_DEPTH} levels")
+        elif byte in b"]}":
+            depth -= 1
+
+
+def check_keys(body: bytes) -> None:
+    """Raises Problem UZ-REQ-001 when an object has a key twice, or a text has a NUL, which no store keeps."""
+    if b"\\u0000" in body and _has_nul(body):
+        raise Problem("UZ-REQ-001", "a text of the body has the character U+0000")
+    json.loads(body, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    names = {name for name, _ in pairs}
+    if len(names) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise Problem("UZ-REQ-001", f"the body has the field {name!r} twice")
+            seen.add(name)
+
+
+def _has_nul(body: bytes) -> bool:
+    return "\0" in json.dumps(json.loads(body), ensure_ascii=False).replace("\\u0000", "\0")
+
+
+def _invalid(fault: msgspec.ValidationError) -> Problem:
+    text, _, path = str(fault).partition(" - at `")
+    pointer = pointer_of(path.rstrip("`"), text)
+    code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"
+    return Problem(code, f"{pointer or 'the body'}: {_sentence(text)}", facts={"pointer": pointer})
+
+
+def _sentence(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def pointer_of(path: str, text: str = "") -> str:
+    """The RFC 6901 pointer to a place that msgspec names its own way; a field it names in words is added.
+
+    >>> pointer_of("$.leases[0].lease_id")
+    '/leases/0/lease_id'
+    >>> pointer_of("$", "Object missing required field `name`")
+    '/name'
+    """
+    steps = [name or index for name, index in _STEP.findall(path)]
+    another = _ANOTHER_FIELD.fullmatch(text)
+    if another:
+        steps.append(another[1])
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+class QueryDecoder(Generic[S]):
+    """For one declared type: known fields are converted from text, unknown ones pass, none may come twice."""
+
+    def __init__(self, shape: type[S]) -> None:
+        self._shape = shape
+        self._known = frozenset(field.encode_name for field in msgspec.structs.fields(shape))
+
+    def decode(self, query: bytes) -> S:
+        """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
+        fields: dict[str, str] = {}
+        try:
+            text = query.decode("ascii")
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+        except ValueError as fault:
+            raise Problem("UZ-REQ-001", "the query cannot be read") from fault
+        for name, value in pairs:
+            if name not in self._known:
+                continue
+            if name in fields:
+                raise Problem("UZ-REQ-001", f"the query has {name!r} twice")
+            if "\0" in value:
+                raise Problem("UZ-REQ-001", f"{name}: has the character U+0000")
+            fields[name] = value
+        try:
+            return msgspec.convert(fields, self._shape, strict=False)
+        except msgspec.ValidationError as fault:
+            text, _, path = str(fault).partition(" - at `")
+            name = pointer_of(path.rstrip("`"), text).strip("/")
+            code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"
+            raise Problem(code, f"{name}: {_sentence(text)}", facts={"parameter": name}) from fault

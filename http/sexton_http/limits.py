@@ -1,0 +1,89 @@
+"""Says no in time: how often one caller may ask, and how much may be under way at once."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import msgspec
+
+BURST_S: Final = 2
+"""A burst may be twice the rate: what two seconds would allow."""
+MAX_BUCKETS: Final = 65_536
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a limiter says to one request."""
+
+    allowed: bool
+    burst: int
+    remaining: int
+    reset_s: int
+    """Whole seconds until all of the burst is there again."""
+    wait_s: int = 0
+    """Whole seconds until the next request is allowed; 0 when this one was."""
+
+
+class Limiter(Protocol):
+    """Injected, so that nodes may share one."""
+
+    def admit(self, key: object, rate: int) -> Verdict:
+        """One request of ``key``, which may make ``rate`` a second."""
+
+
+class Gcra:
+    """The generic cell rate algorithm: one number a caller, the moment at which its bucket is empty again."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._empty_at: dict[object, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Gcra {len(self._empty_at)} buckets>"
+
+    def admit(self, key: object, rate: int) -> Verdict:
+        now = self._monotonic()
+        step, burst = 1.0 / rate, rate * BURST_S
+        empty_at = max(now, self._empty_at.get(key, now)) + step
+        ahead = empty_at - now
+        if ahead > BURST_S:
+            wait = ahead - BURST_S
+            return Verdict(
+                allowed=False, burst=burst, remaining=0, reset_s=_ceil(ahead - step), wait_s=_ceil(wait)
+            )
+        if len(self._empty_at) >= MAX_BUCKETS:
+            self._forget(now)
+        self._empty_at[key] = empty_at
+        return Verdict(
+            allowed=True, burst=burst, remaining=int((BURST_S - ahead) * rate), reset_s=_ceil(ahead)
+        )
+
+    def _forget(self, now: float) -> None:
+        """Drop buckets that are empty; when none is, all: a flood of callers must not grow without bound."""
+        full = {key: at for key, at in self._empty_at.items() if at > now}
+        self._empty_at = full if len(full) < MAX_BUCKETS else {}
+
+
+def _ceil(seconds: float) -> int:
+    return -int(-seconds // 1)
+
+
+class Ceiling:
+    """How many of one kind may be under way at once."""
+
+    __slots__ = ("limit", "now")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.now = 0
+
+    def __repr__(self) -> str:
+        return f"<Ceiling {self.now}/{self.limit}>"
+
+    def enter(self) -> bool:
+        """False, and nothing is counted, at the ceiling."""
+        if self.now >= self.limit:
+            return False
+        self.now += 1
+        return True
+
+    def leave(self) -> None:
+        self.now -= 1

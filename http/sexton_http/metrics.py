@@ -1,0 +1,61 @@
+"""Counts what the front end does; labels are routes and classes, never ids."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class RouteMeter:
+    """The children of one route, looked up once."""
+
+    __slots__ = ("_classes", "_seconds")
+
+    def __init__(self, metrics: "HttpMetrics", method: str, route: str) -> None:
+        self._classes = {
+            number: metrics.requests.labels(method, route, f"{number}xx") for number in (1, 2, 3, 4, 5)
+        }
+        self._seconds = metrics.seconds.labels(method, route)
+
+    def done(self, status: int, seconds: float) -> None:
+        self._classes[status // 100].inc()
+        self._seconds.observe(seconds)
+
+
+class HttpMetrics:
+    """All metrics of the wing, registered in the registry that was handed in."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "sexton_http_requests",
+            "Requests answered, by route template and status class",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "sexton_http_request_seconds",
+            "Time from the whole request to its answer, long polls included, streams not",
+            ("method", "route"),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "sexton_http_in_flight", "Calls under way, by kind of wait", ("wait",), registry=registry
+        )
+        self.shed = Counter(
+            "sexton_http_shed",
+            "Requests turned away at a ceiling or a rate, by code",
+            ("code",),
+            registry=registry,
+        )
+        self.webhooks = Counter(
+            "sexton_http_webhooks",
+            "Deliveries by outcome: a status or a code",
+            ("outcome",),
+            registry=registry,
+        )
+        self.undeclared = Counter(
+            "sexton_http_undeclared_codes",
+            "Answers with a code that their route does not declare",
+            ("route", "code"),
+            registry=registry,
+        )

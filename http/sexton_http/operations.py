@@ -1,0 +1,265 @@
+"""What a route is: one typed declaration, from which checks, OpenAPI and reference are made."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.refusal import Refusal
+from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
+from sexton_http.context import HttpContext
+from sexton_http.principals import Member, Principal, RunnerHost
+from sexton_http.problems import CODES
+from sexton_http.services import Services
+from sexton_storage.records import Role
+
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024
+MAX_WEBHOOK_BYTES: Final = 1024 * 1024
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+
+
+class NoBody(msgspec.Struct, frozen=True):
+    """The request's body is not looked at."""
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """The query has no fields."""
+
+
+class Auth(Enum):
+    """Who may call."""
+
+    PUBLIC = "nobody in particular"
+    MEMBER = "an API key or a user token"
+    PLATFORM = "a user token of a platform admin"
+    RUNNER = "a runner token"
+    ENROLMENT = "an enrolment token, or a platform admin"
+    APPROVAL = "the agent's approval token"
+    WEBHOOK = "the sender's signature or secret"
+
+
+class Wait(Enum):
+    """What kind of deadline a call has."""
+
+    ORDINARY = "30 s"
+    LONG_POLL = "as long as it asks to wait, and 30 s"
+    STREAM = "none; ends when either side closes"
+
+
+class Call(msgspec.Struct, Generic[B, Q], frozen=True):
+    """One checked request: everything a handler needs, and nothing of the framework."""
+
+    services: Services
+    head: RequestHead
+    params: Mapping[str, Any]
+    principal: Principal
+    body: B
+    query: Q
+    raw: bytes
+    request_id: str
+    traceparent: str | None
+
+    @property
+    def ctx(self) -> HttpContext:
+        return self.services.ctx
+
+    @property
+    def member(self) -> Member:
+        """The caller of a route that is for members; the declaration says so."""
+        if not isinstance(self.principal, Member):
+            raise TypeError("this route is not declared for members")
+        return self.principal
+
+    @property
+    def host(self) -> RunnerHost:
+        """The caller of a route that is for runners; the declaration says so."""
+        if not isinstance(self.principal, RunnerHost):
+            raise TypeError("this route is not declared for runners")
+        return self.principal
+
+    def id(self, name: str) -> UUID:
+        """A parameter of the path that is an id, checked."""
+        value: UUID = self.params[name]
+        return value
+
+    def text(self, name: str) -> str:
+        """A parameter of the path that is no id."""
+        value: str = self.params[name]
+        return value
+
+
+Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
+Oversize = Callable[[Services, Mapping[str, Any]], Awaitable[Problem]]
+"""Asked instead of the handler when the body is over ``max_body``: the problem to answer with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route. ``codes`` are its own; those that come with what it declares are in ``all_codes``."""
+
+    method: str
+    path: str
+    handler: Handler
+    tag: str
+    auth: Auth
+    role: Role | None
+    body: type[msgspec.Struct]
+    query: type[msgspec.Struct]
+    answer: Any
+    status: int
+    codes: tuple[str, ...]
+    hot: bool
+    wait: Wait
+    max_body: int
+    media: str
+    never_shed: bool
+    deprecated: bool
+    starts_work: bool
+    oversize: Oversize | None
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+    @property
+    def summary(self) -> str:
+        return (self.handler.__doc__ or "").partition("\n")[0]
+
+    @property
+    def notes(self) -> str:
+        return (self.handler.__doc__ or "").partition("\n")[2].strip()
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def in_workspace(self) -> bool:
+        return "workspace_id" in self.params
+
+    @property
+    def has_body(self) -> bool:
+        return self.body is not NoBody
+
+    @property
+    def body_optional(self) -> bool:
+        """No body at all means one without fields, where none is required."""
+        return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
+
+    def all_codes(self) -> tuple[str, ...]:
+        """Every code this can answer with, in the order of the table."""
+        mine = {*self.codes, *_GENERAL, *_BY_AUTH[self.auth]}
+        if self.never_shed:
+            mine -= {"UZ-API-001", "UZ-REQ-006"}
+        if self.auth is Auth.RUNNER:
+            mine -= {"UZ-REQ-006"}
+        if any(is_id(name) for name in self.params):
+            mine.add("UZ-UUIDV7-009")
+        if self.has_body:
+            mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005", "UZ-UUIDV7-009"}
+        if self.query is not NoQuery:
+            mine |= {"UZ-REQ-001", "UZ-UUIDV7-009"}
+        if self.in_workspace:
+            mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
+        if self.starts_work:
+            mine.add("UZ-WORKSPACE-002")
+        if self.wait is Wait.STREAM:
+            mine.add("UZ-API-002")
+        return tuple(code for code in CODES if code in mine)
+
+
+_GENERAL: Final = frozenset(
+    {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
+)
+_MEMBER: Final = frozenset(
+    {
+        "UZ-AUTH-002",
+        "UZ-AUTH-003",
+        "UZ-AUTH-004",
+        "UZ-AUTH-009",
+        "UZ-AUTH-010",
+        "UZ-APIKEY-004",
+    }
+)
+_BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
+    Auth.PUBLIC: frozenset(),
+    Auth.MEMBER: _MEMBER,
+    Auth.PLATFORM: (_MEMBER - {"UZ-AUTH-009"}) | {"UZ-AUTH-021"},
+    Auth.RUNNER: frozenset({"UZ-RUN-001", "UZ-RUN-009"}),
+    Auth.ENROLMENT: (_MEMBER - {"UZ-AUTH-009"}) | {"UZ-AUTH-021", "UZ-RUN-015"},
+    Auth.APPROVAL: frozenset({"UZ-AUTH-002", "UZ-WH-001"}),
+    Auth.WEBHOOK: frozenset(),
+}
+
+
+def is_id(param: str) -> bool:
+    """Whether a parameter of a path is a UUID: its name says so."""
+    return param.endswith("_id")
+
+
+def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
+    method: str,
+    path: str,
+    *,
+    tag: str,
+    auth: Auth = Auth.MEMBER,
+    role: Role = Role.USER,
+    status: int = 200,
+    codes: tuple[str, ...] = (),
+    answer: Any = None,
+    hot: bool = False,
+    wait: Wait = Wait.ORDINARY,
+    max_body: int = MAX_BODY_BYTES,
+    media: str = "application/json",
+    never_shed: bool = False,
+    deprecated: bool = False,
+    starts_work: bool = False,
+    oversize: Oversize | None = None,
+) -> Callable[[Handler], Operation]:
+    """Declare a route; the types of its body, query and answer are those of the handler's signature."""
+
+    def declare(handler: Handler) -> Operation:
+        hints = get_type_hints(handler)
+        body, query = get_args(hints["call"])
+        unknown = [code for code in codes if code not in CODES]
+        if unknown:
+            raise ValueError(f"{method} {path} declares {unknown}, which no table has")
+        return Operation(
+            method=method,
+            path=path,
+            handler=handler,
+            tag=tag,
+            auth=auth,
+            role=role if auth is Auth.MEMBER else None,
+            body=body,
+            query=query,
+            answer=answer if answer is not None else _answer_of(hints["return"]),
+            status=status,
+            codes=codes,
+            hot=hot,
+            wait=wait,
+            max_body=max_body,
+            media=media,
+            never_shed=never_shed,
+            deprecated=deprecated,
+            starts_work=starts_work,
+            oversize=oversize,
+        )
+
+    return declare
+
+
+def _answer_of(hint: Any) -> Any:
+    """The declared answer without what is no document: refusals, nothing, and answers made by hand."""
+    options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    documents = [option for option in options if option not in {Refusal, NoneType, Answer, StreamAnswer}]
+    if len(documents) > 1:
+        raise TypeError(f"a route has one shape of answer, not {documents}")
+    return documents[0] if documents else None

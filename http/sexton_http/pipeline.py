@@ -1,0 +1,309 @@
+"""Runs one route, wherever it is mounted: admission, caller, rate, parameters, body, handler, answer."""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from sexton_actors.refusal import Refusal
+from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
+from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
+from sexton_http.limits import BURST_S, Ceiling, Verdict
+from sexton_http.metrics import RouteMeter
+from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
+from sexton_http.principals import NOBODY, RANK, Member, Principal
+from sexton_http.services import Services
+from sexton_storage.records import Role
+from sexton_storage.stores import StorageError, StorageUnavailable
+
+UNAUTHORIZED: Final = 401
+NO_CONTENT: Final = 204
+BUSY_WAIT_S: Final = 1
+STORAGE_WAIT_S: Final = 2
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+log = structlog.get_logger()
+
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer | StreamAnswer)
+
+
+def request_id_of(head: RequestHead, services: Services) -> str:
+    """The caller's own if it is a UUID, else a new one."""
+    given = head.headers.get(b"x-request-id")
+    if given is not None:
+        text = given.decode("latin-1")
+        if _UUID.fullmatch(text):
+            return text.lower()
+    return str(services.ctx.world.new_id())
+
+
+def traceparent_of(head: RequestHead) -> str | None:
+    """W3C trace context, if it is well formed."""
+    given = head.headers.get(b"traceparent")
+    if given is None:
+        return None
+    text = given.decode("latin-1").strip()
+    return text if _TRACEPARENT.fullmatch(text) else None
+
+
+def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
+    """A problem document for a request that reached no route."""
+    request_id = request_id_of(head, services)
+    answer = problem.answer(services.ctx.settings.base_url, request_id)
+    return _traced(answer, request_id, traceparent_of(head))
+
+
+def as_problem(fault: Exception) -> Problem:
+    """The code that a fault of a wing below is answered with."""
+    match fault:
+        case Problem():
+            return fault
+        case StorageUnavailable():
+            return Problem("UZ-INTERNAL-001", "the database cannot be reached now", wait_s=STORAGE_WAIT_S)
+        case StorageError():
+            log.error("storage_fault", fault=repr(fault))
+            return Problem("UZ-INTERNAL-002", "the database refused the operation")
+        case MailboxFull() | AskTimeout() | ActorStopped():
+            return Problem("UZ-API-003", "the actor in charge is busy", wait_s=BUSY_WAIT_S)
+        case EngineError():
+            log.error("engine_fault", fault=repr(fault))
+            return Problem("UZ-INTERNAL-003", "an actor failed while it handled this")
+        case _:
+            log.error("handler_crashed", exc_info=fault)
+            return Problem("UZ-INTERNAL-003", "the operation failed")
+
+
+class Mounted:
+    """One operation with all that can be prepared before its first request."""
+
+    def __init__(self, operation: Operation, services: Services) -> None:
+        self.operation = operation
+        self._services = services
+        self._meter = RouteMeter(services.metrics, operation.method, operation.path)
+        self._declared = frozenset(operation.all_codes())
+        self._body: BodyDecoder[Any] | None = BodyDecoder(operation.body) if operation.has_body else None
+        self._query: QueryDecoder[Any] | None = (
+            None if operation.query is NoQuery else QueryDecoder(operation.query)
+        )
+        self._ids = tuple(name for name in operation.params if is_id(name))
+        self._encode = msgspec.json.Encoder().encode
+        self._ceiling: Ceiling | None
+        match operation.wait:
+            case _ if operation.never_shed:
+                self._ceiling = None
+            case Wait.ORDINARY:
+                self._ceiling = services.in_flight
+            case Wait.LONG_POLL:
+                self._ceiling = services.long_polls
+            case Wait.STREAM:
+                self._ceiling = services.in_flight  # Until it streams; then it has a place among the streams.
+
+    async def __call__(
+        self, head: RequestHead, params: Mapping[str, str], body: bytes | None
+    ) -> Answer | StreamAnswer:
+        """Answer; ``body`` None is one that was too large to be read."""
+        services = self._services
+        request_id = request_id_of(head, services)
+        began = services.ctx.monotonic()
+        verdicts: list[Verdict] = []
+        answer: Answer | StreamAnswer
+        try:
+            answer = await self._admitted(head, params, body, request_id, verdicts)
+        except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
+            problem = as_problem(fault)
+            self._note(problem)
+            answer = problem.answer(services.ctx.settings.base_url, request_id)
+        self._meter.done(answer.status, services.ctx.monotonic() - began)
+        return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
+
+    def _note(self, problem: Problem) -> None:
+        if problem.code not in self._declared:
+            self._services.metrics.undeclared.labels(self.operation.path, problem.code).inc()
+            log.warning("undeclared_code", route=self.operation.path, code=problem.code)
+
+    async def _admitted(
+        self,
+        head: RequestHead,
+        params: Mapping[str, str],
+        body: bytes | None,
+        request_id: str,
+        verdicts: list[Verdict],
+    ) -> Answer | StreamAnswer:
+        ceiling, streams = self._ceiling, self._services.streams
+        if self.operation.wait is Wait.STREAM and streams.now >= streams.limit:
+            raise self._shed("UZ-API-002")
+        if ceiling is not None and not ceiling.enter():
+            raise self._shed("UZ-API-001")
+        try:
+            call = await self._check(head, params, body, request_id, verdicts)
+            result = await self._handle(call)
+        finally:
+            if ceiling is not None:
+                ceiling.leave()
+        if isinstance(result, StreamAnswer):
+            return StreamAnswer(
+                result.headers, _counted(result.chunks, self._services.streams), result.status
+            )
+        return result if isinstance(result, Answer) else self._spell(result, request_id)
+
+    def _shed(self, code: str) -> Problem:
+        self._services.metrics.shed.labels(code).inc()
+        return Problem(code, "the server is at its ceiling", wait_s=BUSY_WAIT_S)
+
+    async def _check(
+        self,
+        head: RequestHead,
+        params: Mapping[str, str],
+        body: bytes | None,
+        request_id: str,
+        verdicts: list[Verdict],
+    ) -> Call[Any, Any]:
+        services, operation = self._services, self.operation
+        if body is None and operation.oversize is None:
+            raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
+        principal = await self._authenticate(head, params)
+        checked: Mapping[str, Any] = params
+        if self._ids:
+            checked = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
+        if operation.in_workspace and isinstance(principal, Member):
+            workspace = await services.scopes.workspace(principal, checked["workspace_id"])
+            if workspace.paused and operation.starts_work:
+                raise Problem("UZ-WORKSPACE-002", "the workspace is paused")
+        await self._limit(head, principal, checked, verdicts)
+        if body is None and operation.oversize is not None:
+            raise await operation.oversize(services, checked)
+        return Call(
+            services=services,
+            head=head,
+            params=checked,
+            principal=principal,
+            body=None if self._body is None else self._decode(self._body, head, body or b""),
+            query=None if self._query is None else self._query.decode(head.query),
+            raw=body or b"",
+            request_id=request_id,
+            traceparent=traceparent_of(head),
+        )
+
+    def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
+        if not body and self.operation.body_optional:
+            return self.operation.body()
+        content_type = head.headers.get(b"content-type")
+        if content_type != b"application/json" and not is_json(head.header(b"content-type")):
+            raise Problem("UZ-REQ-005", "the body must be application/json")
+        return decoder.decode(body)
+
+    async def _authenticate(self, head: RequestHead, params: Mapping[str, str]) -> Principal:
+        authenticator = self._services.authenticator
+        try:
+            match self.operation.auth:
+                case Auth.PUBLIC | Auth.WEBHOOK:
+                    return NOBODY
+                case Auth.MEMBER:
+                    return _with_role(await authenticator.member(head), self.operation.role)
+                case Auth.PLATFORM:
+                    return _platform_admin(await authenticator.member(head))
+                case Auth.RUNNER:
+                    return await authenticator.runner(head)
+                case Auth.ENROLMENT:
+                    return await authenticator.enroller(head)
+                case Auth.APPROVAL:
+                    return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
+        except Problem as problem:
+            # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
+            if problem.row.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
+                self._admit(("address", head.client), self._services.ctx.settings.address_rate, [])
+            raise
+
+    async def _limit(
+        self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
+    ) -> None:
+        operation, settings = self.operation, self._services.ctx.settings
+        if operation.never_shed or operation.auth is Auth.RUNNER:
+            return
+        if isinstance(principal, Member):
+            where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
+            self._admit(where, settings.plan_rates[principal.plan], verdicts)
+            return
+        if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
+            scope = await self._services.scopes.zombie(params["zombie_id"])
+            if scope is not None:
+                self._admit(scope.workspace_id, settings.plan_rates[scope.plan], verdicts)
+                return
+        self._admit(("address", head.client), settings.address_rate, verdicts)
+
+    def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
+        if rate is None:
+            return
+        verdict = self._services.limiter.admit(key, rate)
+        verdicts.append(verdict)
+        if not verdict.allowed:
+            self._services.metrics.shed.labels("UZ-REQ-006").inc()
+            raise Problem("UZ-REQ-006", "more requests than the plan allows", wait_s=verdict.wait_s)
+
+    async def _handle(self, call: Call[Any, Any]) -> Any:
+        operation = self.operation
+        if operation.hot or operation.wait is not Wait.ORDINARY:
+            result = await operation.handler(call)  # Its asks have deadlines of their own.
+        else:
+            with trio.move_on_after(self._services.ctx.settings.request_s) as deadline:
+                result = await operation.handler(call)
+            if deadline.cancelled_caught:
+                raise Problem("UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S)
+        if isinstance(result, Refusal):
+            raise Problem(result.code, result.detail, facts=result.facts, wait_s=result.retry_after_s)
+        return result
+
+    def _spell(self, result: Any, request_id: str) -> Answer:
+        if result is None:
+            return Answer(NO_CONTENT, (), b"")
+        body = self._encode(result)
+        glue = b"" if body == b"{}" else b","
+        traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
+        return Answer(self.operation.status, (JSON_TYPE,), traced)
+
+
+def _with_role(member: Member, role: Role | None) -> Member:
+    if role is not None and RANK[member.role] < RANK[role]:
+        raise Problem("UZ-AUTH-009", f"this needs the role {role.value}, the caller is {member.role.value}")
+    return member
+
+
+def _platform_admin(member: Member) -> Member:
+    if not member.platform_admin:
+        raise Problem("UZ-AUTH-021", "only a platform admin may do this")
+    return member
+
+
+async def _counted(chunks: AsyncGenerator[bytes, None], ceiling: Ceiling) -> AsyncGenerator[bytes, None]:
+    """Counts from its first chunk to its end: a stream that is never begun holds no place."""
+    ceiling.now += 1
+    try:
+        async with aclosing(chunks) as open_chunks:
+            async for chunk in open_chunks:
+                yield chunk
+    finally:
+        ceiling.leave()
+
+
+def _limits(verdicts: list[Verdict]) -> Headers:
+    if not verdicts:
+        return ()
+    last = verdicts[-1]
+    return (
+        (b"ratelimit-policy", b'"default";q=%d;w=%d' % (last.burst, BURST_S)),
+        (b"ratelimit", b'"default";r=%d;t=%d' % (last.remaining, last.reset_s)),
+    )
+
+
+def _traced(answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = ()) -> AnyAnswer:
+    trace = (b"x-request-id", request_id.encode())
+    headers: Headers = (*answer.headers, trace, *more)
+    if traceparent is not None:
+        headers = (*headers, (b"traceparent", traceparent.encode()))
+    return msgspec.structs.replace(answer, headers=headers)

@@ -1,0 +1,50 @@
+"""Who calls: what is known of the bearer of a token once it has been checked."""
+
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records import PlanTier, Role, Runner
+
+RANK: dict[Role, int] = {Role.USER: 0, Role.OPERATOR: 1, Role.ADMIN: 2}
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A person or a program of a tenant."""
+
+    tenant_id: UUID
+    plan: PlanTier
+    role: Role
+    by: str
+    """As resolvers are written: ``user:<id>`` or ``api:<id>``."""
+    name: str
+    """As a steering message shows it."""
+    workspace_id: UUID | None = None
+    """Set for a token that is limited to one workspace."""
+    platform_admin: bool = False
+
+
+class RunnerHost(msgspec.Struct, frozen=True):
+    """A runner, as its record was when the token was last looked up."""
+
+    runner: Runner
+
+
+class Enroller(msgspec.Struct, frozen=True):
+    """Somebody who may add a runner: the bearer of an enrolment token (by its hash), or a platform admin."""
+
+    enrolment_hash: bytes | None
+
+
+class Approver(msgspec.Struct, frozen=True):
+    """The bearer of an agent's approval token."""
+
+    zombie_id: UUID
+
+
+class Nobody(msgspec.Struct, frozen=True):
+    """No token was asked for."""
+
+
+Principal = Member | RunnerHost | Enroller | Approver | Nobody
+NOBODY = Nobody()

@@ -1,0 +1,99 @@
+"""Approval gates: what waits for a person, and the person's word."""
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.gate.messages import Resolve, Resolved
+from sexton_actors.refusal import Refusal
+from sexton_http.answers import Problem
+from sexton_http.cursors import Place, decode, encode, fingerprint
+from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Body, Cursor, GateView, Query, Shape, view_gate
+from sexton_storage.records import Gate, GateStatus
+
+TAG = "Approvals"
+CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
+REASON_CHARS = 4096
+
+
+class GatePage(Shape):
+    items: list[GateView]
+    next_cursor: str | None
+
+
+class GateQuery(Query):
+    status: GateStatus | None = None
+    zombie_id: UUID | None = None
+    gate_kind: Annotated[str, msgspec.Meta(max_length=128)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+    cursor: Cursor | None = None
+
+
+class Verdict(Body):
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS)] = ""
+
+
+class GateOutcome(Shape):
+    gate_id: UUID
+    action_id: str
+    outcome: GateStatus
+    resolved_at: int | None
+    resolved_by: str | None
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/approvals", tag=TAG)
+async def list_approvals(call: Call[NoBody, GateQuery]) -> GatePage:
+    """List gates, oldest first."""
+    query, workspace_id = call.query, call.id("workspace_id")
+    filters = fingerprint("gates", workspace_id, query.status, query.zombie_id, query.gate_kind)
+    place = None if query.cursor is None else decode(query.cursor, filters)
+    rows = await call.ctx.world.storage.gates.list(
+        workspace_id,
+        limit=query.limit + 1,
+        status=query.status,
+        zombie_id=query.zombie_id,
+        gate_kind=query.gate_kind,
+        after=None if place is None else place.page,
+    )
+    shown = rows[: query.limit]
+    more = len(rows) > query.limit
+    following = encode(Place(shown[-1].requested_at, shown[-1].id, filters)) if more else None
+    return GatePage([view_gate(gate) for gate in shown], following)
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/approvals/{gate_id}", tag=TAG, codes=("UZ-APPROVAL-002",))
+async def get_approval(call: Call[NoBody, NoQuery]) -> GateView:
+    """Show one gate."""
+    return view_gate(await _gate(call))
+
+
+@operation("POST", "/v1/workspaces/{workspace_id}/approvals/{gate_id}:approve", tag=TAG, codes=CODES)
+async def approve(call: Call[Verdict, NoQuery]) -> GateOutcome | Refusal:
+    """Let what waits at the gate go on."""
+    return await _resolve(call, approve=True)
+
+
+@operation("POST", "/v1/workspaces/{workspace_id}/approvals/{gate_id}:deny", tag=TAG, codes=CODES)
+async def deny(call: Call[Verdict, NoQuery]) -> GateOutcome | Refusal:
+    """Refuse what waits at the gate."""
+    return await _resolve(call, approve=False)
+
+
+async def _gate(call: Call[NoBody, NoQuery] | Call[Verdict, NoQuery]) -> Gate:
+    gate_id = call.id("gate_id")
+    gate = await call.ctx.world.storage.gates.load(gate_id)
+    if gate is None or gate.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-APPROVAL-002", f"the workspace has no approval {gate_id}")
+    return gate
+
+
+async def _resolve(call: Call[Verdict, NoQuery], *, approve: bool) -> GateOutcome | Refusal:
+    gate = await _gate(call)
+    message = Resolve(approve=approve, by=call.member.by, reason=call.body.reason)
+    match await call.ctx.system.ask("gate", gate.id, message):
+        case Refusal() as refusal:
+            return refusal
+        case Resolved(gate=done):
+            return GateOutcome(done.id, done.action_id, done.status, done.updated_at, done.resolved_by)

@@ -1,0 +1,84 @@
+"""The tenant's balance, and where the money went."""
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.ledger.messages import Credit, ReadBalance
+from sexton_actors.refusal import Refusal
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Body, Positive, Shape
+from sexton_storage.records import Tenant
+
+TAG = "Billing"
+
+
+class FreeTrial(Shape):
+    active: bool
+    ends_at_ms: int | None
+
+
+class Balance(Shape):
+    balance_nanos: int
+    updated_at: int
+    is_exhausted: bool
+    exhausted_at: int | None
+    free_trial: FreeTrial
+
+
+class Period(Shape):
+    """One metering row; all amounts are of this row alone."""
+
+    event_id: UUID
+    attempt: int
+    slice_seq: int
+    d_input_tokens: int
+    d_cached_tokens: int
+    d_output_tokens: int
+    run_ms: int
+    run_fee_nanos: int
+    token_cost_nanos: int
+    charged_nanos: int
+    created_at: int
+
+
+class Periods(Shape):
+    items: list[Period]
+
+
+class NewCredit(Body):
+    amount_nanos: Positive
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+@operation("GET", "/v1/tenants/me/billing", tag=TAG)
+async def get_balance(call: Call[NoBody, NoQuery]) -> Balance | Refusal:
+    """Show the tenant's balance."""
+    reply = await call.ctx.system.ask("ledger", call.member.tenant_id, ReadBalance())
+    return reply if isinstance(reply, Refusal) else _view(reply)
+
+
+@operation("GET", "/v1/tenants/me/billing/charges/{event_id}/metering-periods", tag=TAG)
+async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
+    """List the metering rows of one event, oldest first; none for another tenant's."""
+    rows = await call.ctx.world.storage.metering.list(call.member.tenant_id, call.id("event_id"))
+    return Periods([Period(**msgspec.structs.asdict(row)) for row in rows])
+
+
+@operation("POST", "/v1/admin/tenants/{tenant_id}/credit", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-REQ-003",))
+async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
+    """Add to a tenant's balance; work that waited for it goes on."""
+    message = Credit(call.body.amount_nanos, call.body.reason, call.member.by)
+    reply = await call.ctx.system.ask("ledger", call.id("tenant_id"), message)
+    return reply if isinstance(reply, Refusal) else _view(reply)
+
+
+def _view(tenant: Tenant) -> Balance:
+    return Balance(
+        balance_nanos=tenant.balance_nanos,
+        updated_at=tenant.updated_at,
+        is_exhausted=tenant.exhausted_at is not None,
+        exhausted_at=tenant.exhausted_at,
+        free_trial=FreeTrial(active=False, ends_at_ms=None),
+    )

@@ -1,0 +1,79 @@
+"""The vault: credentials go in, and only their names come out."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_http.answers import Problem
+from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Body, Shape
+from sexton_storage.records import Role
+
+TAG = "Credentials"
+DATA_BYTES = 4096
+NAME = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+class NewCredential(Body):
+    name: Annotated[str, msgspec.Meta(pattern=NAME)]
+    data: Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object", "minProperties": 1})]
+    """An object with at least one key, at most 4 KB as text."""
+
+
+class CredentialKept(Shape):
+    name: str
+
+
+class CredentialItem(Shape):
+    name: str
+    created_at: int
+    updated_at: int
+
+
+class CredentialList(Shape):
+    credentials: list[CredentialItem]
+    items: list[CredentialItem]
+    """The same."""
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/credentials",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=201,
+    codes=("UZ-VAULT-001", "UZ-VAULT-002"),
+)
+async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
+    """Keep a credential, replacing one of its name."""
+    data = call.body.data
+    if not isinstance(data, dict) or not data:
+        raise Problem("UZ-VAULT-001", "/data: an object with at least one key", facts={"pointer": "/data"})
+    size = len(msgspec.json.encode(data))
+    if size > DATA_BYTES:
+        raise Problem(
+            "UZ-VAULT-002", f"/data: {size} bytes as text, {DATA_BYTES} may be", facts={"pointer": "/data"}
+        )
+    await call.ctx.world.secrets.put(_workspace(call), call.body.name, data)
+    return CredentialKept(call.body.name)
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/credentials", tag=TAG)
+async def list_credentials(call: Call[NoBody, NoQuery]) -> CredentialList:
+    """List names and times; what was kept is never shown."""
+    rows = await call.ctx.world.secrets.list(_workspace(call))
+    items = [CredentialItem(row.name, row.created_at, row.updated_at) for row in rows]
+    return CredentialList(items, items)
+
+
+@operation(
+    "DELETE", "/v1/workspaces/{workspace_id}/credentials/{name}", tag=TAG, role=Role.OPERATOR, status=204
+)
+async def delete_credential(call: Call[NoBody, NoQuery]) -> None:
+    """Forget a credential; one that does not exist is forgotten already."""
+    await call.ctx.world.secrets.delete(_workspace(call), call.text("name"))
+
+
+def _workspace(call: Call[Any, Any]) -> UUID:
+    return call.id("workspace_id")

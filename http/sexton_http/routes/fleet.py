@@ -1,0 +1,194 @@
+"""The fleet, for platform admins: who runs, what waits, how the engine is."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.dispatcher.messages import ViewQueue
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import SetAdminState
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Body, Query, Shape
+from sexton_http.tokens import TokenKind, digest, mint
+from sexton_storage.records import AdminState, EnrolmentToken, Runner
+
+TAG = "Fleet"
+ENROLMENT_MS = 3_600_000
+ONLINE_MS = 90_000
+MAX_PAGE = 1_000_000
+RUNNERS_A_LOOK = 1000
+"""How many runners are looked through for one that could serve a set of tags."""
+
+
+class RunnerSort(StrEnum):
+    CREATED = "created_at"
+    NEWEST = "-created_at"
+    HOST = "host_id"
+    HOST_DOWN = "-host_id"
+
+
+class RunnerQuery(Query):
+    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE)] = 1
+    page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
+    sort: RunnerSort = RunnerSort.NEWEST
+
+
+class Liveness(StrEnum):
+    REGISTERED = "registered"
+    ONLINE = "online"
+    BUSY = "busy"
+    OFFLINE = "offline"
+
+
+class FleetRunner(Shape):
+    id: UUID
+    host_id: str
+    sandbox_tier: str
+    labels: tuple[str, ...]
+    liveness: Liveness
+    admin_state: AdminState
+    slots: int
+    active_leases: int
+    last_seen_at: int | None
+    created_at: int
+
+
+class FleetPage(Shape):
+    items: list[FleetRunner]
+    total: int
+    page: int
+    page_size: int
+
+
+class EnrolmentMade(Shape):
+    token: str
+    """Shown in this answer only; works once, within the hour."""
+    expires_at: int
+
+
+class RunnerPatch(Body):
+    admin_state: str
+    """``active``, ``cordoned``, ``draining`` or ``revoked``."""
+
+
+class TagDepth(Shape):
+    required_tags: tuple[str, ...]
+    agents: int
+
+
+class Unsatisfiable(Shape):
+    required_tags: tuple[str, ...]
+    events: int
+    """Agents with events that no runner of the fleet has the labels for."""
+
+
+class QueueState(Shape):
+    depth: int
+    """Agents with work that waits for a runner."""
+    oldest_age_ms: int | None
+    by_tags: list[TagDepth]
+    leases_active: int
+    unsatisfiable: list[Unsatisfiable]
+    waiting_offers: int
+
+
+class SupervisorState(Shape):
+    tree: Any
+    """Nodes with their restarts, mailbox depth and age."""
+
+
+@operation("POST", "/v1/fleet/enrolment-tokens", tag=TAG, auth=Auth.PLATFORM, status=201)
+async def mint_enrolment_token(call: Call[NoBody, NoQuery]) -> EnrolmentMade:
+    """Mint a token that enrols one runner."""
+    world = call.ctx.world
+    token, now = mint(TokenKind.ENROLMENT, world.new_token), world.now_ms()
+    row = EnrolmentToken(digest(token), call.member.by, now, now + ENROLMENT_MS)
+    await world.storage.runners.mint_enrolment(row)
+    return EnrolmentMade(token, row.expires_at)
+
+
+@operation("GET", "/v1/fleet/runners", tag=TAG, auth=Auth.PLATFORM)
+async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
+    """List the runners; no token, nor the hash of one, is shown."""
+    query, world = call.query, call.ctx.world
+    rows, total = await world.storage.runners.list(
+        page=query.page, page_size=query.page_size, sort=query.sort.value
+    )
+    live = await world.storage.leases.count_live_by_runner([row.id for row in rows])
+    now = world.now_ms()
+    items = [view_runner(row, live.get(row.id, 0), now) for row in rows]
+    return FleetPage(items, total, query.page, query.page_size)
+
+
+@operation(
+    "PATCH", "/v1/fleet/runners/{runner_id}", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-RUN-009", "UZ-RUN-014")
+)
+async def change_runner(call: Call[RunnerPatch, NoQuery]) -> FleetRunner | Refusal:
+    """Cordon, drain, revoke a runner, or take it back."""
+    world, runner_id = call.ctx.world, call.id("runner_id")
+    reply = await call.ctx.system.ask("runner", runner_id, SetAdminState(call.body.admin_state))
+    if isinstance(reply, Refusal):
+        return reply
+    call.services.authenticator.forget(reply.token_hash)
+    live = await world.storage.leases.count_live_by_runner([runner_id])
+    return view_runner(reply, live.get(runner_id, 0), world.now_ms())
+
+
+@operation("GET", "/v1/fleet/queue", tag=TAG, auth=Auth.PLATFORM)
+async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
+    """Show what waits for a runner on this node."""
+    world = call.ctx.world
+    view = await call.ctx.system.ask("dispatcher", "", ViewQueue())
+    runners, _ = await world.storage.runners.list(page=1, page_size=RUNNERS_A_LOOK, sort="-created_at")
+    usable = [frozenset(runner.labels) for runner in runners if runner.admin_state is AdminState.ACTIVE]
+    live = await world.storage.leases.count_live_by_runner([runner.id for runner in runners])
+    unsatisfiable = [
+        Unsatisfiable(tags, number)
+        for tags, number in view.by_tags.items()
+        if not any(labels.issuperset(tags) for labels in usable)
+    ]
+    oldest = view.oldest_event_at
+    return QueueState(
+        depth=view.ready_agents,
+        oldest_age_ms=None if oldest is None else max(0, world.now_ms() - oldest),
+        by_tags=[TagDepth(tags, number) for tags, number in view.by_tags.items()],
+        leases_active=sum(live.values()),
+        unsatisfiable=unsatisfiable,
+        waiting_offers=view.waiting_offers,
+    )
+
+
+@operation("GET", "/v1/fleet/supervisor", tag=TAG, auth=Auth.PLATFORM)
+async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
+    """Show the live supervision tree."""
+    return SupervisorState(call.ctx.system.tree().as_dict())
+
+
+def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:
+    return FleetRunner(
+        id=runner.id,
+        host_id=runner.host_id,
+        sandbox_tier=runner.sandbox_tier,
+        labels=runner.labels,
+        liveness=liveness(runner.last_seen_at, active_leases, now),
+        admin_state=runner.admin_state,
+        slots=runner.slots,
+        active_leases=active_leases,
+        last_seen_at=runner.last_seen_at,
+        created_at=runner.created_at,
+    )
+
+
+def liveness(last_seen_at: int | None, active_leases: int, now: int) -> Liveness:
+    """What a runner's last sign of life says of it.
+
+    >>> liveness(None, 0, 5).value, liveness(0, 1, 10**6).value, liveness(0, 0, 90_001).value
+    ('registered', 'busy', 'offline')
+    """
+    if last_seen_at is None:
+        return Liveness.REGISTERED
+    if active_leases:
+        return Liveness.BUSY
+    return Liveness.ONLINE if now - last_seen_at <= ONLINE_MS else Liveness.OFFLINE

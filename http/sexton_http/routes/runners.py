@@ -1,0 +1,159 @@
+"""The runner plane: enrol, live, take leases."""
+
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.lease.package import package
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import Beat, Heartbeat, Leases, Poll
+from sexton_http.answers import Problem
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
+from sexton_http.principals import Enroller
+from sexton_http.shapes import Body, Shape, WaitMs
+from sexton_http.stopping import until_stopped
+from sexton_http.tokens import TokenKind, digest, mint
+from sexton_storage.records import AdminState, Runner
+
+TAG = "Runner plane"
+SLACK_S = 10.0
+"""How much later than its own end a long poll is given up."""
+MAX_LEASE_IDS = 1024
+
+
+class NewRunner(Body):
+    host_id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+    sandbox_tier: str
+    """``bubblewrap``, ``landlock`` or ``none``."""
+    labels: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=64)], ...], msgspec.Meta(max_length=64)
+    ] = ()
+    slots: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+
+
+class RunnerEnrolled(Shape):
+    runner_id: UUID
+    runner_token: str
+    """Shown in this answer only."""
+
+
+class RunnerSelf(Shape):
+    id: UUID
+    admin_state: AdminState
+    host_id: str
+    sandbox_tier: str
+    labels: tuple[str, ...]
+    slots: int
+    last_seen_at: int | None
+
+
+class Pulse(Body):
+    active_lease_ids: Annotated[tuple[UUID, ...], msgspec.Meta(max_length=MAX_LEASE_IDS)] = ()
+
+
+class PulseAnswer(Shape):
+    status: str
+    """``ok``, ``drain`` or ``stop``."""
+    cancelled_lease_ids: tuple[UUID, ...]
+
+
+class LeasePoll(Body):
+    max: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    wait_ms: WaitMs = 0
+
+
+class LeasesGiven(Shape):
+    lease: Any
+    """The first, or null."""
+    leases: list[Any]
+    retry_after_ms: int
+
+
+TIERS = frozenset({"bubblewrap", "landlock", "none"})
+
+
+@operation("POST", "/v1/runners", tag=TAG, auth=Auth.ENROLMENT, status=201)
+async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
+    """Add a runner; an enrolment token is used up by it."""
+    body, world, principal = call.body, call.ctx.world, call.principal
+    if body.sandbox_tier not in TIERS:
+        raise Problem(
+            "UZ-REQ-001",
+            "/sandbox_tier: one of bubblewrap, landlock and none",
+            facts={"pointer": "/sandbox_tier"},
+        )
+    token = mint(TokenKind.RUNNER, world.new_token)
+    runner = Runner(
+        id=world.new_id(),
+        host_id=body.host_id,
+        sandbox_tier=body.sandbox_tier,
+        labels=tuple(dict.fromkeys(body.labels)),
+        slots=body.slots,
+        token_hash=digest(token),
+        admin_state=AdminState.ACTIVE,
+        version=1,
+        created_at=world.now_ms(),
+    )
+    used = principal.enrolment_hash if isinstance(principal, Enroller) else None
+    if not await world.storage.runners.enrol(runner, enrolment_hash=used):
+        raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
+    return RunnerEnrolled(runner.id, token)
+
+
+@operation("GET", "/v1/runners/me", tag=TAG, auth=Auth.RUNNER)
+async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
+    """Show the calling runner's own record."""
+    known = call.host.runner
+    runner = await call.ctx.world.storage.runners.load(known.id) or known
+    return RunnerSelf(
+        id=runner.id,
+        admin_state=runner.admin_state,
+        host_id=runner.host_id,
+        sandbox_tier=runner.sandbox_tier,
+        labels=runner.labels,
+        slots=runner.slots,
+        last_seen_at=runner.last_seen_at,
+    )
+
+
+@operation("POST", "/v1/runners/me/heartbeats", tag=TAG, auth=Auth.RUNNER, hot=True, codes=("UZ-RUN-014",))
+async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
+    """Say that the runner lives, and hear what it is to stop."""
+    message = Heartbeat(call.body.active_lease_ids)
+    match await call.ctx.system.ask("runner", call.host.runner.id, message):
+        case Refusal() as refusal:
+            return refusal
+        case Beat(status=status, cancelled_lease_ids=cancelled):
+            return PulseAnswer(status, cancelled)
+
+
+@operation(
+    "POST",
+    "/v1/runners/me/leases",
+    tag=TAG,
+    auth=Auth.RUNNER,
+    hot=True,
+    wait=Wait.LONG_POLL,
+    codes=("UZ-RUN-014",),
+)
+async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
+    """Wait for work; the answer comes the moment there is some."""
+    ctx, body = call.ctx, call.body
+    message = Poll(body.max, body.wait_ms)
+    timeout = body.wait_ms / 1000 + SLACK_S
+    ask = partial(ctx.system.ask, "runner", call.host.runner.id, message, timeout=timeout)
+    reply: Leases | Refusal | None
+    if body.wait_ms:
+        reply = await until_stopped(ctx.stop, ask)
+    else:
+        reply = await ask()
+    match reply:
+        case None:
+            return LeasesGiven(None, [], 1000)
+        case Refusal():
+            return reply
+        case Leases(grants=grants, retry_after_ms=retry_after_ms):
+            leases = [await package(grant, ctx.world) for grant in grants]
+            return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms)

@@ -1,0 +1,61 @@
+"""What every service has: health, readiness, metrics, its keys, its own description."""
+
+from typing import Any
+
+import msgspec
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from sexton_http.answers import JSON_TYPE, Answer
+from sexton_http.context import VERSION
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Shape
+
+TAG = "Service"
+
+
+class Health(Shape):
+    status: str
+    service: str
+    version: str
+
+
+class Readiness(Shape):
+    ready: bool
+    database: bool
+    checks: dict[str, bool]
+
+
+class KeySet(Shape):
+    keys: list[Any]
+
+
+@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True)
+async def healthz(call: Call[NoBody, NoQuery]) -> Health:
+    """Say that the process answers."""
+    del call
+    return Health("ok", "sexton", VERSION)
+
+
+@operation("GET", "/readyz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, answer=Readiness)
+async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
+    """Say whether work can be done: 200, or 503 without the database or while stopping."""
+    database = await call.ctx.world.storage.healthy()
+    checks = {"database": database, "accepting": not call.ctx.stop.is_set()}
+    ready = all(checks.values())
+    view = {"ready": ready, "database": database, "checks": checks, "request_id": call.request_id}
+    return Answer(200 if ready else 503, (JSON_TYPE,), msgspec.json.encode(view))
+
+
+@operation("GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, media="text/plain", answer=str)
+async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
+    """Show the counters, as Prometheus reads them."""
+    content_type = (b"content-type", CONTENT_TYPE_LATEST.encode())
+    return Answer(200, (content_type,), generate_latest(call.ctx.registry))
+
+
+@operation("GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet)
+async def jwks(call: Call[NoBody, NoQuery]) -> Answer:
+    """Show the public keys of the built-in issuer."""
+    cache = (b"cache-control", b"public, max-age=300")
+    return Answer(200, (JSON_TYPE, cache), msgspec.json.encode(call.ctx.issuer.jwks))

@@ -1,0 +1,171 @@
+"""Inbound webhooks: raw bytes to the agent, its word back to the sender."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.gate.messages import Resolve, Resolved
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TooLarge
+from sexton_http.answers import JSON_TYPE, Answer, Problem
+from sexton_http.operations import (
+    MAX_WEBHOOK_BYTES,
+    Auth,
+    Call,
+    Handler,
+    NoBody,
+    NoQuery,
+    Operation,
+    operation,
+)
+from sexton_http.services import Services
+from sexton_http.shapes import Body, Shape
+from sexton_storage.records import Gate, GateStatus
+
+TAG = "Webhooks"
+CODES = (
+    "UZ-WH-001",
+    "UZ-WH-002",
+    "UZ-WH-003",
+    "UZ-WH-004",
+    "UZ-WH-010",
+    "UZ-WH-011",
+    "UZ-WH-020",
+    "UZ-WH-030",
+    "UZ-ZMB-001",
+)
+
+
+class Delivery(Shape):
+    """The word back: accepted (202), or duplicate, ignored, challenge (200)."""
+
+    status: str
+    event_id: UUID | msgspec.UnsetType = msgspec.UNSET
+    accepted: bool | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+    challenge: str | msgspec.UnsetType = msgspec.UNSET
+
+
+async def _too_large(services: Services, params: Mapping[str, Any]) -> Problem:
+    zombie_id: UUID = params["zombie_id"]
+    if await services.scopes.zombie(zombie_id) is not None:
+        services.ctx.system.tell("zombie", zombie_id, TooLarge(params.get("segment")))
+    services.metrics.webhooks.labels("UZ-WH-030").inc()
+    return Problem("UZ-WH-030", f"the body is over {MAX_WEBHOOK_BYTES} bytes")
+
+
+def _route(path: str) -> Callable[[Handler], Operation]:
+    return operation(
+        "POST",
+        path,
+        tag=TAG,
+        auth=Auth.WEBHOOK,
+        status=202,
+        codes=CODES,
+        answer=Delivery,
+        hot=True,
+        max_body=MAX_WEBHOOK_BYTES,
+        oversize=_too_large,
+    )
+
+
+async def _deliver(
+    call: Call[NoBody, NoQuery], segment: str | None, *, multisig: bool = False
+) -> Answer | Refusal:
+    zombie_id = call.id("zombie_id")
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.head.headers.items()}
+    message = Deliver(segment, headers, call.raw, multisig, call.traceparent)
+    reply = await call.ctx.system.ask("zombie", zombie_id, message)
+    outcomes = call.services.metrics.webhooks
+    if isinstance(reply, Refusal):
+        outcomes.labels(reply.code).inc()
+        return reply
+    status, delivery = _word_back(reply)
+    outcomes.labels(delivery.status).inc()
+    body = msgspec.json.encode(delivery)
+    traced = b'%b,"request_id":"%b"}' % (body[:-1], call.request_id.encode())
+    return Answer(status, (JSON_TYPE,), traced)
+
+
+def _word_back(reply: Accepted | AlreadyAccepted | Ignored | Challenge) -> tuple[int, Delivery]:
+    match reply:
+        case Accepted(event_id=event_id):
+            return 202, Delivery("accepted", event_id, accepted=True)
+        case AlreadyAccepted(event_id=event_id):
+            return 200, Delivery("duplicate", event_id)
+        case Ignored(reason=reason):
+            return 200, Delivery("ignored", reason=reason)
+        case Challenge(challenge=word):
+            return 200, Delivery("challenge", challenge=word)
+
+
+@_route("/v1/webhooks/{zombie_id}")
+async def deliver(call: Call[NoBody, NoQuery]) -> Answer | Refusal:
+    """Deliver to the agent's first webhook trigger."""
+    return await _deliver(call, None)
+
+
+@_route("/v1/webhooks/{zombie_id}/{segment}")
+async def deliver_to_source(call: Call[NoBody, NoQuery]) -> Answer | Refusal:
+    """Deliver to the trigger of a source, or by the secret in the URL.
+
+    The last part of the path is a declared source, or the url_secret of a trigger without a signature.
+    """
+    return await _deliver(call, call.text("segment"))
+
+
+@_route("/v1/webhooks/svix/{zombie_id}")
+async def deliver_multisig(call: Call[NoBody, NoQuery]) -> Answer | Refusal:
+    """Deliver with several, rotating signatures (svix, Standard Webhooks)."""
+    return await _deliver(call, None, multisig=True)
+
+
+class Decision(Body):
+    approval_id: str
+    """The gate's id, or its action id."""
+    decision: str
+    """``approve`` or ``deny``."""
+
+
+class GateDecided(Shape):
+    gate_id: UUID
+    action_id: str
+    status: GateStatus
+    resolved_at: int | None
+    resolved_by: str | None
+
+
+@operation(
+    "POST",
+    "/v1/webhooks/{zombie_id}/approval",
+    tag="Approvals",
+    auth=Auth.APPROVAL,
+    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004"),
+)
+async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refusal:
+    """Approve or deny a gate with the agent's approval token."""
+    zombie_id, body = call.id("zombie_id"), call.body
+    if body.decision not in {"approve", "deny"}:
+        raise Problem("UZ-REQ-001", "/decision: approve or deny", facts={"pointer": "/decision"})
+    gate = await _find_gate(call, zombie_id, body.approval_id)
+    if gate is None:
+        raise Problem("UZ-APPROVAL-002", "the agent has no such approval")
+    message = Resolve(approve=body.decision == "approve", by=f"api:{zombie_id}")
+    match await call.ctx.system.ask("gate", gate.id, message):
+        case Refusal() as refusal:
+            return refusal
+        case Resolved(gate=done):
+            return GateDecided(done.id, done.action_id, done.status, done.updated_at, done.resolved_by)
+
+
+async def _find_gate(call: Call[Any, Any], zombie_id: UUID, approval_id: str) -> Gate | None:
+    gates = call.ctx.world.storage.gates
+    try:
+        gate = await gates.load(UUID(approval_id))
+    except ValueError:
+        return await gates.find_by_action(zombie_id, approval_id)
+    if gate is None:
+        return await gates.find_by_action(zombie_id, approval_id)
+    return gate if gate.zombie_id == zombie_id else None

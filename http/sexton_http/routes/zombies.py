@@ -1,0 +1,256 @@
+"""Agents: install, look at, steer, stop."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.messages import Accepted, ChangeStatus, Install, Installed, StatusChanged, Steer
+from sexton_http.answers import Problem
+from sexton_http.cursors import Place, decode, encode, fingerprint
+from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_storage.records import PlanTier, Role, Zombie, ZombieStatus
+
+TAG = "Agents"
+MARKDOWN_BYTES = 64 * 1024
+MESSAGE_BYTES = 8192
+HELD = ("UZ-ZMB-009",)
+
+
+class NewZombie(Body):
+    """The two files of an agent, each 1 byte to 64 KiB."""
+
+    source_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)]
+    trigger_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)]
+
+
+class ZombieInstalled(Shape):
+    zombie_id: UUID
+    name: str
+    status: ZombieStatus
+    config_version_id: UUID
+    webhook_urls: Mapping[str, str]
+    approval_token: str
+    """Shown in this answer only."""
+
+
+class ZombieItem(Shape):
+    id: UUID
+    zombie_id: UUID
+    name: str
+    status: ZombieStatus
+    required_tags: tuple[str, ...]
+    triggers: list[Any]
+    created_at: int
+    updated_at: int
+    last_event_at: int | None
+
+
+class ZombiePage(Shape):
+    items: list[ZombieItem]
+    total: int
+    """Of all agents of the workspace."""
+    cursor: str | None
+    next_cursor: str | None
+
+
+class ZombieQuery(Query):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    cursor: Cursor | None = None
+    status: ZombieStatus | None = None
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    """A glob."""
+
+
+class Spend(Shape):
+    day_nanos: int
+    month_nanos: int
+
+
+class ZombieRecord(ZombieItem):
+    workspace_id: UUID
+    source_markdown: str
+    trigger_markdown: str
+    config_version_id: UUID
+    config_revision: int
+    budget: Any
+    spend: Spend
+    """In the UTC day and month of now."""
+
+
+class StatusPatch(Body):
+    status: str
+    """``active``, ``stopped`` or ``killed``."""
+
+
+class ZombieChanged(Shape):
+    zombie_id: UUID
+    status: ZombieStatus
+    name: str
+    config_version_id: UUID
+    config_revision: int
+
+
+class NewMessage(Body):
+    """1 to 8,192 bytes of UTF-8."""
+
+    message: Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_BYTES)]
+
+
+class MessageAccepted(Shape):
+    event_id: UUID
+    status: str = "accepted"
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/zombies",
+    tag=TAG,
+    status=201,
+    starts_work=True,
+    codes=(
+        "UZ-ZMB-006",
+        "UZ-ZMB-008",
+        "UZ-ZMB-011",
+        "UZ-APPROVAL-001",
+        "UZ-APPROVAL-005",
+        "UZ-WORKSPACE-003",
+    ),
+)
+async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Refusal:
+    """Install an agent from its two files."""
+    ctx, body, workspace_id = call.ctx, call.body, call.id("workspace_id")
+    _bounded("source_markdown", body.source_markdown, MARKDOWN_BYTES)
+    _bounded("trigger_markdown", body.trigger_markdown, MARKDOWN_BYTES)
+    await _leave_room(call, workspace_id)
+    message = Install(workspace_id, call.member.tenant_id, body.source_markdown, body.trigger_markdown)
+    match await ctx.system.ask("zombie", ctx.world.new_id(), message):
+        case Refusal() as refusal:
+            return refusal
+        case Installed(zombie=zombie) as installed:
+            return ZombieInstalled(
+                zombie_id=zombie.id,
+                name=zombie.name,
+                status=zombie.status,
+                config_version_id=zombie.config_version_id,
+                webhook_urls={
+                    source: ctx.settings.base_url + path for source, path in installed.webhook_paths.items()
+                },
+                approval_token=installed.approval_token,
+            )
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/zombies", tag=TAG)
+async def list_zombies(call: Call[NoBody, ZombieQuery]) -> ZombiePage:
+    """List the workspace's agents, newest first."""
+    query, zombies, workspace_id = call.query, call.ctx.world.storage.zombies, call.id("workspace_id")
+    filters = fingerprint("zombies", workspace_id, query.status, query.name)
+    place = None if query.cursor is None else decode(query.cursor, filters)
+    rows = await zombies.list(
+        workspace_id,
+        limit=query.limit + 1,
+        after=None if place is None else place.page,
+        status=query.status,
+        name_glob=query.name,
+    )
+    shown = rows[: query.limit]
+    more = len(rows) > query.limit
+    following = encode(Place(shown[-1].created_at, shown[-1].id, filters)) if more else None
+    total = await zombies.count(workspace_id)
+    return ZombiePage([_item(zombie) for zombie in shown], total, following, following)
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}", tag=TAG, codes=HELD)
+async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
+    """Show one agent with its two files, its budget and what it has spent."""
+    world, zombie_id = call.ctx.world, call.id("zombie_id")
+    zombie = await world.storage.zombies.load(zombie_id)
+    if zombie is None or zombie.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-ZMB-009", f"the workspace has no agent {zombie_id}")
+    config = await world.storage.zombies.load_config(zombie.config_version_id)
+    day, month = await world.storage.zombies.spend(zombie_id, world.now_ms())
+    return ZombieRecord(
+        **msgspec.structs.asdict(_item(zombie)),
+        workspace_id=zombie.workspace_id,
+        source_markdown="" if config is None else config.source_markdown,
+        trigger_markdown="" if config is None else config.trigger_markdown,
+        config_version_id=zombie.config_version_id,
+        config_revision=zombie.config_revision,
+        budget=zombie.compiled.get("budget"),
+        spend=Spend(day, month),
+    )
+
+
+@operation(
+    "PATCH",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}",
+    tag=TAG,
+    role=Role.OPERATOR,
+    codes=(*HELD, "UZ-ZMB-010"),
+)
+async def change_zombie(call: Call[StatusPatch, NoQuery]) -> ZombieChanged | Refusal:
+    """Stop, wake or kill an agent."""
+    zombie_id = call.id("zombie_id")
+    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
+    if call.body.status not in {ZombieStatus.ACTIVE, ZombieStatus.STOPPED, ZombieStatus.KILLED}:
+        raise Problem(
+            "UZ-REQ-001", "/status: one of active, stopped and killed", facts={"pointer": "/status"}
+        )
+    match await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(call.body.status, call.member.by)):
+        case Refusal() as refusal:
+            return refusal
+        case StatusChanged(zombie=zombie):
+            return ZombieChanged(
+                zombie.id, zombie.status, zombie.name, zombie.config_version_id, zombie.config_revision
+            )
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages",
+    tag=TAG,
+    status=202,
+    starts_work=True,
+    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012"),
+)
+async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
+    """Wake an agent with a person's message."""
+    zombie_id = call.id("zombie_id")
+    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
+    _bounded("message", call.body.message, MESSAGE_BYTES)
+    message = Steer(call.body.message, call.member.name, call.traceparent)
+    match await call.ctx.system.ask("zombie", zombie_id, message):
+        case Refusal() as refusal:
+            return refusal
+        case Accepted(event_id=event_id):
+            return MessageAccepted(event_id)
+
+
+async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> None:
+    limit = call.ctx.settings.free_agents
+    zombies = call.ctx.world.storage.zombies
+    if call.member.plan is PlanTier.FREE and await zombies.count(workspace_id) >= limit:
+        raise Problem("UZ-WORKSPACE-003", f"the free plan holds {limit} agents a workspace")
+
+
+def _item(zombie: Zombie) -> ZombieItem:
+    return ZombieItem(
+        id=zombie.id,
+        zombie_id=zombie.id,
+        name=zombie.name,
+        status=zombie.status,
+        required_tags=zombie.required_tags,
+        triggers=list(zombie.compiled.get("triggers", ())),
+        created_at=zombie.created_at,
+        updated_at=zombie.updated_at,
+        last_event_at=zombie.last_event_at,
+    )
+
+
+def _bounded(field: str, text: str, limit: int) -> None:
+    """Bounds are in bytes; the declaration can only count characters."""
+    if len(text.encode()) > limit:
+        raise Problem("UZ-REQ-001", f"/{field}: over {limit} bytes", facts={"pointer": f"/{field}"})

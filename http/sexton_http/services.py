@@ -1,0 +1,46 @@
+"""What the front end itself keeps for the life of a server."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from sexton_http.authenticator import Authenticator
+from sexton_http.context import HttpContext
+from sexton_http.limits import Ceiling, Gcra, Limiter
+from sexton_http.metrics import HttpMetrics
+from sexton_http.scopes import Scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One for an app, shared by both of its mounts, so that a ceiling is one ceiling."""
+
+    ctx: HttpContext
+    authenticator: Authenticator
+    scopes: Scopes
+    limiter: Limiter
+    metrics: HttpMetrics
+    in_flight: Ceiling
+    long_polls: Ceiling
+    streams: Ceiling
+
+
+def make_services(ctx: HttpContext, limiter: Limiter | None = None) -> Services:
+    settings = ctx.settings
+    metrics = HttpMetrics(ctx.registry)
+    services = Services(
+        ctx=ctx,
+        authenticator=Authenticator(ctx),
+        scopes=Scopes(ctx.world.storage, ctx.monotonic),
+        limiter=Gcra(ctx.monotonic) if limiter is None else limiter,
+        metrics=metrics,
+        in_flight=Ceiling(settings.max_in_flight),
+        long_polls=Ceiling(settings.max_long_polls),
+        streams=Ceiling(settings.max_streams),
+    )
+    for wait in ("in_flight", "long_polls", "streams"):
+        metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))
+    return services
+
+
+def _under_way(ceiling: Ceiling) -> float:
+    return ceiling.now

@@ -1,0 +1,74 @@
+"""The pieces that bodies and answers are made of."""
+
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records import Gate, GateStatus
+
+MAX_NUMBER: Final = 2**53 - 1
+"""What every JSON reader keeps exactly."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)]
+Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+WaitMs = Annotated[int, msgspec.Meta(ge=0, le=30_000)]
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client sends: a field that is not declared is a mistake, and said to be one."""
+
+
+class Shape(msgspec.Struct):
+    """What the server answers; ``request_id`` is added to every one on its way out."""
+
+
+class Query(msgspec.Struct):
+    """The fields of a query."""
+
+
+class GateView(Shape):
+    """An approval gate, as people and runners see it."""
+
+    gate_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    event_id: UUID
+    action_id: str
+    status: GateStatus
+    requested_at: int
+    timeout_at: int
+    zombie_name: str
+    tool_name: str
+    action_name: str
+    gate_kind: str
+    proposed_action: str
+    evidence: dict[str, Any]
+    blast_radius: str
+    detail: str
+    updated_at: int | None
+    resolved_by: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def view_gate(gate: Gate) -> GateView:
+    return GateView(
+        gate_id=gate.id,
+        zombie_id=gate.zombie_id,
+        workspace_id=gate.workspace_id,
+        event_id=gate.event_id,
+        action_id=gate.action_id,
+        status=gate.status,
+        requested_at=gate.requested_at,
+        timeout_at=gate.timeout_at,
+        zombie_name=gate.zombie_name,
+        tool_name=gate.tool_name,
+        action_name=gate.action_name,
+        gate_kind=gate.gate_kind,
+        proposed_action=gate.proposed_action,
+        evidence=dict(gate.evidence),
+        blast_radius=gate.blast_radius,
+        detail=gate.detail,
+        updated_at=gate.updated_at,
+        resolved_by=msgspec.UNSET if gate.resolved_by is None else gate.resolved_by,
+    )

@@ -1,0 +1,240 @@
+"""A whole server on loopback: real actors, real HTTP, storage in memory."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import trio
+from prometheus_client import CollectorRegistry
+
+from sexton_actors.catalogue import Catalogue
+from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.secrets import Secrets
+from sexton_actors.tree import tree
+from sexton_actors.world import World
+from sexton_engine import ActorSystem, open_system
+from sexton_http.app import create_app
+from sexton_http.bootstrap import Installation, bootstrap
+from sexton_http.context import HttpContext, HttpSettings
+from sexton_http.server import open_doors, serve
+from sexton_storage.memory import MemoryStorage, open_memory_storage
+from sexton_storage.records import PlanTier, Role
+
+START_MS = 1_732_060_800_000
+SECRET = "It's a Secret to Everybody"
+
+SKILL = """\
+---
+name: {name}
+description: Looks at failed deployments.
+version: 0.1.0
+tags: [{tags}]
+---
+Look at the failed run and say why it failed.
+"""
+
+TRIGGER = """\
+---
+name: {name}
+triggers:
+  - type: webhook
+    source: github
+    signature:
+      secret_ref: github-hook
+{config}
+---
+"""
+
+
+class PlainSealer:
+    """Seals nothing, but opens only for the identity that it was sealed for."""
+
+    def seal(self, plaintext: bytes, identity: bytes) -> bytes:
+        return identity + b"\0" + plaintext
+
+    def open(self, sealed: bytes, identity: bytes) -> bytes:
+        assert sealed.startswith(identity + b"\0")
+        return sealed[len(identity) + 1 :]
+
+
+class Ids:
+    """UUIDv7 of a standing clock, in the order in which they are made."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def __call__(self) -> UUID:
+        self._made += 1
+        return UUID(int=START_MS << 80 | 7 << 76 | 2 << 62 | self._made)
+
+
+@dataclass
+class House:
+    """One server and the people around it."""
+
+    storage: MemoryStorage
+    system: ActorSystem
+    world: World
+    ctx: HttpContext
+    installation: Installation
+    base_url: str
+    http: httpx2.AsyncClient
+    registry: CollectorRegistry
+    stop: trio.Event
+    runners: dict[str, str] = field(default_factory=dict)
+    deliveries: int = 0
+
+    @property
+    def ws(self) -> str:
+        return f"/v1/workspaces/{self.installation.workspace_id}"
+
+    @property
+    def api_key(self) -> str:
+        assert self.installation.api_key is not None
+        return self.installation.api_key
+
+    def admin_token(self) -> str:
+        return self.installation.admin_token(self.world.now_ms())
+
+    def user_token(self, role: Role = Role.USER, **claims: Any) -> str:
+        issuer = self.installation.issuer
+        now_s = self.world.now_ms() / 1000
+        tenant_id = claims.pop("tenant_id", self.installation.tenant_id)
+        return issuer.mint(subject="u1", tenant_id=tenant_id, role=role, now_s=now_s, **claims)
+
+    async def call(self, method: str, path: str, token: str | None = "", **rest: Any) -> httpx2.Response:
+        """A request as the admin key, or as whoever's token is given; None for nobody's."""
+        headers = dict(rest.pop("headers", {}))
+        if token is not None:
+            headers["authorization"] = f"Bearer {token or self.api_key}"
+        return await self.http.request(method, path, headers=headers, **rest)
+
+    async def get(self, path: str, token: str | None = "", **rest: Any) -> httpx2.Response:
+        return await self.call("GET", path, token, **rest)
+
+    async def post(self, path: str, body: Any = None, token: str | None = "", **rest: Any) -> httpx2.Response:
+        return await self.call("POST", path, token, json={} if body is None else body, **rest)
+
+    async def install(self, name: str = "doctor", config: str = "", tags: str = "") -> dict[str, Any]:
+        body = {
+            "source_markdown": SKILL.format(name=name, tags=tags),
+            "trigger_markdown": TRIGGER.format(name=name, config=config),
+        }
+        answer = await self.post(f"{self.ws}/zombies", body)
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    async def keep_secret(self) -> None:
+        body = {"name": "github-hook", "data": {"webhook_secret": SECRET}}
+        answer = await self.post(f"{self.ws}/credentials", body)
+        assert answer.status_code == 201, answer.text
+
+    async def deliver(self, url: str, payload: Any = None, **changes: str) -> httpx2.Response:
+        self.deliveries += 1
+        body = json.dumps(payload or {"action": "completed", "workflow_run": {"id": 1}}).encode()
+        signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        headers = {
+            "x-github-event": "workflow_run",
+            "x-github-delivery": f"delivery-{self.deliveries}",
+            "x-hub-signature-256": f"sha256={signature}",
+            "content-type": "application/json",
+            **changes,
+        }
+        return await self.http.post(url, content=body, headers=headers)
+
+    async def enrol(self, host: str = "h1", **more: Any) -> str:
+        minted = await self.post("/v1/fleet/enrolment-tokens", token=self.admin_token())
+        assert minted.status_code == 201, minted.text
+        body = {"host_id": host, "sandbox_tier": "bubblewrap", "labels": [], **more}
+        enrolled = await self.post("/v1/runners", body, minted.json()["token"])
+        assert enrolled.status_code == 201, enrolled.text
+        token: str = enrolled.json()["runner_token"]
+        return token
+
+    async def lease(self, token: str, wait_ms: int = 5000) -> dict[str, Any]:
+        answer = await self.post("/v1/runners/me/leases", {"wait_ms": wait_ms}, token)
+        assert answer.status_code == 200, answer.text
+        lease: dict[str, Any] = answer.json()["lease"]
+        assert lease is not None
+        return lease
+
+    async def working(self, config: str = "") -> tuple[dict[str, Any], str, dict[str, Any]]:
+        """An agent, a runner's token, and the lease that it holds on the agent's first event."""
+        await self.keep_secret()
+        zombie = await self.install(config=config)
+        delivered = await self.deliver(zombie["webhook_urls"]["github"])
+        assert delivered.status_code == 202, delivered.text
+        token = await self.enrol()
+        return zombie, token, await self.lease(token)
+
+    def set_plan(self, plan: PlanTier) -> None:
+        tenants = self.storage.tables.tenants
+        tenant_id = self.installation.tenant_id
+        old = tenants[tenant_id]
+        tenants[tenant_id] = type(old)(
+            old.id, old.name, plan, old.balance_nanos, old.exhausted_at, old.created_at, old.updated_at
+        )
+
+
+@asynccontextmanager
+async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
+    rng, new_id = Random(7), Ids()
+    started = trio.current_time()
+
+    def now_ms() -> int:
+        return START_MS + round((trio.current_time() - started) * 1000)
+
+    sealer, registry, stop = PlainSealer(), CollectorRegistry(), trio.Event()
+    async with open_memory_storage(clock=now_ms) as storage:
+        secrets = Secrets(storage.credentials, sealer, storage.clock)
+        world = World(
+            storage=storage,
+            secrets=secrets,
+            catalogue=Catalogue("2026-01-01", []),
+            new_id=new_id,
+            new_token=lambda size: rng.randbytes(size).hex(),
+        )
+        installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
+        doors = await open_doors("127.0.0.1", 0)
+        async with open_system(tree(world), rng=rng) as system:
+            storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+            ctx = HttpContext(
+                system=system,
+                world=world,
+                issuer=installation.issuer,
+                registry=registry,
+                settings=replace(HttpSettings(doors.base_url), **settings),
+                stop=stop,
+            )
+            app = create_app(ctx, fast=fast)
+            async with trio.open_nursery() as nursery:
+
+                async def run(task_status: trio.TaskStatus[None]) -> None:
+                    await serve(app, doors, stop=stop, grace_s=1.0, task_status=task_status)
+
+                await nursery.start(run)
+                timeout = httpx2.Timeout(15.0)
+                async with httpx2.AsyncClient(base_url=doors.base_url, timeout=timeout) as http:
+                    yield House(
+                        storage, system, world, ctx, installation, doors.base_url, http, registry, stop
+                    )
+                stop.set()
+    assert undeclared(registry) == [], "answers had codes that their routes do not declare"
+
+
+def undeclared(registry: CollectorRegistry) -> list[dict[str, str]]:
+    return [
+        sample.labels
+        for metric in registry.collect()
+        if metric.name == "sexton_http_undeclared_codes"
+        for sample in metric.samples
+        if sample.name.endswith("_total")
+    ]

@@ -1,0 +1,94 @@
+"""The activity stream, frame by frame."""
+
+import trio
+
+from tests.http.house import House, open_house
+from tests.http.listening import listening
+
+
+async def test_it_replays_what_was_missed_and_then_follows(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(house.base_url, path, house.api_key, last_event_id="0") as stream:
+        assert stream.status == 200
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert stream.headers["x-accel-buffering"] == "no"
+        assert await stream.line() == "retry: 2000"
+        assert [(await stream.frame())["kind"] for _ in range(2)] == ["event_received", "event_leased"]
+        activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+        await house.post(activity, {"frames": [{"kind": "chunk", "text": "hello"}]}, token)
+        frame = await stream.frame()
+        assert (frame["kind"], frame["text"], frame["id"]) == ("chunk", "hello", 3)
+        assert frame["zombie_id"] == zombie["zombie_id"]
+    async with listening(house.base_url, f"{path}?last_event_id=2", house.api_key) as stream:
+        assert (await stream.frame())["text"] == "hello"
+
+
+async def test_without_an_id_it_begins_with_what_happens_next(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(house.base_url, path, house.api_key) as stream:
+        assert await stream.line() == "retry: 2000"
+        activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+        await house.post(activity, {"frames": [{"kind": "chunk", "text": "now"}]}, token)
+        assert (await stream.frame())["text"] == "now"
+
+
+async def test_what_is_older_than_is_kept_comes_as_one_resync(house: House) -> None:
+    zombie, token, lease = await house.working()
+    activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+    await house.post(activity, {"frames": [{"kind": "chunk", "text": "kept"}]}, token)
+    await house.storage.frames.prune(keep_ms=10**9, keep_frames=1, limit=100)
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(house.base_url, path, house.api_key, last_event_id="1") as stream:
+        resync = await stream.frame()
+        assert (resync["kind"], resync["id"]) == ("resync", 2)
+        assert (await stream.frame())["text"] == "kept"
+
+
+async def test_a_quiet_stream_is_kept_open_by_comments() -> None:
+    async with open_house(stream_heartbeat_s=0.05) as house:
+        await house.keep_secret()
+        zombie = await house.install()
+        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+        async with listening(house.base_url, path, house.api_key) as stream:
+            assert await stream.line() == "retry: 2000"
+            assert await stream.line() == ""
+            assert await stream.line() == ": keep"
+
+
+async def test_it_ends_when_the_server_stops(house: House) -> None:
+    zombie = await house.install()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(house.base_url, path, house.api_key) as stream:
+        assert await stream.line() == "retry: 2000"
+        house.stop.set()
+        assert await stream.line() == ""
+        assert await stream.line() is None
+        assert stream.ended
+
+
+async def test_more_streams_than_the_server_may_hold_are_turned_away() -> None:
+    async with open_house(max_streams=1) as house:
+        zombie = await house.install()
+        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+        async with listening(house.base_url, path, house.api_key) as stream:
+            assert await stream.line() == "retry: 2000"
+            refused = await house.get(path)
+            assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-002")
+            assert refused.headers["retry-after"] == "1"
+        with trio.fail_after(10):
+            while (
+                await house.http.head(path, headers={"authorization": f"Bearer {house.api_key}"})
+            ).is_error:
+                await trio.sleep(0.01)
+
+
+async def test_an_id_that_is_none_of_the_streams_is_refused(house: House) -> None:
+    zombie = await house.install()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    for bad in ("x", "-1", "1.5", "9" * 40):
+        answer = await house.get(path, headers={"last-event-id": bad})
+        assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
+        answer = await house.get(path, params={"last_event_id": bad})
+        assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
