@@ -3,11 +3,11 @@
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import orjson
@@ -38,6 +38,8 @@ from sexton_storage.records import (
     User,
     Workspace,
 )
+
+T = TypeVar("T")
 
 START_MS = 1_732_060_800_000
 STARTER_NANOS = 5_000_000_000
@@ -300,6 +302,53 @@ class Plant:
         charged = sum(row.charged_nanos for rows in tables.metering.values() for row in rows.values())
         credited = sum(amount for _, amount, _, _ in tables.credits)
         assert charged == STARTER_NANOS + credited - self.balance(), "the sum of the rows is the money gone"
+
+
+class Later(Generic[T]):
+    """The answer to a question that is asked beside the test; ``value`` once it is there."""
+
+    def __init__(self, nursery: trio.Nursery, ask: Callable[[], Awaitable[T]]) -> None:
+        self._there = trio.Event()
+        self._values: list[T] = []
+        self.at: float | None = None
+        self.scope = trio.CancelScope()
+        nursery.start_soon(self._run, ask)
+
+    async def _run(self, ask: Callable[[], Awaitable[T]]) -> None:
+        with self.scope:
+            self._values.append(await ask())
+            self.at = trio.current_time()
+            self._there.set()
+
+    @property
+    def is_there(self) -> bool:
+        return self._there.is_set()
+
+    async def value(self) -> T:
+        await self._there.wait()
+        return self._values[0]
+
+
+class Crash(Exception):
+    """A fault that no actor bears."""
+
+
+def crash_once(target: object, name: str, *, after: bool = False, when: Callable[..., bool] | None = None) -> list[int]:
+    """Have the next call of an async method raise ``Crash``, before its work or after it. Filled when it has."""
+    original = getattr(target, name)
+    done: list[int] = []
+
+    async def sabotaged(*args: Any, **kwargs: Any) -> Any:
+        if done or (when is not None and not when(*args)):
+            return await original(*args, **kwargs)
+        if after:
+            await original(*args, **kwargs)
+        done.append(1)
+        setattr(target, name, original)
+        raise Crash(name)
+
+    setattr(target, name, sabotaged)
+    return done
 
 
 async def found_tenant(storage: MemoryStorage, new_id: Ids) -> tuple[UUID, UUID]:
