@@ -16,7 +16,7 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import open_system
 from sexton_http.app import create_app
-from sexton_http.bootstrap import FirstStart, first_start
+from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.context import HttpContext, HttpSettings
 from sexton_http.server import Doors, open_doors, serve
 from sexton_http.tokens import TokenKind, digest, mint
@@ -29,6 +29,7 @@ from sexton_storage.vault import Vault, open_vault
 
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
+from sexton_cli.keeping import keep_api_key
 from sexton_cli.settings import NodeSettings
 
 ENROLMENT_MS = 3600 * 1000
@@ -44,16 +45,23 @@ class Node:
     base_url: str
     storage: Storage
     world: World
-    first: FirstStart
+    installation: Installation
+    api_key: str | None
+    """Of the first start; None when its file was taken away."""
     database: EmbeddedServer | None
 
     @property
     def tenant_id(self) -> UUID:
-        return self.first.tenant_id
+        return self.installation.tenant_id
 
     @property
     def workspace_id(self) -> UUID:
-        return self.first.workspace_id
+        return self.installation.workspace_id
+
+    @property
+    def admin_token(self) -> str:
+        """A user token of the first admin, good for fifteen minutes from now."""
+        return self.installation.admin_token(self.world.now_ms())
 
     @property
     def postgres_pid(self) -> int | None:
@@ -80,18 +88,19 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         database, storage = await _storage(stack, settings, progress)
         doors = await _doors(settings)
         base_url = settings.public_url or doors.base_url
-        vault = open_vault(settings.data, os.environ)
+        vault = _vault(settings)
         world = _world(storage, vault)
-        first = await first_start(world, vault)
+        installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
+        api_key = keep_api_key(settings.data, installation.api_key)
         stop, registry = trio.Event(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
-        app = create_app(HttpContext(system, world, first.issuer, registry, HttpSettings(base_url), stop))
+        app = create_app(HttpContext(system, world, installation.issuer, registry, HttpSettings(base_url), stop))
         async with trio.open_nursery() as nursery:
             await nursery.start(lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status))
             try:
-                yield Node(base_url, storage, world, first, database)
+                yield Node(base_url, storage, world, installation, api_key, database)
             finally:
                 stop.set()
 
@@ -117,6 +126,13 @@ async def _storage(
     except OSError as fault:
         what = f"{settings.data}: {fault.strerror}"
         raise StartupFault("UZ-STARTUP-002", what, "Choose another folder with --data", CONFIG) from fault
+
+
+def _vault(settings: NodeSettings) -> Vault:
+    try:
+        return open_vault(settings.data, os.environ)
+    except StartupFailed as fault:
+        raise StartupFault("UZ-STARTUP-002", str(fault), "Give SEXTON_MASTER_KEY, or mend the file", CONFIG) from fault
 
 
 async def _doors(settings: NodeSettings) -> Doors:

@@ -183,7 +183,6 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
         ("reference", f"{node.base_url}/docs"),
         ("workspace", str(node.workspace_id)),
         ("API key", node.api_key or "the one shown at the first start"),
-        ("sign in", node.sign_in_link),
         ("runners", str(len(runners)) if runners else "none here"),
     ]
     console.print("[bold green]Sexton is up.[/bold green]")

@@ -277,21 +277,36 @@ class DatabaseClock(Protocol):
 class Storage(Protocol):
     """All stores of one database, opened together."""
 
-    tenants: TenantStore
-    workspaces: WorkspaceStore
-    users: UserStore
-    api_keys: ApiKeyStore
-    credentials: CredentialStore
-    zombies: ZombieStore
-    events: EventStore
-    leases: LeaseStore
-    gates: GateStore
-    frames: FrameStore
-    metering: MeteringStore
-    runners: RunnerStore
-    instance: InstanceStore
-    journal: Journal
-    clock: DatabaseClock
+    @property
+    def tenants(self) -> TenantStore: ...
+    @property
+    def workspaces(self) -> WorkspaceStore: ...
+    @property
+    def users(self) -> UserStore: ...
+    @property
+    def api_keys(self) -> ApiKeyStore: ...
+    @property
+    def credentials(self) -> CredentialStore: ...
+    @property
+    def zombies(self) -> ZombieStore: ...
+    @property
+    def events(self) -> EventStore: ...
+    @property
+    def leases(self) -> LeaseStore: ...
+    @property
+    def gates(self) -> GateStore: ...
+    @property
+    def frames(self) -> FrameStore: ...
+    @property
+    def metering(self) -> MeteringStore: ...
+    @property
+    def runners(self) -> RunnerStore: ...
+    @property
+    def instance(self) -> InstanceStore: ...
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def clock(self) -> DatabaseClock: ...
 
     async def healthy(self) -> bool:
         """One round trip to the database within a second."""
