@@ -11,6 +11,7 @@ from typing import TypeAlias
 import trio
 
 from sexton_engine.cell import Cell
+from sexton_engine.deadlines import NEVER
 from sexton_engine.errors import EngineFault
 from sexton_engine.home import Environment
 from sexton_engine.nodes import FamilyNode, Node, NodeListener, SingletonNode
@@ -37,12 +38,14 @@ class State(Enum):
 class Child:
     """A node and what its supervisor knows of it."""
 
-    __slots__ = ("due", "node", "state")
+    __slots__ = ("due", "node", "restarted_at", "state")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.state = State.DOWN
         self.due = 0.0
+        self.restarted_at: list[float] = []
+        """As far as it counts: the back-off grows with them."""
 
 
 Notice: TypeAlias = Callable[[], None]
@@ -84,7 +87,7 @@ class SupervisorNode(Node, NodeListener):
         """Start the children in order, in a task of its own."""
         for child in self.children:
             if child.state is not State.GONE:
-                child.state, child.due = State.DOWN, self._env.monotonic()
+                child.state, child.due, child.restarted_at = State.DOWN, self._env.monotonic(), []
         self._crashes.clear()
         self._restarted_at = []
         self._announced = False
@@ -192,9 +195,8 @@ class SupervisorNode(Node, NodeListener):
                 await self._wait_for_change()
 
     async def _wait_for_change(self) -> None:
-        dues = [child.due for child in self.children if child.state is State.DOWN]
-        wait_s = min(dues) - self._env.monotonic() if dues and self._may_start() else float("inf")
-        with trio.move_on_after(max(wait_s, 0)):
+        next_due = min((child.due for child in self._startable()), default=NEVER)
+        with trio.move_on_after(max(next_due - self._env.monotonic(), 0)):
             await self._changed.wait()
 
     def _announce_once(self) -> None:
@@ -202,22 +204,19 @@ class SupervisorNode(Node, NodeListener):
             self._announced = True
             self._listener.child_started(self)
 
-    def _may_start(self) -> bool:
-        # In order, one after the other; only restarts under one_for_one are each on their own.
-        alone = self._announced and self._spec.strategy is Strategy.ONE_FOR_ONE
-        return alone or all(child.state is not State.STARTING for child in self.children)
+    def _startable(self) -> list[Child]:
+        """Those that are down and need not wait for another one to be up first."""
+        down = [child for child in self.children if child.state is State.DOWN]
+        if self._announced and self._spec.strategy is Strategy.ONE_FOR_ONE:
+            return down  # restarts under one_for_one are each on their own
+        if any(child.state is State.STARTING for child in self.children):
+            return []
+        return down[:1]
 
     def _start_due(self) -> None:
-        for child in self.children:
-            if child.state is not State.DOWN:
-                continue
-            if not self._may_start():
-                return
-            if child.due <= self._env.monotonic():
-                child.state = State.STARTING
-                child.node.begin()
-            elif not (self._announced and self._spec.strategy is Strategy.ONE_FOR_ONE):
-                return
+        while due := [child for child in self._startable() if child.due <= self._env.monotonic()]:
+            due[0].state = State.STARTING
+            due[0].node.begin()
 
     async def _handle(self, node: Node, exc: BaseException | None) -> EngineFault | None:
         """Take down what goes down with the child; the fault if that was one restart too many."""
@@ -233,6 +232,7 @@ class SupervisorNode(Node, NodeListener):
             return self._fault(node, exc)
         self._restarted_at = counted
         failed.state = State.DOWN
+        failed.restarted_at = [at for at in failed.restarted_at if at >= counted[0]] + [counted[-1]]
         await self._take_down(failed)
         self._count_restart(node)
         return None
@@ -258,10 +258,8 @@ class SupervisorNode(Node, NodeListener):
                 await child.node.stop(keep_mail=restarts(child.node.restart, crashed=True))
                 # A temporary child that goes down with others is not started again.
                 child.state = State.DOWN if restarts(child.node.restart, crashed=True) else State.GONE
-        due = self._env.monotonic() + self._delay()
+        attempt = len(failed.restarted_at) - 1
+        due = self._env.monotonic() + delay(self._spec.backoff, attempt, self._env.rng.random())
         for child in group:
             if child.state is State.DOWN:
                 child.due = due
-
-    def _delay(self) -> float:
-        return delay(self._spec.backoff, len(self._restarted_at) - 1, self._env.rng.random())

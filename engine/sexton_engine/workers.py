@@ -103,7 +103,10 @@ class Workers:
                 if scope.cancel_called:
                     return
                 if budget <= 0:
+                    # It comes back to the queue by itself, so meanwhile no other worker need be woken.
+                    self._woken += 1
                     await trio.lowlevel.checkpoint()
+                    self._woken -= 1
                     budget = WORKER_BURST
             if not await self._park(task):
                 return

@@ -1,0 +1,466 @@
+"""Speaking to actors: ask, tell, deadlines, deferred replies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from sexton_engine import (
+    DEFERRED,
+    Actor,
+    ActorCrashed,
+    AskTimeout,
+    EngineError,
+    FamilySpec,
+    Lane,
+    MailboxFull,
+    MailboxSpec,
+    Message,
+    Reason,
+    UnknownKind,
+    WhenFull,
+    open_system,
+)
+from tests.engine.cast import (
+    Clock,
+    Crash,
+    Defer,
+    Do,
+    Note,
+    OutageError,
+    PlainPlayer,
+    Player,
+    Raise,
+    Stage,
+    Wait,
+    plain_players,
+    player,
+    players,
+    tree,
+)
+
+
+async def test_an_ask_returns_what_the_handler_returned(autojump_clock: Clock) -> None:
+    async with open_system(tree(players(Stage()))) as system:
+        assert await system.ask("player", "a", Note("x")) == 1
+        assert await system.ask("player", "a", Note("y")) == 2
+        assert await system.ask("player", "b", Note("z")) == 1
+
+
+async def test_a_plain_handler_answers_as_an_async_one_does(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(plain_players(stage))) as system:
+        for number in range(1, 200):  # more than are answered in the asker's task before it lets others run
+            assert await system.ask("plain", "a", Note(str(number))) == number
+        assert system.statistics().kind("plain").messages[0].count == 199
+    assert stage.notes == [str(number) for number in range(1, 200)]
+
+
+async def test_a_plain_handler_may_hand_out_a_coroutine(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(plain_players(stage))) as system, trio.open_nursery() as nursery:
+        await system.ask("plain", "a", Note("awake"))
+        nursery.start_soon(system.ask, "plain", "a", Wait(5, "first"))
+        await trio.sleep(1)
+        assert await system.ask("plain", "a", Wait(1, "second")) == "second"
+    assert stage.notes == ["awake", "begin first", "first", "begin second", "second"]
+
+
+async def test_a_plain_handler_that_crashes_gets_the_message_once_more(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(plain_players(stage))) as system:
+        await system.ask("plain", "a", Note("awake"))
+        await system.ask("plain", "a", Crash(times=1))
+        assert stage.notes == ["awake", "crash"]
+        with pytest.raises(ActorCrashed):
+            await system.ask("plain", "a", Crash(times=2, text="twice"))
+        assert stage.crashes["twice"] == 2
+
+
+async def test_a_plain_handler_may_defer_and_raise_transparently(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(plain_players(stage))) as system, trio.open_nursery() as nursery:
+        await system.ask("plain", "a", Note("awake"))
+        with pytest.raises(OutageError):
+            await system.ask("plain", "a", Raise(OutageError()))
+        replies: list[str] = []
+
+        async def ask() -> None:
+            replies.append(await system.ask("plain", "a", Defer()))
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await system.ask("plain", "a", Note("not blocked")) == 2
+        stage.ports[0].set("late enough")
+        await trio.testing.wait_all_tasks_blocked()
+        assert replies == ["late enough"]
+
+
+async def test_messages_of_one_sender_arrive_in_order(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        for number in range(300):
+            system.tell("player", "a", Note(str(number)))
+        await system.ask("player", "a", Note("last"))
+    assert stage.notes[1:302] == [*map(str, range(300)), "last"]
+
+
+async def test_one_message_at_a_time_even_when_the_handler_waits(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        system.tell("player", "a", Wait(10, "slow"))
+        system.tell("player", "a", Note("behind"))
+        system.tell("player", "b", Note("other actor"))
+        await system.ask("player", "a", Note("last"))
+    assert [note for note in stage.notes if not note.startswith(("start", "stop"))] == [
+        "other actor",
+        "slow",
+        "behind",
+        "last",
+    ]
+
+
+async def test_control_is_delivered_before_supervision_before_user(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(player(stage))) as system:
+        system.tell("player", "", Wait(1, "busy"))
+        await trio.testing.wait_all_tasks_blocked()
+        system.tell("player", "", Note("user"))
+        system.tell("player", "", Note("supervision"), lane=Lane.SUPERVISION)
+        system.tell("player", "", Note("control"), lane=Lane.CONTROL)
+        await system.ask("player", "", Note("last"))
+    assert stage.notes[1:6] == ["busy", "control", "supervision", "user", "last"]
+
+
+async def test_an_ask_past_its_deadline_raises_and_the_late_reply_is_counted(autojump_clock: Clock) -> None:
+    async with open_system(tree(player(Stage()))) as system:
+        started = trio.current_time()
+        with pytest.raises(AskTimeout):
+            await system.ask("player", "", Wait(10), timeout=3)
+        assert trio.current_time() - started == 3
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 0
+        await trio.sleep(20)
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 1
+        assert system.dead_letters.latest()[-1].message == "waited"
+
+
+async def test_an_ask_waits_thirty_seconds_unless_told_otherwise(autojump_clock: Clock) -> None:
+    async with open_system(tree(player(Stage()))) as system:
+        started = trio.current_time()
+        with pytest.raises(AskTimeout):
+            await system.ask("player", "", Wait(100))
+        assert trio.current_time() - started == 30
+
+
+async def test_a_message_whose_asker_ran_out_of_time_is_not_handled(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(player(stage))) as system:
+        system.tell("player", "", Wait(10))
+        with pytest.raises(AskTimeout):
+            await system.ask("player", "", Note("too late"), timeout=1)
+        await trio.sleep(20)
+        assert "too late" not in stage.notes
+        assert system.dead_letters.count(Reason.EXPIRED, "player") == 1
+
+
+async def test_a_message_whose_asker_was_cancelled_is_handled_all_the_same(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(player(stage))) as system:
+        system.tell("player", "", Wait(10))
+        with trio.move_on_after(1):
+            await system.ask("player", "", Note("asker gone"))
+        await trio.sleep(20)
+        assert "asker gone" in stage.notes
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 1
+
+
+async def test_an_actor_that_asks_hands_its_own_deadline_down(autojump_clock: Clock) -> None:
+    stage = Stage()
+
+    async def ask_on(me: Player) -> str:
+        started = trio.current_time()
+        with pytest.raises(AskTimeout):
+            await me.context.ask("other", "", Wait(100), timeout=50)
+        return str(trio.current_time() - started)
+
+    async with open_system(tree(player(stage, "other"), player(stage))) as system:
+        with pytest.raises(AskTimeout):
+            await system.ask("player", "", Do(ask_on), timeout=7)
+        await trio.sleep(1)
+        # The asker's deadline came first, by one timer: the inner wait was cut to it.
+        assert system.dead_letters.latest()[-1].message == "7.0"
+
+
+async def test_an_actor_cannot_ask_itself(autojump_clock: Clock) -> None:
+    async def ask_self(me: Player) -> str:
+        with pytest.raises(EngineError, match="asks itself"):
+            await me.context.ask("player", "a", Note("never"))
+        return "refused"
+
+    async with open_system(tree(players(Stage()))) as system:
+        assert await system.ask("player", "a", Do(ask_self)) == "refused"
+
+
+async def test_a_deferred_reply_comes_from_another_task(autojump_clock: Clock) -> None:
+    async def answer_later(me: Player) -> Any:
+        port = me.context.defer()
+
+        async def later() -> None:
+            await trio.sleep(5)
+            assert not port.is_expired
+            assert port.set("from the task")
+            assert port.is_expired
+
+        me.context.start_task(later)
+        return DEFERRED
+
+    async with open_system(tree(players(Stage()))) as system:
+        assert await system.ask("player", "a", Do(answer_later)) == "from the task"
+
+
+async def test_only_the_first_reply_counts(autojump_clock: Clock) -> None:
+    stage = Stage()
+    replies: list[str] = []
+    async with open_system(tree(players(stage))) as system, trio.open_nursery() as nursery:
+
+        async def ask() -> None:
+            replies.append(await system.ask("player", "a", Defer()))
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        assert stage.ports[0].set("first")
+        assert not stage.ports[0].set("second")
+        assert not stage.ports[0].set_exception(ValueError("third"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert replies == ["first"]
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 2
+
+
+async def test_a_deferred_reply_knows_when_its_asker_has_gone(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        with pytest.raises(AskTimeout):
+            await system.ask("player", "a", Defer(), timeout=2)
+        with trio.move_on_after(1):
+            await system.ask("player", "a", Defer())
+        assert [port.is_expired for port in stage.ports] == [True, True]
+
+
+async def test_deferring_a_tell_is_answered_into_the_void(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        system.tell("player", "a", Defer())
+        await trio.sleep(1)
+        assert stage.ports[0].is_expired
+        assert not stage.ports[0].set("nobody")
+
+
+async def test_a_crash_or_a_stop_answers_the_deferred_replies(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system, trio.open_nursery() as nursery:
+        errors: list[str] = []
+
+        async def ask() -> None:
+            try:
+                await system.ask("player", "a", Defer())
+            except EngineError as exc:
+                errors.append(type(exc).__name__)
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        system.tell("player", "a", Crash(times=1))
+        await trio.sleep(5)
+        assert errors == ["ActorCrashed"]
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await system.stop("player", "a")
+        await trio.testing.wait_all_tasks_blocked()
+        assert errors == ["ActorCrashed", "ActorStopped"]
+
+
+async def test_returning_deferred_without_deferring_is_a_crash(autojump_clock: Clock) -> None:
+    class Careless(Actor):
+        def on_receive(self, message: Any) -> Any:
+            return DEFERRED
+
+    async with open_system(tree(FamilySpec("careless", Careless))) as system:
+        with pytest.raises(ActorCrashed, match="did not take the reply over"):
+            await system.ask("careless", "a", Note("x"))
+
+
+@pytest.mark.parametrize("kind", ["player", "plain"])
+async def test_a_transparent_exception_reaches_the_asker_and_changes_nothing(
+    kind: str, autojump_clock: Clock
+) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage), plain_players(stage))) as system:
+        await system.ask(kind, "a", Note("x"))
+        error = OutageError("database away")
+        with pytest.raises(OutageError) as caught:
+            await system.ask(kind, "a", Raise(error))
+        assert caught.value is error
+        assert await system.ask(kind, "a", Note("y")) == 2
+        assert system.statistics().kind(kind).crashes == 0
+        system.tell(kind, "a", Raise(OutageError()))
+        assert await system.ask(kind, "a", Note("z")) == 3
+        assert system.dead_letters.count(Reason.UNAVAILABLE, kind) == 1
+
+
+async def test_a_full_mailbox_refuses_asks_and_buries_tells(autojump_clock: Clock) -> None:
+    class Small(Player):
+        mailbox = MailboxSpec(capacity=2)
+
+    stage = Stage()
+    spec = FamilySpec("small", lambda context: Small(context, stage))
+    async with open_system(tree(spec)) as system:
+        system.tell("small", "a", Wait(10))
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(4):
+            system.tell("small", "a", Note(str(number)))
+        with pytest.raises(MailboxFull):
+            await system.ask("small", "a", Note("refused"))
+        assert system.dead_letters.count(Reason.REFUSED) == 3
+        await trio.sleep(20)
+        assert stage.notes[1:] == ["waited", "0", "1"]
+
+
+async def test_a_stream_drops_its_oldest_and_tells_who_asked(autojump_clock: Clock) -> None:
+    class Stream(Player):
+        mailbox = MailboxSpec(capacity=2, when_full=WhenFull.DROP_OLDEST)
+
+    stage = Stage()
+    spec = FamilySpec("stream", lambda context: Stream(context, stage))
+    async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
+        system.tell("stream", "a", Wait(10))
+        await trio.testing.wait_all_tasks_blocked()
+
+        async def ask() -> None:
+            with pytest.raises(MailboxFull):
+                await system.ask("stream", "a", Note("dropped"))
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(3):
+            system.tell("stream", "a", Note(str(number)))
+        assert system.dead_letters.count(Reason.DROPPED) == 2
+        await trio.sleep(20)
+        assert stage.notes[1:] == ["waited", "1", "2"]
+
+
+async def test_senders_wait_for_room_in_the_order_they_came(autojump_clock: Clock) -> None:
+    class Patient(Player):
+        mailbox = MailboxSpec(capacity=1, when_full=WhenFull.WAIT)
+
+    stage = Stage()
+    spec = FamilySpec("patient", lambda context: Patient(context, stage))
+    async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
+        system.tell("patient", "a", Wait(10))
+        await trio.testing.wait_all_tasks_blocked()
+        await system.send("patient", "a", Note("has room"))
+        sent: list[str] = []
+
+        async def send(text: str) -> None:
+            await system.send("patient", "a", Note(text))
+            sent.append(text)
+
+        for text in ("first", "second"):
+            nursery.start_soon(send, text)
+            await trio.testing.wait_all_tasks_blocked()
+        assert sent == []
+        with trio.move_on_after(1):
+            await system.send("patient", "a", Note("cancelled while waiting"))
+        with pytest.raises(AskTimeout):
+            await system.ask("patient", "a", Note("out of time while waiting"), timeout=1)
+        system.tell("patient", "a", Note("told: cannot wait"))
+        assert system.dead_letters.count(Reason.REFUSED) == 1
+        await system.ask("patient", "a", Note("asked"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert stage.notes[1:] == ["waited", "has room", "first", "second", "asked"]
+        assert sorted(sent) == ["first", "second"]
+
+
+async def test_those_who_wait_for_room_learn_of_the_end(autojump_clock: Clock) -> None:
+    class Patient(Player):
+        mailbox = MailboxSpec(capacity=1, when_full=WhenFull.WAIT)
+
+    stage = Stage()
+    spec = FamilySpec("patient", lambda context: Patient(context, stage))
+    async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
+        system.tell("patient", "a", Wait(10))
+        await trio.testing.wait_all_tasks_blocked()
+        system.tell("patient", "a", Note("in the mailbox"))
+
+        async def send() -> None:
+            with pytest.raises(EngineError, match="ended: killed"):
+                await system.send("patient", "a", Note("waiting"))
+
+        nursery.start_soon(send)
+        await trio.testing.wait_all_tasks_blocked()
+        assert system.kill("patient", "a")
+
+
+async def test_an_unknown_kind_is_an_error_of_the_sender(autojump_clock: Clock) -> None:
+    async with open_system(tree(player(Stage()))) as system:
+        with pytest.raises(UnknownKind):
+            await system.ask("nobody", "", Note("x"))
+        with pytest.raises(UnknownKind):
+            system.tell("nobody", "", Note("x"))
+
+
+@dataclass(frozen=True, slots=True)
+class Forward(Message[int]):
+    """Passes through several actors."""
+
+    hops: int
+
+
+async def test_actors_that_ask_each_other_each_hold_a_worker_only_while_they_wait(
+    autojump_clock: Clock,
+) -> None:
+    class Hop(Actor):
+        kind = "hop"
+
+        async def on_receive(self, message: Forward) -> int:
+            if message.hops == 0:
+                return 0
+            key = f"{self.context.key}{message.hops}"
+            return 1 + await self.context.ask("hop", key, Forward(message.hops - 1))
+
+    async with open_system(tree(FamilySpec("hop", Hop))) as system:
+        assert await system.ask("hop", "", Forward(50)) == 50
+        statistics = system.statistics()
+        assert statistics.workers == statistics.workers_idle
+
+
+async def test_ten_thousand_ready_actors_need_no_ten_thousand_tasks(autojump_clock: Clock) -> None:
+    stage = Stage()
+
+    class Quick(PlainPlayer):
+        def on_receive(self, message: Any) -> Any:
+            stage.notes.append("x")
+
+    async with open_system(tree(FamilySpec("quick", lambda context: Quick(context, stage)))) as system:
+        for key in range(10_000):
+            system.tell("quick", key, Note("x"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(stage.notes) == 10_000
+        assert system.statistics().workers < 10
+
+
+async def test_an_actor_that_never_runs_dry_lets_others_run(autojump_clock: Clock) -> None:
+    async def go_on(me: Player) -> None:
+        me.count += 1
+        if me.count < 1_000:
+            me.context.tell("player", "busy", Do(go_on))
+
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        await system.ask("player", "busy", Note("start"))
+        system.tell("player", "busy", Do(go_on))
+        await system.ask("player", "other", Note("other was here"))
+        statistics = system.statistics().kind("player")
+        assert sum(message.count for message in statistics.messages) < 500
