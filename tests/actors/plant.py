@@ -245,6 +245,10 @@ class Plant:
         assert isinstance(gate, Gate), gate
         return gate
 
+    async def activity(self, grant: Grant, *kinds: str) -> lease.FramesTaken | Refusal:
+        frames = tuple(lease.FrameIn(kind, None, {"text": "…"}) for kind in kinds)
+        return await self.system.ask("lease", grant.lease.id, lease.Activity(grant.lease.runner_id, frames))
+
     async def resolve(self, gate_id: UUID, *, approve: bool = True) -> Resolved | Refusal:
         return await self.system.ask("gate", gate_id, Resolve(approve, "user:1"))
 

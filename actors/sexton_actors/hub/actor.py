@@ -65,13 +65,13 @@ class Hub(Actor):
 
     def _await(self, message: m.AwaitFrames) -> Any:
         zombie_id, after = message.zombie_id, message.after
-        head = self._heads.get(zombie_id, after)
+        head = self._heads.get(zombie_id, 0)
         if head > after or message.wait_s <= 0 or self._waiting >= READERS_MAX:
-            return head
+            return max(head, after)
         if zombie_id not in self._readers:
             # The first reader: what was written since it read rang for nobody, so the database is asked at
             # once.
-            self._readers[zombie_id], self._heads[zombie_id] = {}, after
+            self._readers[zombie_id], self._heads[zombie_id] = {}, 0
             self.context.set_timer("look", 0, m.Look())
         self._tickets += 1
         self._waiting += 1

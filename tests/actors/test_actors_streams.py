@@ -1,0 +1,116 @@
+"""Readers of an agent's stream are rung when there is more to read."""
+
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+import trio
+from sexton_actors.hub.messages import AwaitFrames
+from sexton_actors.zombie.messages import Deliver
+from trio.testing import MockClock
+
+from tests.actors.plant import Later, Plant
+
+
+def reading(plant: Plant, zombie_id: UUID, after: int, wait_s: float = 15) -> Callable[[], Awaitable[int]]:
+    return lambda: plant.system.ask("hub", "", AwaitFrames(zombie_id, after, wait_s), timeout=wait_s + 5)
+
+
+async def test_a_reader_is_rung_with_the_commit(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    async with trio.open_nursery() as nursery:
+        reader = Later(nursery, reading(plant, zombie_id, 0))
+        await trio.sleep(3)
+        await plant.deliver(zombie_id)
+        written_at = trio.current_time()
+        assert await reader.value() == 1
+        assert reader.at == written_at
+
+
+async def test_a_reader_that_is_behind_is_answered_at_once(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    await plant.deliver(zombie_id)
+    await plant.deliver(zombie_id)
+    began = trio.current_time()
+    assert await reading(plant, zombie_id, 1)() == 2
+    assert trio.current_time() == began
+
+
+async def test_a_reader_hears_nothing_of_others_and_waits_out_its_time(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, other = await plant.install(), await plant.install("other")
+    async with trio.open_nursery() as nursery:
+        reader = Later(nursery, reading(plant, zombie_id, 0, 4))
+        await trio.sleep(1)
+        await plant.deliver(other)
+        assert await reader.value() == 0
+        assert reader.at == 4
+
+
+async def test_a_reader_never_hears_a_number_below_its_own(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    await plant.deliver(zombie_id)
+    async with trio.open_nursery() as nursery:
+        behind = Later(nursery, reading(plant, zombie_id, 1, 8))
+        ahead = Later(nursery, reading(plant, zombie_id, 5, 2))
+        assert await ahead.value() == 5
+        await plant.deliver(zombie_id)
+        assert await behind.value() == 2
+
+
+async def test_what_another_node_wrote_rings_within_a_second(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id = await plant.install()
+    async with trio.open_nursery() as nursery:
+        reader = Later(nursery, reading(plant, zombie_id, 0))
+        await trio.sleep(3)
+        plant.storage.tables.heads[zombie_id].frame_seq = 7
+        assert await reader.value() == 7
+        assert reader.at is not None
+        assert reader.at <= 4.01
+
+
+async def test_a_new_reader_is_not_held_up_by_a_look_that_is_under_way(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    early, late = await plant.install("early"), await plant.install("late")
+    await plant.deliver(late)
+    plant.faults.latency_s = 0.1
+    async with trio.open_nursery() as nursery:
+        Later(nursery, reading(plant, early, 0, 1))
+        await trio.sleep(0.05)
+        reader = Later(nursery, reading(plant, late, 0))
+        assert await reader.value() == 1
+        assert reader.at is not None
+        assert reader.at < 0.5
+
+
+async def test_an_outage_leaves_readers_waiting_and_the_rounds_go_on(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id = await plant.install()
+    async with trio.open_nursery() as nursery:
+        plant.faults.away = True
+        reader = Later(nursery, reading(plant, zombie_id, 0))
+        await trio.sleep(5)
+        plant.faults.away = False
+        plant.storage.tables.heads[zombie_id].frame_seq = 1
+        assert await reader.value() == 1
+        assert reader.at is not None
+        assert reader.at <= 6.1
+
+
+async def test_a_flood_of_refused_deliveries_leaves_a_trace_and_no_flood_of_frames(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id = await plant.install()
+    forged = plant.webhook()
+    forged = Deliver("github", {**forged.headers, "x-hub-signature-256": "sha256=" + "0" * 64}, forged.body)
+    for _ in range(100):
+        await plant.system.ask("zombie", zombie_id, forged)
+    await trio.sleep(0.1)
+    frames = plant.frames(zombie_id)
+    assert {frame.kind for frame in frames} == {"webhook_rejected"}
+    assert len(frames) == 10
+    assert frames[0].data == {"reason": "webhook_rejected: signature_mismatch", "source": "github"}
