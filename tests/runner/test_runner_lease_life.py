@@ -4,11 +4,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import orjson
 import pytest
+import trio
 from structlog.testing import capture_logs
 
 from sexton_runner.runtimes.registry import RUNTIMES
-from tests.runner.control_plane import Fault, Plane, Report, open_plane
+from sexton_runner.wire import Polled
+from tests.runner.control_plane import Fault, Plane, Report, make_lease, open_plane
 from tests.runner.harness import PACE, WAITING, running, settings_for
 
 HELLO = "Greet.\n```sh\nread -r line\necho hello\necho '{\"ok\": true}'\n```\n"
@@ -322,3 +326,16 @@ async def test_a_refused_poll_is_not_asked_in_a_tight_loop_and_is_survived(tmp_p
         async with running(settings_for(plane, tmp_path)):
             plane.give(HELLO)
             await plane.until(plane.reports)
+
+
+async def test_a_lease_that_comes_when_the_runner_is_leaving_is_given_back_unbegun(tmp_path: Path) -> None:
+    async with open_plane() as plane, running(settings_for(plane, tmp_path)) as runner:
+        late = make_lease(HELLO)
+        plane.leases[late["lease_id"]] = "live"
+        runner.drain("a signal")
+        async with trio.open_nursery() as nursery:
+            runner._take(Polled(leases=[msgspec.Raw(orjson.dumps(late))]), nursery)
+    assert [(lease_id, body.reason) for lease_id, body in plane.of("release")] == [
+        (late["lease_id"], "drain")
+    ]
+    assert plane.of("report") == []

@@ -1,5 +1,6 @@
 """What a hostile command tries in the real sandbox, and how it fails."""
 
+import dataclasses
 import os
 import random
 import socket
@@ -20,7 +21,7 @@ from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.runtimes.base import Ending, Outcome, Run
 from sexton_runner.runtimes.registry import carry_out
-from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.enclosure import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox, probe
 from sexton_runner.sandbox.process import start
@@ -343,9 +344,7 @@ async def test_a_sandbox_that_does_not_stand_fails_the_event_closed(
     cage: Cage, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make_sandbox(cage.tier, cage.limits, cage.folder)
-    broken = Sandbox(
-        tier=Broken(sandbox, words), layout=sandbox.layout, name=sandbox.name, limits=sandbox.limits
-    )
+    broken = dataclasses.replace(sandbox, tier=Broken(sandbox, words))
     monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", lambda *_: broken)
     ending = await cage.run("sh", "echo I must not run")
     assert (ending.outcome, ending.failure_reason) == (Outcome.AGENT_ERROR, "startup_posture")
@@ -366,7 +365,7 @@ async def test_the_self_test_finds_a_sandbox_that_shuts_nothing_in(tmp_path: Pat
         inside = staticmethod(bare.tier.inside)
         wrap = staticmethod(bare.tier.wrap)
 
-    fake = Sandbox(tier=Pretender(), layout=bare.layout, name=bare.name, limits=bare.limits)
+    fake = dataclasses.replace(bare, tier=Pretender())
     with pytest.raises(SandboxUnavailable, match="no pid namespace of its own"):
         await probe(fake)
 
@@ -380,6 +379,17 @@ async def test_without_bubblewrap_there_is_no_runner(tmp_path: Path, monkeypatch
 async def test_the_landlock_tier_is_refused_rather_than_pretended(tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable, match="landlock"):
         make_sandbox(SandboxTier.LANDLOCK, LIMITS, tmp_path)
+
+
+@pytest.mark.parametrize(("runner", "status"), [(os.getpid(), 0), (1 << 22, 125)])
+async def test_nothing_is_started_for_a_runner_that_died_meanwhile(
+    tmp_path: Path, runner: int, status: int
+) -> None:
+    words = ["/bin/sh", "-c", f"touch {tmp_path}/begun"]
+    child = start(entered(words, runner=runner, setpriv="setpriv", group=None), {"PATH": os.environ["PATH"]})
+    assert await child.wait() == status
+    await child.finish()
+    assert (tmp_path / "begun").exists() is (status == 0)
 
 
 async def test_a_command_is_never_started_from_another_thread() -> None:

@@ -13,7 +13,20 @@ from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.tiers import Job, Tier
 
-JOIN = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ >"$1" || exit 125; shift; n=$((n - 1)); done; exec "$@"'
+# The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
+# parent any more, so nothing is started that nobody would end. Then the child enters its group before it
+# becomes the sandbox: whatever it forks is counted from the first.
+ENTER = """
+[ "$PPID" = "$1" ] || exit 125
+n=$2
+shift 2
+while [ "$n" -gt 0 ]; do
+    echo $$ >"$1" || exit 125
+    shift
+    n=$((n - 1))
+done
+exec "$@"
+"""
 INSIDE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -40,6 +53,7 @@ class Sandbox:
     layout: Layout | None
     name: str
     limits: Limits
+    setpriv: str
 
     def interpreter(self, language: str, program: str) -> list[str]:
         """Give the words that run ``program`` (a path inside).
@@ -66,7 +80,8 @@ class Sandbox:
         )
         group = self._group(serial)
         try:
-            child = start(_joined(self.tier.wrap(job), group), {"PATH": os.environ.get("PATH", INSIDE_PATH)})
+            words = entered(self.tier.wrap(job), runner=os.getpid(), setpriv=self.setpriv, group=group)
+            child = start(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)})
             try:
                 yield Running(child, group)
             finally:
@@ -82,11 +97,11 @@ class Sandbox:
             raise SandboxUnavailable(f"control group: {fault}") from fault
 
 
-def _joined(words: list[str], group: Group | None) -> list[str]:
-    # The child enters its group before it becomes the sandbox: whatever it forks is counted from the first.
-    return (
-        words if group is None else ["/bin/sh", "-c", JOIN, "sh", str(len(group.joins)), *group.joins, *words]
-    )
+def entered(words: Sequence[str], *, runner: int, setpriv: str, group: Group | None) -> list[str]:
+    """Give the words that run ``words`` in ``group`` and no longer than the process ``runner`` lives."""
+    joins = () if group is None else group.joins
+    guard = [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", ENTER, "sh"]
+    return [*guard, str(runner), str(len(joins)), *joins, *words]
 
 
 def _python() -> Path:

@@ -13,7 +13,7 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.tiers import TIERS
+from sexton_runner.sandbox.tiers import TIERS, find_program
 from sexton_runner.settings import SandboxTier
 
 PROBE_S = 20.0
@@ -63,7 +63,8 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
     if layout is not None:
         remove_leftovers(layout, name)
     _refuse_unbounded_root(tier, layout)
-    return Sandbox(tier=TIERS[tier](), layout=layout, name=name, limits=limits)
+    given, setpriv = TIERS[tier](), find_program("setpriv", "util-linux")
+    return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv)
 
 
 def _refuse_unbounded_root(tier: SandboxTier, layout: Layout | None) -> None:

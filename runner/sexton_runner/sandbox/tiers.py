@@ -132,20 +132,20 @@ class Bare:
 
     name = SandboxTier.NONE
 
-    def __init__(self, setpriv: str, prlimit: str, env: str) -> None:
-        self._setpriv, self._prlimit, self._env = setpriv, prlimit, env
+    def __init__(self, prlimit: str, env: str) -> None:
+        self._prlimit, self._env = prlimit, env
 
     def inside(self, run_dir: Path, workspace: Path) -> Inside:
         """Give the folders themselves."""
         return Inside(str(run_dir), str(workspace))
 
     def wrap(self, job: Job) -> list[str]:
-        """Give the words of ``setpriv`` and ``prlimit``."""
+        """Give the words of ``prlimit`` and ``env``."""
         limits = [
             word for word in prlimit_words(job.limits, grouped=job.grouped) if not word.startswith("--nproc")
         ]
         settings = [f"{name}={value}" for name, value in job.env.items()]
-        words = [self._setpriv, "--pdeathsig", "KILL", "--", self._prlimit, *limits, "--"]
+        words = [self._prlimit, *limits, "--"]
         return [*words, self._env, "-i", "-C", str(job.workspace), *settings, *job.argv]
 
 
@@ -167,7 +167,8 @@ def _features(program: str) -> str:
     return subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=10).stdout
 
 
-def _find(name: str, package: str) -> str:
+def find_program(name: str, package: str) -> str:
+    """Give the path of a program, or say which package of Debian and Ubuntu has it."""
     found = shutil.which(name)
     if found is None:
         raise SandboxUnavailable(f"{name} is not installed (Debian and Ubuntu: apt-get install {package})")
@@ -175,7 +176,7 @@ def _find(name: str, package: str) -> str:
 
 
 def _bubblewrap() -> Tier:
-    program = _find("bwrap", "bubblewrap")
+    program = find_program("bwrap", "bubblewrap")
     return Bubblewrap(program, _features(program))
 
 
@@ -184,7 +185,7 @@ def _landlock() -> Tier:
 
 
 def _bare() -> Tier:
-    return Bare(_find("setpriv", "util-linux"), _find("prlimit", "util-linux"), _find("env", "coreutils"))
+    return Bare(find_program("prlimit", "util-linux"), find_program("env", "coreutils"))
 
 
 TIERS: Mapping[SandboxTier, Callable[[], Tier]] = {
