@@ -30,17 +30,17 @@ class Teller:
 
     def act(self, title: str) -> None:
         """Begin a new part."""
-        self._console.print(f"\n[bold]{self._clock()}  {escape(title)}[/bold]")
+        self._say(f"\n[bold]{self._clock()}  {escape(title)}[/bold]")
 
     def fact(self, text: str) -> None:
         """One line about what is going on."""
-        self._console.print(f"         {escape(text)}")
+        self._say(f"         {escape(text)}")
 
     def data(self, value: Any) -> None:
         """A value as indented JSON."""
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
         for line in text.splitlines():
-            self._console.print(f"           [dim]{escape(line)}[/dim]")
+            self._say(f"           [dim]{escape(line)}[/dim]")
 
     def frame(self, number: str, kind: str, data: dict[str, Any]) -> None:
         """One frame of an agent's stream, as it arrives."""
@@ -48,7 +48,7 @@ class Teller:
         rest = "  ".join(f"{k}={v}" for k, v in data.items() if k not in left_out)
         short = rest.replace("\n", " ⏎ ")[:TEXT_CHARS]
         style = KIND_STYLES.get(kind, "magenta")
-        self._console.print(f"         [dim]#{number:>3}[/dim] [{style}]{kind:<20}[/{style}] {escape(short)}")
+        self._say(f"         [dim]#{number:>3}[/dim] [{style}]{kind:<20}[/{style}] {escape(short)}")
 
     def table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
         """Rows under columns."""
@@ -64,7 +64,7 @@ class Teller:
         self._checks.append((claim, holds, str(seen)))
         mark = "[green]✓[/green]" if holds else "[red]✗[/red]"
         detail = "" if holds else f"   [red]{escape(str(seen))}[/red]"
-        self._console.print(f"       {mark} {escape(claim)}{detail}")
+        self._say(f"       {mark} {escape(claim)}{detail}")
 
     def summary(self) -> bool:
         """Print how it went; whether all was so."""
@@ -74,6 +74,10 @@ class Teller:
         for claim in failed:
             self._console.print(f"       [red]✗ {escape(claim)}[/red]")
         return not failed and bool(self._checks)
+
+    def _say(self, line: str) -> None:
+        # Lines keep their length: a terminal folds them, and a log keeps them whole.
+        self._console.print(line, soft_wrap=True)
 
     def _clock(self) -> str:
         return f"{time.monotonic() - self._began:6.1f}s"
