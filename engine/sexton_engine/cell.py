@@ -191,12 +191,12 @@ class Cell(Context):
     def wake(self) -> None:
         """Have a worker run it, unless it is suspended, held or over."""
         phase = self.phase
-        if self.scheduled or phase is Phase.SUSPENDED or phase is Phase.OVER:
+        if self.scheduled or phase is Phase.OVER:
             return
-        if self.home.held and self.wish is Wish.NONE:
+        self.home.mail.add(self)
+        if phase is Phase.SUSPENDED or (self.home.held and self.wish is Wish.NONE):
             return
         self.scheduled = True
-        self.home.mail.add(self)
         self.home.env.schedule(self)
 
     def rest(self, now: float) -> None:

@@ -243,6 +243,9 @@ def end(cell: Cell, ending: Ending) -> None:
     if home.cells.get(cell.name) is cell:
         del home.cells[cell.name]
     home.mail.discard(cell)
+    for table in (home.cells, home.mail):
+        if not table:
+            table.clear()  # emptied one by one, the tables would keep their size for ever
     home.env.deadlines.cancel(cell)
     refuse_all(cell, error, Reason.GIVEN_UP if crashed else Reason.STOPPED)
     _tell_watchers(cell, ending)

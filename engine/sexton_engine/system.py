@@ -255,10 +255,15 @@ async def open_system(
             finally:
                 root.stop_wanted.set()
     except BaseExceptionGroup as group:
-        # A nursery wraps even a single exception; whoever opened the system wants it as it was raised.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise
+        error = unwrapped(group)
+        raise error from error.__cause__
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """What was raised, if it was one exception only: a nursery wraps even that, and so does one inside it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 async def _run_system(

@@ -598,7 +598,7 @@ async def test_the_shutdown_budget_bounds_the_stop_of_the_whole_tree(autojump_cl
 async def test_messages_that_wait_when_the_system_closes_become_dead_letters(autojump_clock: Clock) -> None:
     stage = Stage()
     async with open_system(tree(players(stage), player(stage, "one"))) as system:
-        system.tell("player", "a", Wait(1))
+        system.tell("player", "a", Wait(3))
         system.tell("one", "", Wait(1))
         await trio.testing.wait_all_tasks_blocked()
         system.tell("player", "a", Note("x"))
