@@ -4,6 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import msgspec
+
 from sexton_actors.catalogue import Catalogue, Model
 
 SHIPPED = "catalogue.json"

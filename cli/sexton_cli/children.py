@@ -33,7 +33,7 @@ def runner_command(base_url: str, state: Path, host_id: str, options: tuple[str,
 def spawn(command: list[str], environment: dict[str, str], log_file: Path) -> subprocess.Popen[bytes]:
     """Start from the main thread: a parent-death signal follows the thread that forks."""
     with log_file.open("ab") as output:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own words
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -75,7 +75,9 @@ class LocalRunner:
                 if status in REFUSES:
                     self.refused = status
                     return
-                pause = FIRST_WAIT_S if trio.current_time() - started > MAX_WAIT_S else min(2 * pause, MAX_WAIT_S)
+                pause = (
+                    FIRST_WAIT_S if trio.current_time() - started > MAX_WAIT_S else min(2 * pause, MAX_WAIT_S)
+                )
                 log.warning("runner_ended", runner=self.number, status=status, again_in_s=pause)
                 await trio.sleep(pause)
         finally:

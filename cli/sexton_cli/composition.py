@@ -10,10 +10,15 @@ from uuid import UUID
 import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
+from sexton_cli.catalogue import load_catalogue
+from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
+from sexton_cli.keeping import keep_api_key
+from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
@@ -26,11 +31,6 @@ from sexton_storage.records import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, open_vault
-
-from sexton_cli.catalogue import load_catalogue
-from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
-from sexton_cli.keeping import keep_api_key
-from sexton_cli.settings import NodeSettings
 
 ENROLMENT_MS = 3600 * 1000
 """An enrolment token is good for an hour, and once."""
@@ -96,9 +96,13 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
-        app = create_app(HttpContext(system, world, installation.issuer, registry, HttpSettings(base_url), stop))
+        app = create_app(
+            HttpContext(system, world, installation.issuer, registry, HttpSettings(base_url), stop)
+        )
         async with trio.open_nursery() as nursery:
-            await nursery.start(lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status))
+            await nursery.start(
+                lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status)
+            )
             try:
                 yield Node(base_url, storage, world, installation, api_key, database)
             finally:
@@ -116,7 +120,9 @@ async def _storage(
             embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
             database = await stack.enter_async_context(embedded)
             dsn = database.dsn
-        return database, await stack.enter_async_context(open_postgres_storage(dsn, new_id=uuid_utils.compat.uuid7))
+        return database, await stack.enter_async_context(
+            open_postgres_storage(dsn, new_id=uuid_utils.compat.uuid7)
+        )
     except MigrationFailed as fault:
         way_out = "Start the release that wrote this database, or restore a backup"
         raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
@@ -132,7 +138,9 @@ def _vault(settings: NodeSettings) -> Vault:
     try:
         return open_vault(settings.data, os.environ)
     except StartupFailed as fault:
-        raise StartupFault("UZ-STARTUP-002", str(fault), "Give SEXTON_MASTER_KEY, or mend the file", CONFIG) from fault
+        raise StartupFault(
+            "UZ-STARTUP-002", str(fault), "Give SEXTON_MASTER_KEY, or mend the file", CONFIG
+        ) from fault
 
 
 async def _doors(settings: NodeSettings) -> Doors:

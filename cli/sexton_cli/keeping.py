@@ -7,7 +7,7 @@ KEY_FILE = "api-key"
 
 
 def keep_api_key(data: Path, made: str | None) -> str | None:
-    """Write a key that was just made (mode 0600, its owner's alone); give the one that is kept, None without one."""
+    """Write a key that was just made (mode 0600); give the one that is kept, None without one."""
     path = data / KEY_FILE
     if made is not None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

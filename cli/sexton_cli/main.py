@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 
 import click
-from sexton_http.server import Tls
-from sexton_runner.__main__ import command as runner_command
 
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import (
@@ -16,6 +14,8 @@ from sexton_cli.settings import (
     default_data,
 )
 from sexton_cli.up import UpSettings, run_serve, run_up
+from sexton_http.server import Tls
+from sexton_runner.__main__ import command as runner_command
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -46,7 +46,9 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="A PostgreSQL of your own in the place of the embedded one.",
             ),
             click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
-            click.option("--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."),
+            click.option(
+                "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
+            ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
             click.option("--ready-file", type=FILE, help="Receives one JSON object when all is ready."),
         )
@@ -77,14 +79,26 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     help="'none' only for development.",
 )
 def up(
-    *, runners: int, slots: int, label: tuple[str, ...], sandbox: str, ready_file: Path | None, **given: object
+    *,
+    runners: int,
+    slots: int,
+    label: tuple[str, ...],
+    sandbox: str,
+    ready_file: Path | None,
+    **given: object,
 ) -> None:
     """Start everything here: database, server and local runners."""
     settings = UpSettings(
         node=_node_settings(given),
         ready_file=ready_file,
         runners=runners,
-        runner_options=("--slots", str(slots), "--sandbox", sandbox, *(w for name in label for w in ("--label", name))),
+        runner_options=(
+            "--slots",
+            str(slots),
+            "--sandbox",
+            sandbox,
+            *(w for name in label for w in ("--label", name)),
+        ),
     )
     sys.exit(run_up(settings))
 

@@ -4,11 +4,11 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from uuid import UUID
 
+import msgspec
 import orjson
 import structlog
 import trio
@@ -19,6 +19,8 @@ from sexton_cli.composition import Node, open_node
 from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
 from sexton_cli.settings import NodeSettings
 
+Ready = Callable[[Node, trio.Nursery], Awaitable[None]]
+"""What is done once the server answers; the nursery is for what lives as long as it does."""
 RUNNER_READY_S = 30.0
 POLL_S = 0.05
 
@@ -42,7 +44,7 @@ def run_up(settings: UpSettings) -> int:
         _write_ready(node, settings.ready_file, runners)
         _announce(node, console, runners)
 
-    return _run(settings.node, console, ready)
+    return _run(settings.node, console, settings.ready_file, ready)
 
 
 def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
@@ -54,11 +56,14 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
         _write_ready(node, ready_file, [])
         _announce(node, console, [])
 
-    return _run(settings, console, ready)
+    return _run(settings, console, ready_file, ready)
 
 
-def _run(settings: NodeSettings, console: Console, ready: Callable[[Node, trio.Nursery], Awaitable[None]]) -> int:
+def _run(settings: NodeSettings, console: Console, ready_file: Path | None, ready: Ready) -> int:
     _configure_logs()
+    if ready_file is not None:
+        # One that an earlier life left would tell a script that we are ready before we are.
+        ready_file.unlink(missing_ok=True)
     status = OK
     try:
         trio.run(_serve, settings, console, ready)
@@ -72,17 +77,17 @@ def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-async def _serve(
-    settings: NodeSettings, console: Console, ready: Callable[[Node, trio.Nursery], Awaitable[None]]
-) -> None:
+async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as everything:
             everything.start_soon(_stop_on_signal, signals, everything.cancel_scope)
-            async with open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node:
-                # The runners' nursery lies inside the server's life: they drain while it still answers them.
-                async with _until_cancelled(node) as runners:
-                    await ready(node, runners)
-                    await trio.sleep_forever()
+            # The runners' nursery lies inside the server's life: they drain while it still answers them.
+            async with (
+                open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node,
+                trio.open_nursery() as runners,
+            ):
+                await ready(node, runners)
+                await trio.sleep_forever()
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
@@ -91,34 +96,40 @@ async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) 
         return
 
 
-@asynccontextmanager
-async def _until_cancelled(_node: Node) -> AsyncIterator[trio.Nursery]:
-    async with trio.open_nursery() as nursery:
-        yield nursery
-        nursery.cancel_scope.cancel()
+# --- runners ------------------------------------------------------------------------------------------
 
 
-# --- runners ------------------------------------------------------------------------------------------------------
+class _Kept(msgspec.Struct, frozen=True):
+    """What a runner keeps of itself in its folder."""
+
+    runner_id: UUID
+    runner_token: str
 
 
 async def _start_runners(node: Node, settings: UpSettings, nursery: trio.Nursery) -> list[LocalRunner]:
+    since = node.world.now_ms()
     runners = [await _local_runner(node, settings, number) for number in range(1, settings.runners + 1)]
     for runner in runners:
         nursery.start_soon(runner.keep)
     for runner in runners:
-        await _until_enrolled(runner, settings.node.data)
+        await _until_it_polls(node, runner, settings.node.data, since)
     return runners
 
 
 async def _local_runner(node: Node, settings: UpSettings, number: int) -> LocalRunner:
     state = _state_of(settings.node.data, number)
     state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = _kept_token(state)
-    environment = {"SEXTON_RUNNER_TOKEN": kept} if kept else {"SEXTON_ENROLMENT_TOKEN": await node.mint_enrolment()}
+    enrolment = {} if _kept(state) else {"SEXTON_ENROLMENT_TOKEN": await node.mint_enrolment()}
+
+    def environment() -> dict[str, str]:
+        # A runner sends the token it keeps to no other address, and ours may have another port now.
+        kept = _kept(state)
+        return {"SEXTON_RUNNER_TOKEN": kept.runner_token} if kept else enrolment
+
     return LocalRunner(
         number=number,
         command=runner_command(node.base_url, state, f"local-{number}", settings.runner_options),
-        environment=lambda: {"SEXTON_RUNNER_TOKEN": token} if (token := _kept_token(state)) else environment,
+        environment=environment,
         log_file=state.parent / f"runner-{number}.log",
     )
 
@@ -127,31 +138,30 @@ def _state_of(data: Path, number: int) -> Path:
     return data / "runners" / str(number)
 
 
-def _kept_token(state: Path) -> str | None:
-    # The runner checks the address its token is for; ours may have another port since, and is the same server.
+def _kept(state: Path) -> _Kept | None:
     try:
-        kept: dict[str, Any] = orjson.loads((state / "runner.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        return msgspec.json.decode((state / "runner.json").read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError):
         return None
-    return str(kept["runner_token"]) if "runner_token" in kept else None
 
 
-async def _until_enrolled(runner: LocalRunner, data: Path) -> None:
+async def _until_it_polls(node: Node, runner: LocalRunner, data: Path, since: int) -> None:
     with trio.move_on_after(RUNNER_READY_S):
-        while _kept_token(_state_of(data, runner.number)) is None:
-            if runner.refused is not None:
-                break
+        while runner.refused is None:
+            kept = _kept(_state_of(data, runner.number))
+            row = None if kept is None else await node.storage.runners.load(kept.runner_id)
+            if row is not None and (row.last_seen_at or 0) >= since:
+                return
             await trio.sleep(POLL_S)
-    if runner.refused is not None or _kept_token(_state_of(data, runner.number)) is None:
-        raise StartupFault(
-            "UZ-STARTUP-001",
-            f"runner {runner.number} does not start: {runner.last_words()}",
-            f"See {runner.log_file}; '--runners 0' starts without one",
-            UNAVAILABLE,
-        )
+    raise StartupFault(
+        "UZ-STARTUP-001",
+        f"runner {runner.number} does not start: {runner.last_words()}",
+        f"See {runner.log_file}; '--runners 0' starts without one",
+        UNAVAILABLE,
+    )
 
 
-# --- telling ------------------------------------------------------------------------------------------------------
+# --- telling ------------------------------------------------------------------------------------------
 
 
 def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]) -> None:

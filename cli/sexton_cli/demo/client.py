@@ -51,7 +51,9 @@ class Client:
                     name, _, value = line.partition(":")
                     fields[name] = value.removeprefix(" ")
                 elif "data" in fields:
-                    yield StreamFrame(fields.get("id", ""), fields.get("event", ""), orjson.loads(fields["data"]))
+                    yield StreamFrame(
+                        fields.get("id", ""), fields.get("event", ""), orjson.loads(fields["data"])
+                    )
                     fields = {}
                 else:
                     fields = {}

@@ -18,11 +18,13 @@ LOG_CHARS = 4000
 async def demo(folder: Path, teller: Teller) -> bool:
     """Whether every claim held."""
     teller.act("Starting: the database is made, the server opens its doors")
-    async with open_stage(folder) as stage:
-        async with httpx2.AsyncClient(base_url=stage.base_url, timeout=TIMEOUT_S) as http:
-            client = Client(http, str(stage.ready["api_key"]))
-            admin = Client(http, str(stage.ready["admin_token"]))
-            await Play(stage, client, admin, teller).run()
+    async with (
+        open_stage(folder) as stage,
+        httpx2.AsyncClient(base_url=stage.base_url, timeout=TIMEOUT_S) as http,
+    ):
+        client = Client(http, str(stage.ready["api_key"]))
+        admin = Client(http, str(stage.ready["admin_token"]))
+        await Play(stage, client, admin, teller).run()
     return teller.summary()
 
 

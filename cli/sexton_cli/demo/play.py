@@ -3,6 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import trio
@@ -34,7 +35,9 @@ class Watcher:
             self._news.set()
             self._news = trio.Event()
 
-    async def until(self, what: Callable[[StreamFrame], bool], within_s: float, *, after: int = 0) -> StreamFrame:
+    async def until(
+        self, what: Callable[[StreamFrame], bool], within_s: float, *, after: int = 0
+    ) -> StreamFrame:
         """The first frame, from the ``after``-th on, that is so; raises trio.TooSlowError."""
         with trio.fail_after(within_s):
             while True:
@@ -64,11 +67,13 @@ class Play:
     async def install(self, example: str) -> tuple[str, dict[str, str]]:
         files = examples.load(example)
         made = await self.client.post(f"{self.workspace}/zombies", files._asdict())
-        self.tell.check(f"agent {example} is installed", made.status == 201, made)
+        self.tell.check(f"agent {example} is installed", made.status == HTTPStatus.CREATED, made)
         self.tell.fact(f"zombie_id {made.body['zombie_id']}")
         return made.body["zombie_id"], made.body["webhook_urls"]
 
-    async def deliver(self, url: str, event: str, body: bytes, delivery: str, *, secret: str | None = None) -> Answer:
+    async def deliver(
+        self, url: str, event: str, body: bytes, delivery: str, *, secret: str | None = None
+    ) -> Answer:
         path = "/" + url.split("/", 3)[3]
         headers = github_headers(event, delivery, secret or self.webhook_secret, body)
         return await self.client.post_raw(path, body, headers)
@@ -82,13 +87,16 @@ class Play:
             self.tell.fact(f"{name:<13} {self.stage.ready[name]}")
         await self.enrol("elm")
         kept = await self.client.post(
-            f"{self.workspace}/credentials", {"name": "github", "data": {"webhook_secret": self.webhook_secret}}
+            f"{self.workspace}/credentials",
+            {"name": "github", "data": {"webhook_secret": self.webhook_secret}},
         )
-        self.tell.check("the webhook's signing secret is sealed in the vault", kept.status == 201, kept)
+        self.tell.check(
+            "the webhook's signing secret is sealed in the vault", kept.status == HTTPStatus.CREATED, kept
+        )
         await self.woken_gated_billed()
         await self.reclaimed()
 
-    # --- one event, from the signed webhook to the bill -----------------------------------------------------------
+    # --- one event, from the signed webhook to the bill ----------------------------------------------------
 
     async def woken_gated_billed(self) -> None:
         self.tell.act("A failed GitHub workflow_run wakes deploy-doctor")
@@ -101,7 +109,9 @@ class Play:
             pending = await watcher.until(lambda f: f.kind == "gate_pending", RUN_S)
             await self._approve(pending.data["gate_id"])
             done = await watcher.until(lambda f: f.kind == "event_complete", RUN_S)
-            self.tell.check("the run went on and was processed", done.data["status"] == "processed", done.data)
+            self.tell.check(
+                "the run went on and was processed", done.data["status"] == "processed", done.data
+            )
             nursery.cancel_scope.cancel()
         await self._evidence(zombie_id, event_id)
         await self._bill(event_id, before)
@@ -111,9 +121,17 @@ class Play:
         delivery = str(uuid.uuid4())
         forged = await self.deliver(url, "workflow_run", body, str(uuid.uuid4()), secret="not the secret")  # noqa: S106
         code = forged.body.get("error_code")
-        self.tell.check("a forged signature is refused with UZ-WH-010", (forged.status, code) == (401, "UZ-WH-010"), forged)
+        self.tell.check(
+            "a forged signature is refused with UZ-WH-010",
+            (forged.status, code) == (401, "UZ-WH-010"),
+            forged,
+        )
         accepted = await self.deliver(url, "workflow_run", body, delivery)
-        self.tell.check(f"{len(body)} signed bytes are accepted with 202", accepted.status == 202, accepted)
+        self.tell.check(
+            f"{len(body)} signed bytes are accepted with 202",
+            accepted.status == HTTPStatus.ACCEPTED,
+            accepted,
+        )
         again = await self.deliver(url, "workflow_run", body, delivery)
         same = again.body.get("event_id") == accepted.body.get("event_id")
         repeated = (again.status, again.body.get("status")) == (200, "duplicate")
@@ -127,8 +145,12 @@ class Play:
         for name in ("action_id", "tool_name", "action_name", "proposed_action", "blast_radius"):
             if gates and gates[0].get(name):
                 self.tell.fact(f"{name:<16} {gates[0][name]}")
-        approved = await self.client.post(f"{self.workspace}/approvals/{gate_id}:approve", {"reason": "Looks right."})
-        self.tell.check("it is approved by a person with a key", approved.body.get("outcome") == "approved", approved)
+        approved = await self.client.post(
+            f"{self.workspace}/approvals/{gate_id}:approve", {"reason": "Looks right."}
+        )
+        self.tell.check(
+            "it is approved by a person with a key", approved.body.get("outcome") == "approved", approved
+        )
         again = await self.client.post(f"{self.workspace}/approvals/{gate_id}:deny", {})
         told = (again.status, again.body.get("outcome")) == (404, "approved")
         self.tell.check("a second decision is refused and told the first", told, again)
@@ -154,7 +176,7 @@ class Play:
             f"rows {charged}, gone {gone}",
         )
 
-    # --- a second event, whose runner is killed ------------------------------------------------------------------
+    # --- a second event, whose runner is killed ------------------------------------------------------------
 
     async def reclaimed(self) -> None:
         self.tell.act("A second event; its runner is killed in the middle")
@@ -162,8 +184,10 @@ class Play:
         watcher = Watcher(self.client, f"{self.workspace}/zombies/{zombie_id}/events/stream", self.tell)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.follow)
-            sent = await self.client.post(f"{self.workspace}/zombies/{zombie_id}/messages", {"message": "watch"})
-            self.tell.check("a person's message wakes night-watch", sent.status == 202, sent)
+            sent = await self.client.post(
+                f"{self.workspace}/zombies/{zombie_id}/messages", {"message": "watch"}
+            )
+            self.tell.check("a person's message wakes night-watch", sent.status == HTTPStatus.ACCEPTED, sent)
             first = await watcher.until(lambda f: f.kind == "event_leased", RUN_S)
             await watcher.until(lambda f: f.kind in {"chunk", "tool_call_started"}, RUN_S)
             await self.enrol("oak")

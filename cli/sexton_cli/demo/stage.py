@@ -69,7 +69,17 @@ class Stage:
 async def open_stage(folder: Path) -> AsyncIterator[Stage]:
     """Start ``sexton up`` on any free port, and stop it and the runners at the end."""
     ready_file, log = folder / "ready.json", folder / "server.log"
-    words = ["up", "--data", str(folder / "data"), "--port", "0", "--runners", "0", "--ready-file", str(ready_file)]
+    words = [
+        "up",
+        "--data",
+        str(folder / "data"),
+        "--port",
+        "0",
+        "--runners",
+        "0",
+        "--ready-file",
+        str(ready_file),
+    ]
     server = spawn([sys.executable, "-m", "sexton_cli.main", *words], {}, log)
     try:
         stage = Stage(folder, await _until_ready(server, ready_file, log))
@@ -101,5 +111,3 @@ async def _stop(server: subprocess.Popen[bytes]) -> None:
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-
-
