@@ -61,7 +61,7 @@ async def _run(live: LiveLease, shop: Workshop) -> Ending | None:
             live.usage.go()
             ending = await _guarded(live, shop, sender)
         live.usage.rest()
-        if live.halted is not Halt.LOST:
+        if live.halted not in (Halt.LOST, Halt.PARKED):
             await sender.flush()
         nursery.cancel_scope.cancel()
     # A run that had ended by itself has ended, even if something halted it while its frames were sent.

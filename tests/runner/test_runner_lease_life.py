@@ -208,6 +208,7 @@ async def test_a_cancelled_run_is_killed_and_reported_as_cancelled(tmp_path: Pat
         await plane.until(plane.reports)
     (report,) = plane.reports()
     assert (report.outcome, report.failure_reason) == ("cancelled", "cancelled")
+    assert [frame["ok"] for frame in plane.frames("tool_call_completed")] == [False]
 
 
 async def test_a_report_whose_answer_was_lost_is_made_again_the_same(tmp_path: Path) -> None:

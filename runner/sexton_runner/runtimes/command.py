@@ -115,13 +115,16 @@ class _Attempt:
             *self._run.sandbox.interpreter(self._block.language, f"{inside.run_dir}/program"),
         ]
         serial = self._run.live.lease.lease_id
-        async with self._run.sandbox.open(
-            argv, run_dir=run_dir, workspace=workspace, env=self._env(inside), serial=serial
-        ) as running:
-            await self._attend(running)
-            self._seen.out_of_memory = running.out_of_memory()
+        try:
+            async with self._run.sandbox.open(
+                argv, run_dir=run_dir, workspace=workspace, env=self._env(inside), serial=serial
+            ) as running:
+                await self._attend(running)
+                self._seen.out_of_memory = running.out_of_memory()
+        finally:
+            # Also of a run that was halted: who watches sees its last step end.
+            self._story.end(ok=self._seen.exit_status == 0)
         self._seen.refusal = self._asking.refusal
-        self._story.end(ok=self._seen.exit_status == 0)
         return judge(self._seen, self._out, self._err, self._run.redactor)
 
     def _env(self, inside: Inside) -> dict[str, str]:
