@@ -143,6 +143,8 @@ class Cell(Context):
         """pykka's reference to this activation."""
         if self._ref is None:
             self._ref = CellRef(self.home.env.ids(), self._post_from_pykka, self._is_over)
+            if self.actor is not None:
+                self._ref.point_at(self.actor)
         return self._ref
 
     def _is_over(self) -> bool:

@@ -110,7 +110,9 @@ async def test_whoever_waits_for_something_is_not_idle(autojump_clock: Clock) ->
         me.context.watch("other", "")
 
     stage = Stage()
-    async with open_system(tree(players(stage, idle_s=10), player(Stage(), "other", restart=Restart.TRANSIENT))) as system:
+    async with open_system(
+        tree(players(stage, idle_s=10), player(Stage(), "other", restart=Restart.TRANSIENT))
+    ) as system:
         await system.ask("player", "timer", Do(with_timer))
         await system.ask("player", "task", Do(with_task))
         await system.ask("player", "watch", Do(with_watch))
