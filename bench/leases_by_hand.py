@@ -26,7 +26,7 @@ SELECT {lease}, {event}, {zombie}, {workspace}, {lease_tenant}, {runner}, 1, 1, 
   FROM generate_series(1, {leases}) n;
 """
 # What the journal does to a batch, written as well as it can be for one row: one statement, one round
-# trip, one commit. There is no order of arrival to keep and nothing to sum, so it is simpler than the journal's own.
+# trip, one commit. With no order of arrival to keep and nothing to sum, it is simpler than the journal's own.
 _RENEW_ONE = """\\set n random(1, {leases})
 WITH renewed AS (
     UPDATE leases l

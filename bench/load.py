@@ -68,6 +68,7 @@ class Place:
 
     number: int
     connections: int
+    began_ns: int
     count_from_ns: int
     """The end of the warm-up."""
     over_ns: int
@@ -156,7 +157,7 @@ class _Run:
         self._count_from = clock + int(job.warm_s * 1e9)
         self._over = self._count_from + int(job.run_s * 1e9)
         for number in range(job.connections):
-            place = Place(number, job.connections, self._count_from, self._over, self.loaded.notes)
+            place = Place(number, job.connections, clock, self._count_from, self._over, self.loaded.notes)
             line = _Line(job.address, job.begin(place, *job.arguments))
             self._lines[line.socket.fileno()] = line
             self._poll.register(line.socket, select.EPOLLIN)
