@@ -26,7 +26,7 @@ from sexton_http.context import HttpContext, HttpSettings
 from sexton_http.server import Doors, open_doors, serve
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
-from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, StartupFailed
 from sexton_storage.stores import Storage
@@ -112,17 +112,12 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
 async def _storage(
     stack: AsyncExitStack, settings: NodeSettings, progress: Progress
 ) -> tuple[EmbeddedServer | None, PostgresStorage]:
-    database: EmbeddedServer | None = None
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        dsn = settings.database_url
-        if dsn is None:
-            embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
-            database = await stack.enter_async_context(embedded)
-            dsn = database.dsn
-        return database, await stack.enter_async_context(
-            open_postgres_storage(dsn, new_id=uuid_utils.compat.uuid7)
-        )
+        database, dsn = await _database(stack, settings, progress)
+        postgres = PostgresSettings(connect_s=settings.database_wait_s)
+        opening = open_postgres_storage(dsn, settings=postgres, new_id=uuid_utils.compat.uuid7)
+        return database, await stack.enter_async_context(opening)
     except MigrationFailed as fault:
         way_out = "Start the release that wrote this database, or restore a backup"
         raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
@@ -132,6 +127,17 @@ async def _storage(
     except OSError as fault:
         what = f"{settings.data}: {fault.strerror}"
         raise StartupFault("UZ-STARTUP-002", what, "Choose another folder with --data", CONFIG) from fault
+
+
+async def _database(
+    stack: AsyncExitStack, settings: NodeSettings, progress: Progress
+) -> tuple[EmbeddedServer | None, str]:
+    if settings.database_url is not None:
+        progress("connecting to the database")
+        return None, settings.database_url
+    embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
+    database = await stack.enter_async_context(embedded)
+    return database, database.dsn
 
 
 def _vault(settings: NodeSettings) -> Vault:

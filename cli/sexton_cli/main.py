@@ -8,6 +8,7 @@ import click
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import (
     DATABASE_VARIABLE,
+    DEFAULT_DATABASE_WAIT_S,
     DEFAULT_HOST,
     DEFAULT_PORT,
     NodeSettings,
@@ -44,6 +45,14 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 "--database-url",
                 envvar=DATABASE_VARIABLE,
                 help="A PostgreSQL of your own in the place of the embedded one.",
+            ),
+            click.option(
+                "--database-wait",
+                "database_wait_s",
+                type=click.FloatRange(0),
+                default=DEFAULT_DATABASE_WAIT_S,
+                show_default=True,
+                help="Seconds to wait for that PostgreSQL to answer.",
             ),
             click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
             click.option(

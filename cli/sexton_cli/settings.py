@@ -7,6 +7,7 @@ from sexton_http.server import Tls
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8300
+DEFAULT_DATABASE_WAIT_S = 30.0
 DATABASE_VARIABLE = "DATABASE_URL"
 
 
@@ -23,6 +24,8 @@ class NodeSettings:
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     database_url: str | None = None
+    database_wait_s: float = DEFAULT_DATABASE_WAIT_S
+    """How long a start waits for a ``database_url`` that does not answer yet."""
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
