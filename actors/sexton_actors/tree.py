@@ -32,8 +32,11 @@ from sexton_engine import (
 
 CALM = Intensity(max_restarts=10, period_s=60.0)
 """More crashes of one actor within a minute than this, and its supervisor is asked."""
-LAST_RESORT = Intensity(max_restarts=5, period_s=60.0)
-"""More of whole branches than this, and the server ends, to be started anew."""
+LAST_RESORT = Intensity(max_restarts=3, period_s=120.0)
+"""More restarts of whole branches than this, and the server ends, to be started anew.
+
+One actor that can never live comes to it in a minute and a half, back-off included.
+"""
 BACKOFF = Backoff(first_s=0.05, factor=2.0, max_s=5.0, jitter=0.2)
 
 IDLE_S = 60.0

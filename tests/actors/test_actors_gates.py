@@ -1,21 +1,19 @@
 """Questions put to people, from inside a run and before one."""
 
 import trio
+from trio.testing import MockClock
+
 from sexton_actors.gate.messages import Await, Resolved
 from sexton_actors.lease.messages import Parked
 from sexton_actors.refusal import Refusal
 from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, ZombieStatus
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant, clock
 
 SHORT = "gates: {timeout_ms: 5000}"
 ASK_FIRST = "gates: {timeout_ms: 5000, rules: [{tool: 'workflow_run.*', action: '*', behavior: approve}]}"
 NEVER = "gates: {rules: [{tool: http, action: POST, behavior: auto_kill}]}"
 NEVER_WAKE = "gates: {rules: [{tool: 'workflow_run.*', action: '*', behavior: auto_kill}]}"
-THRICE = (
-    "gates: {anomaly_rules: [{pattern: same_action, threshold_count: 3, threshold_window_s: 3600}]}"
-)
+THRICE = "gates: {anomaly_rules: [{pattern: same_action, threshold_count: 3, threshold_window_s: 3600}]}"
 
 
 async def test_those_who_wait_for_a_gate_hear_its_answer_at_once(
@@ -58,9 +56,7 @@ async def test_a_gate_that_does_not_exist_is_refused(plant: Plant, autojump_cloc
     assert refused.code == "UZ-APPROVAL-002"
 
 
-async def test_a_gate_times_out_within_a_second_of_its_time(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_a_gate_times_out_within_a_second_of_its_time(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(config=SHORT), await plant.enrol()
     await plant.deliver(zombie_id)
     gate = await plant.ask_approval(await plant.grant(runner_id))

@@ -1,13 +1,13 @@
 """Agents that are stopped, paused and killed while they work."""
 
 import trio
+from trio.testing import MockClock
+
 from sexton_actors.lease.messages import Parked, Reported
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Heartbeat, Leases
 from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, GateStatus, LeaseStatus
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant
 
 

@@ -1,13 +1,13 @@
 """What must be there before an agent works: its workspace's leave, and its credentials."""
 
-from msgspec.structs import replace
 import trio
+from msgspec.structs import replace
+from trio.testing import MockClock
+
 from sexton_actors.lease.package import package
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import AlreadyAccepted, Ignored, Steer
 from sexton_storage.records import EventStatus
-from trio.testing import MockClock
-
 from tests.actors.plant import Plant
 
 WITH_TOKEN = "credentials: [deploy-token, pager]"
@@ -34,9 +34,7 @@ async def test_a_paused_workspace_starts_nothing_and_takes_nothing_in(
     assert (await plant.grant(runner_id, 3)).event.id == event_id
 
 
-async def test_a_run_without_its_credentials_does_not_start(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_a_run_without_its_credentials_does_not_start(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(config=WITH_TOKEN), await plant.enrol()
     await plant.world.secrets.put(plant.workspace_id, "pager", {"key": "k"})
     event_id = await plant.deliver(zombie_id)
@@ -62,10 +60,13 @@ async def test_a_run_gets_the_credentials_that_its_agent_names_and_no_others(
     grant = await plant.grant(runner_id)
     packed = await package(grant, plant.world)
     assert packed is not None
-    assert packed["policy"]["secrets_map"] == {"deploy-token": {"key": "deploy-token"}, "pager": {"key": "pager"}}
+    lent = packed["policy"]["secrets_map"]
+    assert lent == {"deploy-token": {"key": "deploy-token"}, "pager": {"key": "pager"}}
     assert packed["lease_id"] == grant.lease.id
     assert packed["event"]["event_id"] == grant.event.id
-    assert "deploy-token" not in repr(grant).replace(repr(grant.manifest), "")
+    assert "deploy-token" not in repr(grant).replace(repr(grant.manifest), ""), (
+        "a dead letter shows no secret"
+    )
 
 
 async def test_a_credential_that_is_deleted_after_the_claim_keeps_the_lease_from_being_handed_out(

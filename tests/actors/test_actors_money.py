@@ -1,13 +1,13 @@
 """What work costs, and what happens when nobody can pay."""
 
 import trio
-from sexton_actors.ledger.messages import Credit, ReadBalance
+from trio.testing import MockClock
+
 from sexton_actors.lease.package import package
+from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, Tenant
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant, clock
 
 TEN_CENTS = "budget: {daily_dollars: 0.1}"

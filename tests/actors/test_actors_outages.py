@@ -5,6 +5,8 @@ from uuid import UUID
 
 import pytest
 import trio
+from trio.testing import MockClock
+
 from sexton_actors.gate.messages import Resolved
 from sexton_actors.lease.messages import Reported
 from sexton_actors.queue.messages import Grant
@@ -18,8 +20,6 @@ from sexton_storage.writes import (
     RenewLease,
     ResolveGate,
 )
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant
 
 Step = Callable[[], Awaitable[object]]
@@ -111,15 +111,13 @@ async def test_a_race_that_was_lost_is_decided_again(
     kind: type[ClaimEvent | RenewLease | EndLease | OpenGate | ResolveGate],
     times: int,
 ) -> None:
-    plant.faults.lose(kind, times)  # type: ignore[arg-type]  # the union's own parameters differ
+    plant.faults.lose(kind, times)
     _, event_id = await the_whole_path(plant, lambda _: None)
     assert plant.event(event_id).status is EventStatus.PROCESSED
     plant.everything_adds_up()
 
 
-async def test_a_claim_in_doubt_is_taken_back_within_seconds(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_a_claim_in_doubt_is_taken_back_within_seconds(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     event_id = await plant.deliver(zombie_id)
     await trio.sleep(0.5)
@@ -141,7 +139,7 @@ async def test_a_poll_through_an_outage_gets_the_work_when_the_database_is_back(
     await trio.sleep(0.5)
     async with trio.open_nursery() as nursery:
         await plant.storage.runners.load(runner_id)
-        plant.faults.lose(ClaimEvent)  # type: ignore[arg-type]
+        plant.faults.lose(ClaimEvent)
         poll = Later(nursery, lambda: plant.grant(runner_id, 30))
         await trio.sleep(0.2)
         plant.faults.away = True
@@ -181,9 +179,7 @@ async def test_a_dead_runners_lease_is_reclaimed_as_soon_as_the_database_is_back
     plant.everything_adds_up()
 
 
-async def test_a_time_out_that_met_an_outage_is_made_up_for(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_a_time_out_that_met_an_outage_is_made_up_for(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(config="gates: {timeout_ms: 5000}"), await plant.enrol()
     await plant.deliver(zombie_id)
     gate = await plant.ask_approval(await plant.grant(runner_id))
@@ -233,7 +229,7 @@ async def test_frames_that_lost_their_race_are_tried_again(plant: Plant, autojum
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)
-    plant.faults.lose(AppendFrames)  # type: ignore[arg-type]
+    plant.faults.lose(AppendFrames)
     taken = await plant.activity(grant, "chunk")
     assert taken.count == 1  # type: ignore[union-attr]
     assert plant.kinds(zombie_id)[-1] == "chunk"

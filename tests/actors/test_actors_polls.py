@@ -2,11 +2,11 @@
 
 import trio
 from msgspec.structs import replace
+from trio.testing import MockClock
+
 from sexton_actors.dispatcher.messages import QueueView, ViewQueue
 from sexton_actors.runner.messages import Leases
 from sexton_storage.records import EventStatus, Workspace
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant, clock
 
 

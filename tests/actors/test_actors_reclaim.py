@@ -2,12 +2,12 @@
 
 import trio
 from msgspec.structs import replace
+from trio.testing import MockClock
+
 from sexton_actors.lease.messages import Abort, CancelRun, Expire, Granted, Released, Reported
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import EVENT_CEILING_MS
 from sexton_storage.records import EventStatus, LeaseStatus
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant, clock
 
 

@@ -4,11 +4,11 @@ from uuid import UUID
 
 import pytest
 import trio
+from trio.testing import MockClock
+
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Describe, Heartbeat, Leases, Poll, SetAdminState
 from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner
-from trio.testing import MockClock
-
 from tests.actors.plant import Later, Plant, clock
 
 
@@ -47,9 +47,7 @@ async def test_a_runner_that_holds_nothing_is_drained_at_once(
     assert (await set_state(plant, runner_id, "draining")).admin_state is AdminState.DRAINED
 
 
-async def test_the_open_poll_of_a_cordoned_runner_ends_empty(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_the_open_poll_of_a_cordoned_runner_ends_empty(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     async with trio.open_nursery() as nursery:
         poll = Later(nursery, lambda: plant.poll(runner_id, 30))

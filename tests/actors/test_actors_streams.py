@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import trio
-from sexton_actors.hub.messages import AwaitFrames
-from sexton_actors.zombie.messages import Deliver
 from trio.testing import MockClock
 
+from sexton_actors.hub.messages import AwaitFrames
+from sexton_actors.zombie.messages import Deliver
 from tests.actors.plant import Later, Plant
 
 
@@ -58,9 +58,7 @@ async def test_a_reader_never_hears_a_number_below_its_own(plant: Plant, autojum
         assert await behind.value() == 2
 
 
-async def test_what_another_node_wrote_rings_within_a_second(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
+async def test_what_another_node_wrote_rings_within_a_second(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id = await plant.install()
     async with trio.open_nursery() as nursery:
         reader = Later(nursery, reading(plant, zombie_id, 0))

@@ -1,11 +1,11 @@
 """From a signed webhook to evidence and a bill, through every actor."""
 
 import trio
+from trio.testing import MockClock
+
 from sexton_actors.gate.messages import Resolved
 from sexton_actors.lease.messages import Reported
 from sexton_storage.records import EventStatus, GateStatus
-from trio.testing import MockClock
-
 from tests.actors.plant import STARTER_NANOS, Plant
 
 

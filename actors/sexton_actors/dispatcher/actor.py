@@ -27,6 +27,8 @@ Message = (
     | m.ViewQueue
     | m.Rescan
     | m.Scanned
+    | m.ClaimsOverdue
+    | m.RestOver
 )
 
 
@@ -67,6 +69,10 @@ class Dispatcher(Actor):
                 self._matching.settled(message)
             case m.OfferOver(offer_id=offer_id):
                 self._matching.over(offer_id)
+            case m.ClaimsOverdue(offer_id=offer_id):
+                self._matching.overdue(offer_id)
+            case m.RestOver():
+                self._matching.rested()
             case m.Withdraw(runner_id=runner_id, refusal=refusal):
                 self._matching.withdraw(runner_id, refusal)
             case m.TellCancelled(runner_id=runner_id, lease_ids=lease_ids):
@@ -137,3 +143,10 @@ class Dispatcher(Actor):
 
     def forget(self, offer_id: int) -> None:
         self.context.cancel_timer(offer_id)
+        self.context.cancel_timer(("claims", offer_id))
+
+    def expect(self, offer_id: int, within_s: float) -> None:
+        self.context.set_timer(("claims", offer_id), within_s, m.ClaimsOverdue(offer_id))
+
+    def rest(self, for_s: float) -> None:
+        self.context.set_timer("rest", for_s, m.RestOver())

@@ -199,8 +199,9 @@ class ReadyIndex:
         (served, _, _, workspace_id), need = best
         agent = self._classes[need].lines[workspace_id].best(runner_id)
         self.remove(agent.zombie_id)
-        self._floor = served
         self._served[workspace_id] = served + 1
+        # With nobody left beside it, whoever comes next starts level with the one that was just served.
+        self._floor = served if need in self._classes else served + 1
         self._forget_served()
         return agent
 

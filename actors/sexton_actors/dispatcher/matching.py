@@ -13,11 +13,15 @@ from sexton_storage.records import ReadyAgent
 
 READY_MAX = 250_000
 """Agents that the index holds; those beyond it are found in the database when there is room again."""
-OFFERS_MAX = 50_000
-"""Open offers on one node; each has a timer, of which an actor may have 65,536."""
+OFFERS_MAX = 32_000
+"""Open offers on one node; each may have two timers, of which an actor may have 65,536."""
 OFFERS_PER_RUNNER = 256
 """As many as a runner may have slots."""
 CROWDED_RETRY_MS = 1_000
+CLAIM_PATIENCE_S = 3.0
+"""How long an offer waits for a queue to claim: one that crashes and crashes must not hold up the runners."""
+REST_S = 30.0
+"""How long, at most, an agent whose queue did not answer is left alone, unless the queue itself speaks."""
 CLAIM_GRACE_S = 2.0
 """How long an offer whose time is over waits for a claim that is being committed for it."""
 
@@ -35,7 +39,13 @@ class Desk(Protocol):
         """Call ``over`` then, in place of what was asked before."""
 
     def forget(self, offer_id: int) -> None:
-        """Call ``over`` no more."""
+        """Call neither ``over`` nor ``overdue`` any more."""
+
+    def expect(self, offer_id: int, within_s: float) -> None:
+        """Call ``overdue`` then, in place of what was asked before."""
+
+    def rest(self, for_s: float) -> None:
+        """Call ``rested`` then."""
 
 
 class Matching:
@@ -46,6 +56,7 @@ class Matching:
         self.ready = ReadyIndex()
         self.offers = OfferBook()
         self._claiming: set[UUID] = set()
+        self._resting: set[UUID] = set()
 
     def __repr__(self) -> str:
         return f"<Matching {self.ready!r}, {self.offers!r}>"
@@ -54,6 +65,10 @@ class Matching:
 
     def add(self, agent: ReadyAgent) -> None:
         """An agent is ready, by its queue's word."""
+        self._resting.discard(agent.zombie_id)
+        self._add(agent)
+
+    def _add(self, agent: ReadyAgent) -> None:
         if len(self.ready) >= READY_MAX and self.offers.for_agent(agent) is None:
             return
         self.ready.add(agent)
@@ -63,8 +78,9 @@ class Matching:
 
     def found(self, agent: ReadyAgent) -> None:
         """An agent is ready, by the database, which does not see what is being claimed at this moment."""
-        if agent.zombie_id not in self.ready and agent.zombie_id not in self._claiming:
-            self.add(agent)
+        known = (self.ready, self._claiming, self._resting)
+        if not any(agent.zombie_id in those for those in known):
+            self._add(agent)
 
     def remove(self, zombie_id: UUID) -> None:
         """An agent is not ready any more."""
@@ -105,12 +121,14 @@ class Matching:
             self._desk.claim(agent.zombie_id, offer.runner_id, entry.id)
         if entry.claiming:
             self.offers.leave_line(entry)
+            self._desk.expect(entry.id, CLAIM_PATIENCE_S)
 
     def settled(self, message: ClaimSettled) -> None:
         """A queue has answered. An answer that no offer waits for is one too late, or one too many."""
         entry = self.offers.get(message.offer_id)
         outcome = message.outcome
-        if entry is None or message.zombie_id not in entry.claiming:
+        awaited = entry is not None and message.zombie_id in entry.claiming
+        if entry is None or not (awaited or (isinstance(outcome, Grant) and entry.room() > 0)):
             if isinstance(outcome, Grant):
                 self._desk.give_back(outcome)
             return
@@ -124,6 +142,25 @@ class Matching:
             self._end(entry)
         else:
             self._wait_on(entry)
+
+    def overdue(self, offer_id: int) -> None:
+        """Queues have not answered in time: go on without them, and leave them alone for a while."""
+        entry = self.offers.get(offer_id)
+        if entry is None or not entry.claiming:
+            return
+        if not self._resting:
+            self._desk.rest(REST_S)
+        self._resting |= entry.claiming
+        self._claiming -= entry.claiming
+        entry.claiming.clear()
+        if entry.grants or entry.over:
+            self._end(entry)
+        else:
+            self._wait_on(entry)
+
+    def rested(self) -> None:
+        """They may be tried again when they are found."""
+        self._resting.clear()
 
     def _wait_on(self, entry: OpenOffer) -> None:
         self.offers.rejoin_line(entry)

@@ -53,6 +53,16 @@ class OfferOver(msgspec.Struct, Message[None], frozen=True):
     offer_id: int
 
 
+class ClaimsOverdue(msgspec.Struct, Message[None], frozen=True):
+    """Queues that were asked to claim for this offer have not answered: it goes on without them."""
+
+    offer_id: int
+
+
+class RestOver(msgspec.Struct, Message[None], frozen=True):
+    """Agents whose queues did not answer may be matched again."""
+
+
 class Rescan(msgspec.Struct, Message[None], frozen=True):
     """Look in the database for what other nodes, or a restart, left ready."""
 

@@ -125,6 +125,10 @@ class QueueActor(Actor):
         except StorageUnavailable:
             self.context.set_timer(lease_id, SETTLE_AFTER_S, m.SettleClaim(lease_id))
             raise
+        except BaseException:
+            # Killed or crashed while it was being committed: if it was, nobody has it.
+            self.context.tell("lease", lease_id, Undelivered())
+            raise
 
     async def _settle(self, message: m.SettleClaim) -> None:
         self.context.set_timer(message.lease_id, SETTLE_AFTER_S, message)
