@@ -15,6 +15,7 @@ from sexton_http.context import HttpContext
 from sexton_http.front import App, Front, head_of
 from sexton_http.limits import Limiter
 from sexton_http.operations import MAX_BODY_BYTES, Operation
+from sexton_http.pages import make_documents
 from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
@@ -39,7 +40,8 @@ def create_app(
     fast: bool = True,
 ) -> App:
     """The ASGI app of a server. Without ``fast`` all goes through Quart, for comparison."""
-    services = make_services(ctx, limiter)
+    documents = make_documents(operations, ctx.settings.base_url)
+    services = make_services(ctx, documents, limiter)
     routes = [Mounted(operation, services) for operation in operations]
     quart = make_quart(services, routes)
     behind = cast(App, quart)

@@ -92,3 +92,12 @@ class HttpContext:
     stop: trio.Event
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What is made once from the declarations and given out as it is."""
+
+    openapi: bytes
+    docs: bytes
+    errors: bytes

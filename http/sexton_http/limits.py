@@ -8,6 +8,8 @@ import msgspec
 BURST_S: Final = 2
 """A burst may be twice the rate: what two seconds would allow."""
 MAX_BUCKETS: Final = 65_536
+EPSILON: Final = 1e-6
+"""So that 38.9999 of 40 are 39."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ class Gcra:
             self._forget(now)
         self._empty_at[key] = empty_at
         return Verdict(
-            allowed=True, burst=burst, remaining=int((BURST_S - ahead) * rate), reset_s=_ceil(ahead)
+            allowed=True, burst=burst, remaining=int((BURST_S - ahead) * rate + EPSILON), reset_s=_ceil(ahead)
         )
 
     def _forget(self, now: float) -> None:

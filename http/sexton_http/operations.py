@@ -123,6 +123,10 @@ class Operation:
     deprecated: bool
     starts_work: bool
     oversize: Oversize | None
+    also: tuple[int, ...]
+    """Other statuses that are a success, or at least no problem document."""
+    untraced: bool
+    """The answer is a document of another standard, to which nothing is added."""
 
     @property
     def name(self) -> str:
@@ -160,12 +164,16 @@ class Operation:
             mine -= {"UZ-API-001", "UZ-REQ-006"}
         if self.auth is Auth.RUNNER:
             mine -= {"UZ-REQ-006"}
+        if self.auth is Auth.MEMBER and self.role is not Role.USER:
+            mine.add("UZ-AUTH-009")
         if any(is_id(name) for name in self.params):
             mine.add("UZ-UUIDV7-009")
         if self.has_body:
-            mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005", "UZ-UUIDV7-009"}
+            mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
         if self.query is not NoQuery:
-            mine |= {"UZ-REQ-001", "UZ-UUIDV7-009"}
+            mine.add("UZ-REQ-001")
+        if any(has_id(shape) for shape in (self.body, self.query)):
+            mine.add("UZ-UUIDV7-009")
         if self.in_workspace:
             mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
         if self.starts_work:
@@ -183,7 +191,6 @@ _MEMBER: Final = frozenset(
         "UZ-AUTH-002",
         "UZ-AUTH-003",
         "UZ-AUTH-004",
-        "UZ-AUTH-009",
         "UZ-AUTH-010",
         "UZ-APIKEY-004",
     }
@@ -191,9 +198,9 @@ _MEMBER: Final = frozenset(
 _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
     Auth.PUBLIC: frozenset(),
     Auth.MEMBER: _MEMBER,
-    Auth.PLATFORM: (_MEMBER - {"UZ-AUTH-009"}) | {"UZ-AUTH-021"},
+    Auth.PLATFORM: _MEMBER | {"UZ-AUTH-021"},
     Auth.RUNNER: frozenset({"UZ-RUN-001", "UZ-RUN-009"}),
-    Auth.ENROLMENT: (_MEMBER - {"UZ-AUTH-009"}) | {"UZ-AUTH-021", "UZ-RUN-015"},
+    Auth.ENROLMENT: _MEMBER | {"UZ-AUTH-021", "UZ-RUN-015"},
     Auth.APPROVAL: frozenset({"UZ-AUTH-002", "UZ-WH-001"}),
     Auth.WEBHOOK: frozenset(),
 }
@@ -202,6 +209,11 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
 def is_id(param: str) -> bool:
     """Whether a parameter of a path is a UUID: its name says so."""
     return param.endswith("_id")
+
+
+def has_id(shape: type[msgspec.Struct]) -> bool:
+    """Whether a body or a query has an id anywhere."""
+    return b'"format":"uuid"' in msgspec.json.encode(msgspec.json.schema(shape))
 
 
 def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
@@ -222,6 +234,8 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     deprecated: bool = False,
     starts_work: bool = False,
     oversize: Oversize | None = None,
+    also: tuple[int, ...] = (),
+    untraced: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -251,6 +265,8 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             deprecated=deprecated,
             starts_work=starts_work,
             oversize=oversize,
+            also=also,
+            untraced=untraced,
         )
 
     return declare

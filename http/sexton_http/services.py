@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sexton_http.authenticator import Authenticator
-from sexton_http.context import HttpContext
+from sexton_http.context import Documents, HttpContext
 from sexton_http.limits import Ceiling, Gcra, Limiter
 from sexton_http.metrics import HttpMetrics
 from sexton_http.scopes import Scopes
@@ -15,6 +15,7 @@ class Services:
     """One for an app, shared by both of its mounts, so that a ceiling is one ceiling."""
 
     ctx: HttpContext
+    documents: Documents
     authenticator: Authenticator
     scopes: Scopes
     limiter: Limiter
@@ -24,11 +25,12 @@ class Services:
     streams: Ceiling
 
 
-def make_services(ctx: HttpContext, limiter: Limiter | None = None) -> Services:
+def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | None = None) -> Services:
     settings = ctx.settings
     metrics = HttpMetrics(ctx.registry)
     services = Services(
         ctx=ctx,
+        documents=documents,
         authenticator=Authenticator(ctx),
         scopes=Scopes(ctx.world.storage, ctx.monotonic),
         limiter=Gcra(ctx.monotonic) if limiter is None else limiter,

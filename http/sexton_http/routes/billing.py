@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
+from sexton_http.answers import Problem
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Positive, Shape
 from sexton_storage.records import Tenant
@@ -52,7 +53,7 @@ class NewCredit(Body):
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
-@operation("GET", "/v1/tenants/me/billing", tag=TAG)
+@operation("GET", "/v1/tenants/me/billing", tag=TAG, codes=("UZ-BILLING-002",))
 async def get_balance(call: Call[NoBody, NoQuery]) -> Balance | Refusal:
     """Show the tenant's balance."""
     reply = await call.ctx.system.ask("ledger", call.member.tenant_id, ReadBalance())
@@ -66,11 +67,20 @@ async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     return Periods([Period(**msgspec.structs.asdict(row)) for row in rows])
 
 
-@operation("POST", "/v1/admin/tenants/{tenant_id}/credit", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-REQ-003",))
+@operation(
+    "POST",
+    "/v1/admin/tenants/{tenant_id}/credit",
+    tag=TAG,
+    auth=Auth.PLATFORM,
+    codes=("UZ-REQ-003", "UZ-BILLING-002"),
+)
 async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
     """Add to a tenant's balance; work that waited for it goes on."""
+    tenant_id = call.id("tenant_id")
+    if await call.ctx.world.storage.tenants.load(tenant_id) is None:
+        raise Problem("UZ-REQ-003", f"there is no tenant {tenant_id}")
     message = Credit(call.body.amount_nanos, call.body.reason, call.member.by)
-    reply = await call.ctx.system.ask("ledger", call.id("tenant_id"), message)
+    reply = await call.ctx.system.ask("ledger", tenant_id, message)
     return reply if isinstance(reply, Refusal) else _view(reply)
 
 

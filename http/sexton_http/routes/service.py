@@ -37,7 +37,7 @@ async def healthz(call: Call[NoBody, NoQuery]) -> Health:
     return Health("ok", "sexton", VERSION)
 
 
-@operation("GET", "/readyz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, answer=Readiness)
+@operation("GET", "/readyz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, answer=Readiness, also=(503,))
 async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
     """Say whether work can be done: 200, or 503 without the database or while stopping."""
     database = await call.ctx.world.storage.healthy()
@@ -54,7 +54,7 @@ async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
     return Answer(200, (content_type,), generate_latest(call.ctx.registry))
 
 
-@operation("GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet)
+@operation("GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet, untraced=True)
 async def jwks(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the public keys of the built-in issuer."""
     cache = (b"cache-control", b"public, max-age=300")

@@ -6,6 +6,7 @@ from sexton_http.routes import (
     approvals,
     billing,
     credentials,
+    docs,
     events,
     fleet,
     leases,
@@ -69,6 +70,9 @@ OPERATIONS: tuple[Operation, ...] = (
     service.readyz,
     service.metrics,
     service.jwks,
+    docs.openapi,
+    docs.docs,
+    docs.docs_errors,
     removed.get_run,
     removed.retry_run,
 )

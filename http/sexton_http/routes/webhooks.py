@@ -68,6 +68,7 @@ def _route(path: str) -> Callable[[Handler], Operation]:
         hot=True,
         max_body=MAX_WEBHOOK_BYTES,
         oversize=_too_large,
+        also=(200,),
     )
 
 

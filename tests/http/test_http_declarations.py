@@ -1,0 +1,157 @@
+"""One declaration per route: the routes, the documents and the pages all follow from it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from quart_trio import QuartTrio
+
+from sexton_http import routes
+from sexton_http.app import make_quart
+from sexton_http.context import HttpContext
+from sexton_http.front import HotRoutes
+from sexton_http.limits import Gcra
+from sexton_http.openapi import make_document
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, Operation, operation
+from sexton_http.pages import make_documents
+from sexton_http.pipeline import Mounted
+from sexton_http.problems import CODES, Shown
+from sexton_http.reference import errors_page, http_page
+from sexton_http.routes.removed import PREFIXES
+from sexton_http.routes.table import OPERATIONS
+from sexton_http.services import make_services
+from tests.http.house import House
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def declared() -> set[tuple[str, str]]:
+    return {
+        (operation.method, re.sub(r"\{(\w+)\}", r"<segment:\1>", operation.path)) for operation in OPERATIONS
+    }
+
+
+def mounted(house: House) -> QuartTrio:
+    documents = make_documents(OPERATIONS, "")
+    services = make_services(apart(house), documents, Gcra(lambda: 0.0))
+    return make_quart(services, [Mounted(operation, services) for operation in OPERATIONS])
+
+
+def apart(house: House) -> HttpContext:
+    """The context of the house with a registry of its own, in which nothing is registered yet."""
+    return replace(house.ctx, registry=CollectorRegistry())
+
+
+async def test_no_route_is_without_its_declaration(house: House) -> None:
+    for rule in mounted(house).url_map.iter_rules():
+        if any(rule.rule.startswith(prefix) and "<segment" not in rule.rule for prefix in PREFIXES):
+            continue
+        for method in (rule.methods or set()) - {"HEAD"}:
+            assert (method, rule.rule) in declared()
+
+
+def test_every_declaration_of_a_module_stands_in_the_table() -> None:
+    folder = Path(next(iter(routes.__path__)))
+    made = sum(
+        path.read_text().count("\n@operation(") + path.read_text().count("\n@_route(")
+        for path in folder.glob("*.py")
+    )
+    assert made == len(OPERATIONS) == len({(row.method, row.path) for row in OPERATIONS})
+    assert len({row.name for row in OPERATIONS}) == len(OPERATIONS)
+
+
+def test_every_declared_code_can_be_an_answer() -> None:
+    for row in OPERATIONS:
+        for code in row.all_codes():
+            assert Shown.ANSWER in CODES[code].shown, (row.path, code)
+
+
+def test_a_code_that_no_table_has_cannot_be_declared() -> None:
+    async def handler(call: Call[NoBody, NoQuery]) -> None:
+        """Nothing."""
+
+    with pytest.raises(ValueError, match="UZ-NO-001"):
+        operation("GET", "/x", tag="T", codes=("UZ-NO-001",))(handler)
+
+
+def test_a_route_has_one_shape_of_answer() -> None:
+    async def handler(call: Call[NoBody, NoQuery]) -> int | str:
+        """Nothing."""
+        raise NotImplementedError
+
+    with pytest.raises(TypeError, match="one shape"):
+        operation("GET", "/x", tag="T")(handler)
+
+
+def test_every_route_says_what_it_does() -> None:
+    for row in OPERATIONS:
+        assert row.summary.endswith("."), row.path
+
+
+def test_the_document_has_every_route_and_no_dangling_reference() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    assert document["openapi"] == "3.1.0"
+    shown = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+    assert shown == {(row.method, row.path) for row in OPERATIONS}
+    schemas = document["components"]["schemas"]
+    for reference in references(document):
+        assert reference.removeprefix("#/components/schemas/") in schemas, reference
+
+
+def references(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+        return own + [found for value in node.values() for found in references(value)]
+    if isinstance(node, list | tuple):
+        return [found for value in node for found in references(value)]
+    return []
+
+
+def test_the_document_says_who_may_call_what() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    for row in OPERATIONS:
+        described = document["paths"][row.path][row.method.lower()]
+        assert ("security" in described) == (row.auth not in {Auth.PUBLIC, Auth.WEBHOOK})
+        statuses = {str(CODES[code].status) for code in row.all_codes()} | {str(row.status)}
+        assert statuses <= set(described["responses"])
+        named = [parameter["name"] for parameter in described["parameters"] if parameter["in"] == "path"]
+        assert named == list(row.params)
+
+
+@pytest.mark.parametrize(("name", "page"), [("errors.md", errors_page), ("http.md", http_page)])
+def test_the_reference_is_up_to_date(name: str, page: Any) -> None:
+    kept = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    assert kept == page(), "run: python -m sexton_http.reference docs/reference"
+
+
+async def test_a_server_describes_itself(house: House) -> None:
+    document = (await house.get("/openapi.json", None)).json()
+    assert document["servers"] == [{"url": house.base_url}]
+    page = await house.get("/docs", None)
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "src=" not in page.text
+    assert "http://" not in page.text
+    for row in OPERATIONS:
+        assert f"{row.method} {row.path}" in page.text
+
+
+async def test_the_fast_path_knows_the_hot_routes_and_no_others(house: House) -> None:
+    documents = make_documents(OPERATIONS, "")
+    services = make_services(apart(house), documents)
+    hot = HotRoutes([Mounted(row, services) for row in OPERATIONS])
+    for row in OPERATIONS:
+        found = hot.find(row.method, example(row))
+        assert (found is not None) == row.hot, row.path
+        if found is not None:
+            assert found[0].operation is row
+            assert set(found[1]) == set(row.params)
+    assert hot.find("GET", "/v1/runners/me/leases") is None
+    assert hot.find("POST", "/v1/webhooks//github") is None
+    assert hot.find("POST", "/v1/webhooks/a:b") is None
+
+
+def example(row: Operation) -> str:
+    return re.sub(r"\{(\w+)\}", "a0", row.path)
