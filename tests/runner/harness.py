@@ -18,7 +18,10 @@ import trio
 
 from sexton_runner.main import run_runner
 from sexton_runner.runner import Runner
-from sexton_runner.settings import RunnerSettings
+from sexton_runner.sandbox.cgroup import find_layout
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.probe import group_name, make_sandbox
+from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.timing import Timing
 from tests.runner.control_plane import TOKEN, Plane
 
@@ -33,6 +36,7 @@ PACE = Timing(
     let_go_s=2.0,
 )
 PATIENCE_S = 30.0
+LIMITS = Limits(wall_s=1, memory_bytes=1 << 26, pids=8)
 SOURCE = Path(__file__).resolve().parents[2] / "runner"
 
 # A command that goes on until the test resolves its gate, and uses no time while it waits.
@@ -108,7 +112,7 @@ def command_line(settings: Mapping[str, Any], *, alert: bool = False) -> list[st
 
 @asynccontextmanager
 async def process(
-    folder: Path, argv: list[str], env: Mapping[str, str] | None = None, **popen: Any
+    folder: Path, argv: list[str], env: Mapping[str, str] | None = None, *, clear: bool = True
 ) -> AsyncIterator[Process]:
     """Start a runner process; on the way out it is killed if it still lives."""
     log = folder / "runner.log"
@@ -116,13 +120,28 @@ async def process(
         env or {}
     )
     with log.open("wb") as stderr:
-        child = subprocess.Popen(argv, stderr=stderr, stdout=subprocess.DEVNULL, env=given, **popen)
+        child = subprocess.Popen(argv, stderr=stderr, stdout=subprocess.DEVNULL, env=given)
     try:
         yield Process(child, log)
     finally:
         if child.poll() is None:
             child.kill()
         child.wait()
+        with trio.CancelScope(shield=True):
+            await eventually(lambda: not clear or cleared(folder / "state"))
+
+
+def groups_left(state_dir: Path) -> list[Path]:
+    """Give the control groups of the runner with this state folder."""
+    layout = find_layout(f"test-{os.getpid()}", LIMITS)
+    parents = () if layout is None else layout.parents
+    return [folder for parent in parents for folder in parent.glob(f"sexton-{group_name(state_dir)}-*")]
+
+
+def cleared(state_dir: Path) -> bool:
+    """Clear away what a killed runner left, as its successor would, and tell whether all of it is gone."""
+    make_sandbox(SandboxTier.NONE, LIMITS, state_dir)
+    return groups_left(state_dir) == []
 
 
 def processes_with(marker: str) -> list[int]:

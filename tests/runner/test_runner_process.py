@@ -11,11 +11,18 @@ from typing import Any
 import orjson
 import pytest
 
-from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import make_sandbox
-from sexton_runner.settings import SandboxTier
+from sexton_runner.sandbox.cgroup import find_layout
 from tests.runner.control_plane import ENROLMENT, TOKEN, Plane, open_plane
-from tests.runner.harness import WAITING, Process, command_line, eventually, gone, process, processes_with
+from tests.runner.harness import LIMITS, (
+    WAITING,
+    Process,
+    command_line,
+    eventually,
+    gone,
+    groups_left,
+    process,
+    processes_with,
+)
 from tests.runner.ordinary_user import as_ordinary_user, own_folder
 
 
@@ -108,22 +115,17 @@ async def test_killing_the_runner_leaves_no_process_of_its_runs(tmp_path: Path) 
 async def test_a_runner_started_after_a_kill_clears_away_what_the_dead_one_left(tmp_path: Path) -> None:
     marker = new_marker()
     async with open_plane() as plane:
-        async with process(tmp_path, words(plane, tmp_path)) as runner:
+        async with process(tmp_path, words(plane, tmp_path), clear=False) as runner:
             plane.give(sleeping(marker))
             await eventually(lambda: processes_with(marker))
             runner.send(signal.SIGKILL)
             await runner.ended()
         assert list((tmp_path / "state" / "runs").iterdir())
+        assert bool(groups_left(tmp_path / "state")) is (find_layout("test", LIMITS) is not None)
         async with process(tmp_path, words(plane, tmp_path)) as runner:
             await eventually(lambda: "runner_up" in runner.log)
             assert not (tmp_path / "state" / "runs").exists()
             assert groups_left(tmp_path / "state") == []
-
-
-def groups_left(state_dir: Path) -> list[Path]:
-    sandbox = make_sandbox(SandboxTier.NONE, Limits(wall_s=1, memory_bytes=1 << 26, pids=8), state_dir)
-    parents = () if sandbox.layout is None else sandbox.layout.parents
-    return [folder for parent in parents for folder in parent.glob(f"sexton-{sandbox.name}-*")]
 
 
 async def test_a_revoked_runner_kills_its_runs_and_says_so(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "sexton-"
 REMOVE_PATIENCE_S = 5.0
 REMOVE_TICK_S = 0.01
+ABANDONED_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,20 @@ def _candidates(root: Path, membership: Path) -> list[Layout]:
 
 
 def remove_leftovers(layout: Layout, name: str) -> None:
-    """Kill and remove the groups that an earlier runner of the same name left."""
+    """Kill and remove the groups that an earlier runner of this name left, and old empty ones."""
     for parent in layout.parents:
-        for folder in parent.glob(f"{PREFIX}{name}-*"):
+        for folder in parent.glob(f"{PREFIX}*"):
             group = Group((folder,))
-            group.kill()
-            group.remove()
+            if folder.name.startswith(f"{PREFIX}{name}-"):
+                group.kill()
+                group.remove()
+            elif _abandoned(folder):
+                group.remove()
+
+
+def _abandoned(folder: Path) -> bool:
+    # Of a runner that will not come back under its name. One that holds processes cannot be removed anyway,
+    # and a living runner's group is empty for some milliseconds only.
+    with contextlib.suppress(OSError):
+        return time.time() - folder.stat().st_mtime > ABANDONED_S
+    return False

@@ -58,13 +58,18 @@ print(json.dumps(wrong))
 
 def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
     """Find what the host has for ``tier``; raises ``SandboxUnavailable``."""
-    name = hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:12]
+    name = group_name(state_dir)
     layout = find_layout(name, limits)
     if layout is not None:
         remove_leftovers(layout, name)
     _refuse_unbounded_root(tier, layout)
     given, setpriv = TIERS[tier](), find_program("setpriv", "util-linux")
     return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv)
+
+
+def group_name(state_dir: Path) -> str:
+    """Give the name by which a runner knows its control groups again; no other has its state folder."""
+    return hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:12]
 
 
 def _refuse_unbounded_root(tier: SandboxTier, layout: Layout | None) -> None:
