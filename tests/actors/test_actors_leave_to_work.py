@@ -1,13 +1,17 @@
 """What must be there before an agent works: its workspace's leave, and its credentials."""
 
+from uuid import UUID
+
+import pytest
 import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.package import package
+from sexton_actors.lease.handing import hand_over
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import AlreadyAccepted, Ignored, Steer
 from sexton_storage.records import EventStatus
+from sexton_storage.stores import StorageUnavailable
 from tests.actors.plant import Plant
 
 WITH_TOKEN = "credentials: [deploy-token, pager]"
@@ -58,8 +62,7 @@ async def test_a_run_gets_the_credentials_that_its_agent_names_and_no_others(
         await plant.world.secrets.put(plant.workspace_id, name, {"key": name})
     await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)
-    packed = await package(grant, plant.world)
-    assert packed is not None
+    (packed,) = await hand_over([grant], plant.system, plant.world)
     lent = packed["policy"]["secrets_map"]
     assert lent == {"deploy-token": {"key": "deploy-token"}, "pager": {"key": "pager"}}
     assert packed["lease_id"] == grant.lease.id
@@ -77,9 +80,33 @@ async def test_a_credential_that_is_deleted_after_the_claim_keeps_the_lease_from
     event_id = await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)
     await plant.world.secrets.delete(plant.workspace_id, "pager")
-    assert await package(grant, plant.world) is None
-    await plant.nothing(runner_id, 33)
+    assert await hand_over([grant], plant.system, plant.world) == []
+    await trio.sleep(0.1)
     assert plant.event(event_id).failure_label == "secret_missing"
+    plant.everything_adds_up()
+
+
+async def test_leases_that_cannot_be_handed_over_go_back_at_once(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    config = "credentials: [pager]\nbudget: {daily_dollars: 1}"
+    zombie_id, runner_id = await plant.install(config=config), await plant.enrol()
+    await plant.world.secrets.put(plant.workspace_id, "pager", {"key": "k"})
+    event_id = await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    await trio.sleep(2)
+    original = plant.storage.credentials.load
+
+    async def away(workspace_id: UUID, name: str) -> None:
+        raise StorageUnavailable("away")
+
+    plant.storage.credentials.load = away  # type: ignore[method-assign]
+    with pytest.raises(StorageUnavailable):
+        await hand_over([grant], plant.system, plant.world)
+    plant.storage.credentials.load = original  # type: ignore[method-assign]
+    again = await plant.grant(runner_id, 2)
+    assert (again.event.id, again.event.attempts) == (event_id, 1)
+    assert plant.rows(event_id) == []
 
 
 async def test_a_delivery_again_is_known_and_kept_once(plant: Plant, autojump_clock: MockClock) -> None:

@@ -3,7 +3,7 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.lease.package import package
+from sexton_actors.lease.handing import hand_over
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Steer
@@ -73,8 +73,7 @@ async def test_a_spent_budget_stops_the_run_at_that_renewal_and_turns_new_work_a
     zombie_id, runner_id = await plant.install(config=TEN_CENTS), await plant.enrol()
     await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)
-    packed = await package(grant, plant.world)
-    assert packed is not None
+    (packed,) = await hand_over([grant], plant.system, plant.world)
     assert packed["policy"]["budget_left_nanos"] == 100_000_000
     stopped = await plant.renew(grant, (40_000_000, 0, 0))
     assert isinstance(stopped, Refusal)

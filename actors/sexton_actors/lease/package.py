@@ -11,18 +11,23 @@ from sexton_actors.world import World
 from sexton_storage.records import Event, Lease
 
 
-async def package(grant: Grant, world: World) -> dict[str, Any] | None:
-    """The lease as the contract spells it (§9), ready to be encoded.
+class MissingCredential(msgspec.Struct, frozen=True):
+    """The run must not start without it."""
 
-    None when one of its credentials was deleted since the claim: the run must not start without it. Nobody
-    runs it then, the lease runs out, and the next claim ends the event as ``secret_missing``. Raises
-    StorageUnavailable.
-    """
+    name: str
+
+    @property
+    def detail(self) -> str:
+        return f"The vault has no credential named {self.name}."
+
+
+async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
+    """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
     secrets: dict[str, Mapping[str, Any]] = {}
     for name in grant.manifest.credentials:
         data = await world.secrets.open(grant.lease.workspace_id, name)
         if data is None:
-            return None
+            return MissingCredential(name)
         secrets[name] = data
     return spell(grant.lease, grant.event, grant.manifest, secrets, await _budget_left(grant, world))
 

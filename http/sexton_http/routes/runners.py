@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.package import package
+from sexton_actors.lease.handing import hand_over
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Heartbeat, Leases, Poll
 from sexton_http.answers import Problem
@@ -155,5 +155,5 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
         case Refusal():
             return reply
         case Leases(grants=grants, retry_after_ms=retry_after_ms):
-            leases = [await package(grant, ctx.world) for grant in grants]
+            leases = await hand_over(grants, ctx.system, ctx.world)
             return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms)
