@@ -69,6 +69,8 @@ class LeasesGiven(Shape):
     """The first, or null."""
     leases: list[Any]
     retry_after_ms: int
+    cancelled_lease_ids: tuple[UUID, ...] = ()
+    """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
 
 
 TIERS = frozenset({"bubblewrap", "landlock", "none"})
@@ -154,6 +156,6 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
             return LeasesGiven(None, [], 1000)
         case Refusal():
             return reply
-        case Leases(grants=grants, retry_after_ms=retry_after_ms):
+        case Leases(grants=grants, retry_after_ms=retry_after_ms, cancelled_lease_ids=cancelled):
             leases = await hand_over(grants, ctx.system, ctx.world)
-            return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms)
+            return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms, cancelled)
