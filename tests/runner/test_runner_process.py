@@ -13,7 +13,8 @@ import pytest
 
 from sexton_runner.sandbox.cgroup import find_layout
 from tests.runner.control_plane import ENROLMENT, TOKEN, Plane, open_plane
-from tests.runner.harness import LIMITS, (
+from tests.runner.harness import (
+    LIMITS,
     WAITING,
     Process,
     command_line,
