@@ -50,7 +50,9 @@ async def run_turn(cell: Cell) -> int:
             return handled
         if mailbox.waiting:
             _admit(cell)
-        if not _wanted(cell, envelope):
+        port = envelope.port
+        unsure = envelope.timer is not None or (port is not None and port.overdue)
+        if unsure and not _wanted(cell, envelope):
             continue
         handled += 1
         message = envelope.message
@@ -61,7 +63,10 @@ async def run_turn(cell: Cell) -> int:
             reply = actor._handle_receive(message) if of_type in OF_PYKKA else actor.on_receive(message)
             if type(reply) is CoroutineType:
                 reply = await reply
-            _reply(envelope, reply)
+            if envelope.port is not None:  # else there is no asker, or the reply was taken over
+                if reply is DEFERRED:
+                    raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - a crash like any other
+                envelope.port.set(reply)
         except Exception as exc:  # noqa: BLE001 - whatever goes wrong in an actor is its supervisor's affair
             if not survives(cell, envelope, exc):
                 put_down(cell)
@@ -77,15 +82,6 @@ async def run_turn(cell: Cell) -> int:
         if cell.wish is not Wish.NONE:
             break
     return handled
-
-
-def _reply(envelope: Envelope, reply: Any) -> None:
-    port = envelope.port
-    if port is None:
-        return
-    if reply is DEFERRED:
-        raise EngineError(NOT_TAKEN_OVER)
-    port.set(reply)
 
 
 async def _prepared(cell: Cell) -> bool:
@@ -109,7 +105,11 @@ async def _continue(cell: Cell, coroutine: Coroutine[Any, Any, Any]) -> bool:
         raise EngineError(f"{cell!r} has begun nothing")
     began = cell.home.env.monotonic()
     try:
-        _reply(envelope, await coroutine)
+        reply = await coroutine
+        if envelope.port is not None:
+            if reply is DEFERRED:
+                raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - as in run_turn
+            envelope.port.set(reply)
     except Exception as exc:
         if not survives(cell, envelope, exc):
             return False

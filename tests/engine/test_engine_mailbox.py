@@ -131,7 +131,7 @@ class MailboxMachine(RuleBasedStateMachine):
         self.make(capacity, when_full)
 
     @rule(lane=st.sampled_from([Lane.USER, Lane.USER, Lane.USER, *Lane]), may_wait=st.booleans())
-    def offer(self, lane: Lane, may_wait: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
+    def offer(self, lane: Lane, may_wait: bool) -> None:
         self.sent += 1
         port = Asker()
         new = envelope(self.sent, lane, port)

@@ -426,6 +426,8 @@ async def test_a_supervised_actor_has_pykkas_ref_and_proxy(autojump_clock: Clock
 async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(autojump_clock: Clock) -> None:
     seen: list[Any] = []
 
+    made: list[Any] = []
+
     class Counting(Player):
         def fail(self) -> None:
             self.stage.crashes["n"] = self.stage.crashes.get("n", 0) + 1
@@ -435,6 +437,7 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
         async def on_start(self) -> None:
             await super().on_start()
             seen.append(self.context.ref)
+            made.append(self)
 
     stage = Stage()
     family = FamilySpec("counting", lambda context: Counting(context, stage))
@@ -442,6 +445,7 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
         await system.ask("counting", "a", Note("x"))
         await seen[0].proxy().fail()
         assert seen[0] is seen[1]
+        assert seen[0].proxy()._actor is made[-1]
         assert await seen[0].proxy().count == 0
 
 

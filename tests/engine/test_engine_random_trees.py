@@ -231,7 +231,7 @@ def test_one_crash_or_stop_restarts_whom_strategy_and_restart_type_say(
     strategy: Strategy,
     types: list[Restart],
     place: int,
-    crash: bool,  # noqa: FBT001 - drawn by Hypothesis
+    crash: bool,
 ) -> None:
     ledger = Ledger()
     place %= len(types)

@@ -17,7 +17,7 @@ from tests.engine.cast import Stage, player, tree
 def test_the_restart_type_says_when_a_child_is_started_again(
     restart: Restart,
     after_crash: bool,
-    after_stop: bool,  # noqa: FBT001 - a table
+    after_stop: bool,
 ) -> None:
     assert restarts(restart, crashed=True) is after_crash
     assert restarts(restart, crashed=False) is after_stop
