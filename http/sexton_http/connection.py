@@ -1,6 +1,7 @@
 """One connection from its first byte to its last descriptor, with every fault of it kept inside."""
 
 import math
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ READ_S: Final = 30.0
 KEEP_ALIVE_S: Final = 75.0
 WRITE_S: Final = 20.0
 """A client that takes no bytes for so long is cut."""
+MANY_OPEN: Final = 64
+"""Beyond so many requests since it was last idle, a connection forgets those whose bodies are all here."""
+WATCH_S: Final = 1.0
+"""How late a connection may be cut."""
 LINGER_S: Final = 2.0
 """So long the rest of an unread body is read after the last answer, which a reset would otherwise destroy."""
 GONE_S: Final = 5.0
@@ -35,13 +40,23 @@ App = Callable[..., Awaitable[None]]
 
 @dataclass(slots=True)
 class Live:
-    """The connections of one server, so that the idle ones can be closed when it stops."""
+    """The connections of one server."""
 
     connections: set["Connection"] = field(default_factory=set)
 
     def close_idle(self) -> None:
+        """The server stops: who waits for nothing is let go."""
         for connection in tuple(self.connections):
             connection.close_if_idle()
+
+    async def watch(self) -> None:
+        """Cut those whose time is up: one round a second for all, and not a timer a request."""
+        while True:
+            await trio.sleep(WATCH_S)
+            now = trio.current_time()
+            for connection in tuple(self.connections):
+                if now >= connection.due():
+                    connection.cut()
 
 
 class Tasks:
@@ -88,9 +103,10 @@ class Tasks:
                 log.warning("request_failed", faults=_spell(group), path=scope["path"])
         finally:
             intake.discard()
-            # This is bounded by WRITE_S; cut short it would leave the stream half open.
-            with trio.CancelScope(shield=True):
-                await send(None)
+            if not intake.gone:
+                # This is bounded by WRITE_S; cut short it would leave the stream half open.
+                with trio.CancelScope(shield=True):
+                    await send(None)
 
 
 class Connection:
@@ -109,6 +125,7 @@ class Connection:
         self._since = trio.current_time()
         self._head_since: float | None = None
         self._over = False
+        self._linger_until = math.inf
 
     async def run(self) -> None:
         self._live.connections.add(self)
@@ -150,7 +167,6 @@ class Connection:
 
     async def _read(self) -> None:
         with self._reading:
-            self._watch()
             while True:
                 try:
                     data = bytes(await self._stream.receive_some(RECEIVE_BYTES))
@@ -160,7 +176,6 @@ class Connection:
                     if self._idle and self._head_since is None:
                         self._head_since = trio.current_time()
                     await self._protocol.handle(RawData(data))
-                    self._watch()
                 if not data:
                     return
 
@@ -171,9 +186,11 @@ class Connection:
             case Updated(idle=idle):
                 self._idle = idle
                 self._head_since = None
-                self._since = trio.current_time()
                 if idle:
-                    self._watch()
+                    self._since = trio.current_time()
+                    self._open.clear()
+                    if self._context.terminated.is_set():
+                        self._reading.cancel()
             case Closed():
                 await self._say_goodbye()
                 await self._protocol.handle(Closed())
@@ -181,14 +198,33 @@ class Connection:
                 raise TypeError(event)
 
     async def _send_bytes(self, data: bytes) -> None:
-        async with self._sending:
-            try:
-                # A write torn in two cannot be continued, so it is finished or given up, never cancelled.
+        try:
+            if self._sending.locked():
                 with trio.CancelScope(shield=True), trio.fail_after(WRITE_S):
-                    await self._stream.send_all(data)
-            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
-                await trio.aclose_forcefully(self._stream)
-                await self._protocol.handle(Closed())
+                    await self._sending.acquire()
+            else:
+                self._sending.acquire_nowait()
+            try:
+                rest = self._send_now(data)
+                if rest:
+                    # A write torn in two cannot be continued: it is finished or given up, never cancelled.
+                    with trio.CancelScope(shield=True), trio.fail_after(WRITE_S):
+                        await self._stream.send_all(rest)
+            finally:
+                self._sending.release()
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            await trio.aclose_forcefully(self._stream)
+            await self._protocol.handle(Closed())
+
+    def _send_now(self, data: bytes) -> bytes:
+        """What the kernel did not take at once; an answer nearly always fits, and nothing has to wait."""
+        if isinstance(self._stream, trio.SSLStream):
+            return data
+        try:
+            taken = os.write(self._stream.socket.fileno(), data)
+        except BlockingIOError:
+            return data
+        return data[taken:]
 
     async def _say_goodbye(self) -> None:
         """Send our end, and leave the reader to take what the client still has on the way, for a moment."""
@@ -204,31 +240,30 @@ class Connection:
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
             self._reading.cancel()
         if self._idle or any(not intake.is_over() for intake in self._open):
-            self._reading.deadline = min(self._reading.deadline, trio.current_time() + LINGER_S)
+            self._linger_until = trio.current_time() + LINGER_S
         else:
             self._reading.cancel()
 
     def opened(self, intake: Intake) -> None:
         """A request has begun whose body is still to come."""
+        if len(self._open) > MANY_OPEN:
+            self._open = {one: since for one, since in self._open.items() if not one.is_over()}
         self._open[intake] = trio.current_time() if self._head_since is None else self._head_since
 
-    def _watch(self) -> None:
-        """Set until when the reader may wait: one deadline that moves, and not a task a request."""
+    def due(self) -> float:
+        """Until when the reader may wait."""
         if self._over:
-            return
-        for intake in [intake for intake in self._open if intake.complete or intake.gone]:
-            del self._open[intake]
-        if self._open:
-            deadline = next(iter(self._open.values())) + READ_S
-        elif not self._idle:
-            deadline = math.inf
-        elif self._head_since is not None:
-            deadline = self._head_since + READ_S
-        else:
-            deadline = self._since + KEEP_ALIVE_S
-        if self._context.terminated.is_set() and self._idle:
-            deadline = -math.inf
-        self._reading.deadline = deadline
+            return self._linger_until
+        for intake, since in self._open.items():
+            if not intake.is_over():
+                return since + READ_S
+        if not self._idle:
+            return math.inf
+        return self._since + KEEP_ALIVE_S if self._head_since is None else self._head_since + READ_S
+
+    def cut(self) -> None:
+        """Stop reading, and with that end all that is left."""
+        self._reading.cancel()
 
     def close_if_idle(self) -> None:
         if self._idle:

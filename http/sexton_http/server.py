@@ -105,13 +105,16 @@ async def serve(
             door = trio.SSLListener(listener, ssl_context)
             await trio.serve_listeners(handle, [door], handler_nursery=connections)
 
-    async with trio.open_nursery() as connections:
-        async with trio.open_nursery() as accepting:
-            for listener in doors.listeners:
-                accepting.start_soon(accept, listener)
-            task_status.started()
-            await stop.wait()
-            accepting.cancel_scope.cancel()
-        await context.terminated.set()
-        live.close_idle()
-        connections.cancel_scope.deadline = trio.current_time() + grace_s
+    async with trio.open_nursery() as watching:
+        watching.start_soon(live.watch)
+        async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as accepting:
+                for listener in doors.listeners:
+                    accepting.start_soon(accept, listener)
+                task_status.started()
+                await stop.wait()
+                accepting.cancel_scope.cancel()
+            await context.terminated.set()
+            live.close_idle()
+            connections.cancel_scope.deadline = trio.current_time() + grace_s
+        watching.cancel_scope.cancel()
