@@ -26,7 +26,7 @@ from sexton_storage.writes import Lost, Renewed, RenewLease
 
 LEASES = 10_000
 TENANTS = 100
-WRITERS = 512
+WRITERS = 1024
 """Two batches' worth: one commits while the other collects."""
 CLIENTS = 32
 """Of pgbench."""
@@ -147,7 +147,7 @@ def _figures(samples: dict[str, list[float]], writers: Writers, batch: float) ->
             "pgbench, 32 clients, a transaction each", harness.Spread.of(samples["pgbench"]), "renewals/s"
         ),
         harness.Figure(
-            "the journal, 512 writers",
+            "the journal, 1,024 writers",
             harness.Spread.of(samples["journal"]),
             "renewals/s",
             "pgbench",

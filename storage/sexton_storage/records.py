@@ -1,7 +1,8 @@
 """The rows of the product as frozen values; what a transition reads and returns.
 
-Records are ``msgspec.Struct(frozen=True)``: immutable like a frozen dataclass, and made and replaced ten times
-faster, which a renewal pays several times over. Every ``*_at`` is Unix milliseconds by the database's clock, every
+Records are frozen ``msgspec.Struct``: immutable like a frozen dataclass, and made and replaced ten times faster,
+which a renewal pays several times over. None can be part of a cycle, so the collector need not walk them (``gc``
+off): a server holds a hundred thousand. Every ``*_at`` is Unix milliseconds by the database's clock, every
 ``*_nanos`` a billionth of a US dollar, every id a UUIDv7.
 """
 
@@ -70,7 +71,7 @@ class PlanTier(StrEnum):
     ENTERPRISE = "enterprise"
 
 
-class Tenant(msgspec.Struct, frozen=True):
+class Tenant(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     name: str
     plan_tier: PlanTier
@@ -80,7 +81,7 @@ class Tenant(msgspec.Struct, frozen=True):
     updated_at: int
 
 
-class Workspace(msgspec.Struct, frozen=True):
+class Workspace(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     tenant_id: UUID
     name: str
@@ -88,7 +89,7 @@ class Workspace(msgspec.Struct, frozen=True):
     created_at: int
 
 
-class User(msgspec.Struct, frozen=True):
+class User(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     tenant_id: UUID
     subject: str
@@ -98,7 +99,7 @@ class User(msgspec.Struct, frozen=True):
     created_at: int
 
 
-class ApiKey(msgspec.Struct, frozen=True):
+class ApiKey(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     tenant_id: UUID
     key_name: str
@@ -110,7 +111,7 @@ class ApiKey(msgspec.Struct, frozen=True):
     revoked_at: int | None = None
 
 
-class Credential(msgspec.Struct, frozen=True):
+class Credential(msgspec.Struct, frozen=True, gc=False):
     """One vault entry; ``sealed`` opens only with the master key and this row's identity."""
 
     workspace_id: UUID
@@ -120,7 +121,7 @@ class Credential(msgspec.Struct, frozen=True):
     updated_at: int
 
 
-class ConfigVersion(msgspec.Struct, frozen=True):
+class ConfigVersion(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
     revision: int
@@ -132,7 +133,7 @@ class ConfigVersion(msgspec.Struct, frozen=True):
     created_at: int
 
 
-class Zombie(msgspec.Struct, frozen=True):
+class Zombie(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     workspace_id: UUID
     tenant_id: UUID
@@ -155,7 +156,7 @@ class Zombie(msgspec.Struct, frozen=True):
     """A runner of sandbox tier ``none`` may run it."""
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
     workspace_id: UUID
@@ -188,7 +189,7 @@ class Event(msgspec.Struct, frozen=True):
     completed_at: int | None = None
 
 
-class Rates(msgspec.Struct, frozen=True):
+class Rates(msgspec.Struct, frozen=True, gc=False):
     """What a lease is billed by, fixed when it is granted."""
 
     run_nanos_per_sec: int
@@ -197,7 +198,7 @@ class Rates(msgspec.Struct, frozen=True):
     output_nanos_per_mtok: int = 0
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     event_id: UUID
     zombie_id: UUID
@@ -228,7 +229,7 @@ class Lease(msgspec.Struct, frozen=True):
     """SHA-256 of the report that ended it, so that the same report again is known as such."""
 
 
-class Slice(msgspec.Struct, frozen=True):
+class Slice(msgspec.Struct, frozen=True, gc=False):
     """One metering row as it is asked for; what is charged is clamped at the balance when it is saved."""
 
     seq: int
@@ -240,7 +241,7 @@ class Slice(msgspec.Struct, frozen=True):
     token_cost_nanos: int
 
 
-class MeteringPeriod(msgspec.Struct, frozen=True):
+class MeteringPeriod(msgspec.Struct, frozen=True, gc=False):
     event_id: UUID
     attempt: int
     slice_seq: int
@@ -254,7 +255,7 @@ class MeteringPeriod(msgspec.Struct, frozen=True):
     created_at: int
 
 
-class Gate(msgspec.Struct, frozen=True):
+class Gate(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
     workspace_id: UUID
@@ -278,7 +279,7 @@ class Gate(msgspec.Struct, frozen=True):
     resolved_by: str | None = None
 
 
-class Frame(msgspec.Struct, frozen=True):
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One line of an agent's activity stream; ``seq`` grows by one within the agent."""
 
     zombie_id: UUID
@@ -289,7 +290,7 @@ class Frame(msgspec.Struct, frozen=True):
     data: Json
 
 
-class Runner(msgspec.Struct, frozen=True):
+class Runner(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     host_id: str
     sandbox_tier: str
@@ -302,7 +303,7 @@ class Runner(msgspec.Struct, frozen=True):
     last_seen_at: int | None = None
 
 
-class EnrolmentToken(msgspec.Struct, frozen=True):
+class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
     token_hash: bytes
     created_by: str
     created_at: int
@@ -310,7 +311,7 @@ class EnrolmentToken(msgspec.Struct, frozen=True):
     used_at: int | None = None
 
 
-class ReadyAgent(msgspec.Struct, frozen=True):
+class ReadyAgent(msgspec.Struct, frozen=True, gc=False):
     """An agent with work, no live lease and leave to run: what the dispatcher matches."""
 
     zombie_id: UUID

@@ -108,7 +108,9 @@ def read_keys(text: str) -> dict[int, bytes]:
     return keys
 
 
-def open_vault(folder: Path, environ: Mapping[str, str], random: Callable[[int], bytes] = os.urandom) -> Vault:
+def open_vault(
+    folder: Path, environ: Mapping[str, str], random: Callable[[int], bytes] = os.urandom
+) -> Vault:
     """The vault whose keys are in SEXTON_MASTER_KEY, else in the folder's file, which is made when there is none.
 
     Raises VaultFailed. The file is its owner's alone (mode 0600) and on disk before it is used.

@@ -31,7 +31,7 @@ class Write(Generic[R_co]):
     __slots__ = ()
 
 
-class NewFrame(msgspec.Struct, frozen=True):
+class NewFrame(msgspec.Struct, frozen=True, gc=False):
     """A stream frame before it has its number."""
 
     zombie_id: UUID
@@ -41,7 +41,7 @@ class NewFrame(msgspec.Struct, frozen=True):
     data: Mapping[str, Any]
 
 
-class Lost(msgspec.Struct, frozen=True):
+class Lost(msgspec.Struct, frozen=True, gc=False):
     """The condition of the write no longer held; nothing was changed. Reload and decide again."""
 
     reason: str = ""
@@ -50,24 +50,24 @@ class Lost(msgspec.Struct, frozen=True):
 # --- append an event ----------------------------------------------------------------------------------------
 
 
-class Appended(msgspec.Struct, frozen=True):
+class Appended(msgspec.Struct, frozen=True, gc=False):
     event_id: UUID
 
 
-class Duplicate(msgspec.Struct, frozen=True):
+class Duplicate(msgspec.Struct, frozen=True, gc=False):
     """The dedup key was seen within the window: ``event_id`` is the first one's."""
 
     event_id: UUID
 
 
-class OverBudget(msgspec.Struct, frozen=True):
+class OverBudget(msgspec.Struct, frozen=True, gc=False):
     """The agent's spend has reached its budget for the day or month; the event was not kept."""
 
     period: str
     """``day`` or ``month``."""
 
 
-class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost], frozen=True):
+class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost], frozen=True, gc=False):
     """Keep one event, unless its dedup key is known, then unless the budget is spent, in this order.
 
     ``dedup_key`` None: never a duplicate. The window is ``DEDUP_WINDOW_MS`` before ``event.created_at``.
@@ -89,7 +89,7 @@ DEDUP_WINDOW_MS = 24 * 3600 * 1000
 # --- claim --------------------------------------------------------------------------------------------------
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     event: Event
     """As it is now: running, its attempt counted."""
     lease: Lease
@@ -97,19 +97,19 @@ class Claimed(msgspec.Struct, frozen=True):
     """The agent has further received events."""
 
 
-class NothingToClaim(msgspec.Struct, frozen=True):
+class NothingToClaim(msgspec.Struct, frozen=True, gc=False):
     """No received event, or the agent is not active, or it already has a live lease (``reason`` says which)."""
 
     reason: str
 
 
-class Exhausted(msgspec.Struct, frozen=True):
+class Exhausted(msgspec.Struct, frozen=True, gc=False):
     """The tenant's balance is zero: the event was set to gate_blocked / balance_exhausted instead."""
 
     event_id: UUID
 
 
-class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True):
+class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True, gc=False):
     """Give the agent's oldest received event to a runner under a new lease and the next fencing token.
 
     ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` + parked_ms;
@@ -132,7 +132,7 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
 # --- renew --------------------------------------------------------------------------------------------------
 
 
-class Renewed(msgspec.Struct, frozen=True):
+class Renewed(msgspec.Struct, frozen=True, gc=False):
     charged_nanos: int
     balance_nanos: int
     """The tenant's balance after this slice."""
@@ -141,7 +141,7 @@ class Renewed(msgspec.Struct, frozen=True):
     """The agent's spend after this slice, by the UTC day and month of ``now``."""
 
 
-class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True):
+class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True, gc=False):
     """Save a renewal with its metering row and debit.
 
     Holds only while id and ``version`` match, the status is active or cancelling, and ``expires_at`` in the row is
@@ -158,7 +158,7 @@ class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True):
 # --- end a lease --------------------------------------------------------------------------------------------
 
 
-class Ended(msgspec.Struct, frozen=True):
+class Ended(msgspec.Struct, frozen=True, gc=False):
     charged_nanos: int
     balance_nanos: int
     event: Event
@@ -167,7 +167,7 @@ class Ended(msgspec.Struct, frozen=True):
     """The agent has received events waiting now."""
 
 
-class EventEnd(msgspec.Struct, frozen=True):
+class EventEnd(msgspec.Struct, frozen=True, gc=False):
     """What becomes of the event when its lease ends; None leaves a field as it is."""
 
     status: EventStatus
@@ -186,7 +186,7 @@ class EventEnd(msgspec.Struct, frozen=True):
     """Tokens and wall time are added to the event's own."""
 
 
-class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True):
+class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     """End a lease and settle it: final metering row (if ``slice``), the event's new state, the agent freed.
 
     Holds only while id and ``version`` match and the status is live. With ``require_unexpired`` the row's
@@ -214,13 +214,13 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True):
 # --- gates --------------------------------------------------------------------------------------------------
 
 
-class GateOpened(msgspec.Struct, frozen=True):
+class GateOpened(msgspec.Struct, frozen=True, gc=False):
     gate: Gate
     existed: bool
     """A gate of this event with the same action_id was there already: ``gate`` is that one, nothing was written."""
 
 
-class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True):
+class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True, gc=False):
     """Open a gate under a live lease (fenced by id, fencing token, live status, unexpired by the database's clock)."""
 
     gate: Gate
@@ -228,13 +228,13 @@ class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True):
     frames: tuple[NewFrame, ...]
 
 
-class GateResolved(msgspec.Struct, frozen=True):
+class GateResolved(msgspec.Struct, frozen=True, gc=False):
     gate: Gate
     event_freed: bool
     """An event that waited at this gate (before a lease or parked) is received again."""
 
 
-class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True):
+class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True, gc=False):
     """Resolve a pending gate; ``Lost`` when it is not pending any more.
 
     If its event is ``waiting_approval`` at this gate: ``event_status`` says what it becomes (received, or
@@ -254,11 +254,11 @@ class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True):
 # --- activity -----------------------------------------------------------------------------------------------
 
 
-class FramesAppended(msgspec.Struct, frozen=True):
+class FramesAppended(msgspec.Struct, frozen=True, gc=False):
     count: int
 
 
-class AppendFrames(msgspec.Struct, Write[FramesAppended | Lost], frozen=True):
+class AppendFrames(msgspec.Struct, Write[FramesAppended | Lost], frozen=True, gc=False):
     """Append frames to an agent's stream; with ``lease_id`` only under that lease, live and unexpired.
 
     Goes by the bulk lane, so that chatter never delays a renewal.
@@ -282,12 +282,12 @@ class CancelOutcome(StrEnum):
     """It had ended before; nothing was changed."""
 
 
-class Cancelled(msgspec.Struct, frozen=True):
+class Cancelled(msgspec.Struct, frozen=True, gc=False):
     outcome: CancelOutcome
     lease_id: UUID | None
 
 
-class CancelEvent(msgspec.Struct, Write[Cancelled | Lost], frozen=True):
+class CancelEvent(msgspec.Struct, Write[Cancelled | Lost], frozen=True, gc=False):
     """Cancel an open event; ``Lost`` when there is no such event of that agent."""
 
     zombie_id: UUID

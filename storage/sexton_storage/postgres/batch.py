@@ -1,6 +1,7 @@
 """Runs one batch of hot writes inside a transaction that somebody else begins and commits."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -25,19 +26,21 @@ from sexton_storage.writes import (
 # Locks are taken in one order on every node: tenants by id, then heads by id, then lease rows by the statements that
 # change them. Two batches that both change a lease lock its tenant or its agent first, so they cannot meet crosswise.
 # The mark is the batch's number in the lane's own row: it tells afterwards whether this transaction committed.
-_FIRST = """
+_MARK = """
 WITH marked AS (
     INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
     ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
 ), locked AS (
-    SELECT id FROM tenants
-     WHERE id IN (SELECT unnest($3::uuid[])
-                  UNION SELECT tenant_id FROM leases WHERE id = ANY($4::uuid[])
-                  UNION SELECT tenant_id FROM agent_heads WHERE zombie_id = ANY($5::uuid[]))
-     ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM tenants WHERE {which} ORDER BY id FOR NO KEY UPDATE
 )
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8, (SELECT count(*) FROM locked)
 """
+_FIRST_OF_RENEWALS = _MARK.format(which="id = ANY($3::uuid[])")
+_FIRST = _MARK.format(
+    which="""id IN (SELECT unnest($3::uuid[])
+                  UNION SELECT tenant_id FROM leases WHERE id = ANY($4::uuid[])
+                  UNION SELECT tenant_id FROM agent_heads WHERE zombie_id = ANY($5::uuid[]))"""
+)
 _HEADS = """
 SELECT count(*) FROM (
     SELECT FROM agent_heads
@@ -56,27 +59,17 @@ class BatchMark(NamedTuple):
     number: int
 
 
-def key_of(write: Write[Any]) -> Hashable | None:
-    """Give what two writes of one batch must not share; None when a write may stand beside any other."""
-    match write:
-        case RenewLease():
-            return write.lease.id
-        case EndLease():
-            return write.lease_id
-        case AppendEvent():
-            return None if write.dedup_key is None else (write.event.zombie_id, write.dedup_key)
-        case ClaimEvent():
-            return write.zombie_id
-        case OpenGate():
-            return (write.gate.event_id, write.gate.action_id)
-        case ResolveGate():
-            return write.gate_id
-        case CancelEvent():
-            return write.event_id
-        case AppendFrames():
-            return None
-        case _:
-            raise TypeError(f"{type(write).__name__} is no write of the journal")
+KEYS: Mapping[type, Callable[[Any], Hashable | None]] = {
+    RenewLease: lambda write: write.lease.id,
+    EndLease: lambda write: write.lease_id,
+    AppendEvent: lambda write: None if write.dedup_key is None else (write.event.zombie_id, write.dedup_key),
+    ClaimEvent: lambda write: write.zombie_id,
+    OpenGate: lambda write: (write.gate.event_id, write.gate.action_id),
+    ResolveGate: lambda write: write.gate_id,
+    CancelEvent: lambda write: write.event_id,
+    AppendFrames: lambda _: None,
+}
+"""What two writes of one batch must not share, by kind; None when a write may stand beside any other."""
 
 
 class Batch:
@@ -86,28 +79,25 @@ class Batch:
         self.answers: list[Any] = [None] * len(writes)
         self.news: News = ()
         self._by_kind: dict[type, Numbered] = {}
-        self._leases: list[tuple[int, LeaseWrite]] = []
-        for ord_, write in enumerate(writes):
-            if isinstance(write, RenewLease | EndLease):
-                self._leases.append((ord_, write))
-            self._by_kind.setdefault(type(write), []).append((ord_, write))
+        for numbered in enumerate(writes):
+            self._by_kind.setdefault(type(numbered[1]), []).append(numbered)
+        self._only_renews = self._by_kind.keys() == {RenewLease}
+        leases: list[tuple[int, LeaseWrite]] = self._of(RenewLease) + self._of(EndLease)
+        self._leases = leases if self._only_renews else sorted(leases, key=itemgetter(0))
 
     def _of(self, kind: type) -> Numbered:
         return self._by_kind.get(kind, [])
 
     async def begin(self, connection: Connection, mark: BatchMark) -> float:
         """Leave the mark and lock; gives the database's clock in ms."""
-        row = await connection.fetchrow(
-            _FIRST,
-            mark.lane_id,
-            mark.number,
-            [w.lease.tenant_id for _, w in self._of(RenewLease)],
-            [w.lease_id for _, w in self._of(EndLease)],
-            [w.zombie_id for _, w in self._of(ClaimEvent)],
-        )
-        if self._by_kind.keys() - {RenewLease}:
-            await self._lock_heads(connection)
-        return 0.0 if row is None else float(row[0])
+        tenants = list({w.lease.tenant_id for _, w in self._of(RenewLease)})
+        if self._only_renews:
+            return float(await connection.fetchval(_FIRST_OF_RENEWALS, *mark, tenants))
+        leases = [w.lease_id for _, w in self._of(EndLease)]
+        zombies = [w.zombie_id for _, w in self._of(ClaimEvent)]
+        clock = await connection.fetchval(_FIRST, *mark, tenants, leases, zombies)
+        await self._lock_heads(connection)
+        return float(clock)
 
     async def _lock_heads(self, connection: Connection) -> None:
         zombies = [

@@ -10,12 +10,13 @@ from uuid import UUID
 
 from sexton_storage.clock import NodeClock, monotonic_ms
 from sexton_storage.postgres.batch import Batch, BatchMark
-from sexton_storage.postgres.connection import Connection, Failure, failure_of
+from sexton_storage.postgres.connection import FORGET_PLANS, Connection, Failure, failure_of
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.stores import RowRefused, StorageUnavailable
 from sexton_storage.writes import Write
 
+REPLAN_BATCHES = 1024
 MAX_TRANSIENT = 8
 """Times a batch runs again after deadlocks and the like."""
 # The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row is waited
@@ -38,6 +39,17 @@ class Tally:
     refused: int = 0
     settled: int = 0
     outages: int = 0
+
+
+def _replans(batches: int) -> bool:
+    """Whether the plans are made anew before this batch, for tables that have grown since.
+
+    A kept plan is one for the tables as they were; while they are young they double within seconds.
+
+    >>> [n for n in range(5000) if _replans(n)][:8], _replans(2048), _replans(2049)
+    ([1, 2, 4, 8, 16, 32, 64, 128], True, False)
+    """
+    return batches > 0 and (batches & (batches - 1) == 0 or batches % REPLAN_BATCHES == 0)
 
 
 class Committed(NamedTuple):
@@ -149,6 +161,8 @@ class Committer:
         started = monotonic_ms()
         async with asyncio.timeout(self._settings.statement_s):
             connection = await self._ready()
+            if _replans(self.tally.batches):
+                await connection.execute(FORGET_PLANS)
             await connection.execute("BEGIN")
             sent = monotonic_ms()
             database_ms = await batch.begin(connection, mark)

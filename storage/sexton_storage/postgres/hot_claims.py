@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.hot_frames import NumberedFrames
-from sexton_storage.postgres.schema import EVENTS, LEASES
+from sexton_storage.postgres.schema import EVENTS
+from sexton_storage.records import Event, Lease, LeaseStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
@@ -42,30 +43,27 @@ WITH v AS (
            parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
-    RETURNING e.*
+    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate, f.output_rate,
+              f.daily, f.monthly, e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
+              least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
     INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt, status,
                         version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
                         input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok, budget_daily_nanos,
                         budget_monthly_nanos)
-    SELECT f.lease_id, r.id, r.zombie_id, r.workspace_id, r.tenant_id, f.runner_id, f.token, r.lease_count, 'active',
-           1, f.now, least(f.now + f.term_ms, r.first_leased_at + f.ceiling_ms + r.parked_ms),
-           r.first_leased_at + f.ceiling_ms + r.parked_ms, f.now, f.run_rate, f.input_rate, f.cached_rate,
-           f.output_rate, f.daily, f.monthly
-      FROM f JOIN running r ON r.id = f.event_id
-     WHERE f.outcome = 'claimed'
-    RETURNING *
+    SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now, expires_at,
+           ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly
+      FROM running
 ), taken AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
       FROM f WHERE h.zombie_id = f.zombie_id AND f.outcome = 'claimed'
 )
 SELECT f.ord, f.outcome, f.event_id,
        EXISTS (SELECT FROM events m WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
-       {EVENTS.columns("r")}, {LEASES.columns("g")}
-  FROM f LEFT JOIN running r ON r.id = f.event_id LEFT JOIN granted g ON g.id = f.lease_id
+       r.token, r.lease_count, r.expires_at, r.ceiling_at, {EVENTS.columns("r")}
+  FROM f LEFT JOIN running r ON r.ord = f.ord
 """
-_EVENT_AT = 4
-_LEASE_AT = _EVENT_AT + len(EVENTS.names)
+_EVENT_AT = 8
 
 
 async def claim_events(
@@ -78,16 +76,41 @@ async def claim_events(
     rows = await connection.fetch(
         _CLAIM, *(list(c) for c in columns), BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
     )
+    asked = dict(writes)
     for row in rows:
         match row[1]:
             case "claimed":
-                lease = LEASES.record(row, _LEASE_AT)
-                answers[row[0]] = Claimed(EVENTS.record(row, _EVENT_AT), lease, row[3])
+                event = EVENTS.record(row, _EVENT_AT)
+                lease = _lease(asked[row[0]], event, row)
+                answers[row[0]] = Claimed(event, lease, row[3])
                 frames.add(row[0], (leased_frame(lease),))
             case "exhausted":
                 answers[row[0]] = Exhausted(row[2])
             case reason:
                 answers[row[0]] = NothingToClaim(reason)
+
+
+def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
+    """Spell the lease that was inserted."""
+    return Lease(
+        id=write.lease_id,
+        event_id=event.id,
+        zombie_id=event.zombie_id,
+        workspace_id=event.workspace_id,
+        tenant_id=event.tenant_id,
+        runner_id=write.runner_id,
+        fencing_token=row[4],
+        attempt=row[5],
+        status=LeaseStatus.ACTIVE,
+        version=1,
+        granted_at=write.now,
+        expires_at=row[6],
+        ceiling_at=row[7],
+        metered_at=write.now,
+        rates=write.rates,
+        budget_daily_nanos=write.budget_daily_nanos,
+        budget_monthly_nanos=write.budget_monthly_nanos,
+    )
 
 
 def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """Numbers and keeps the stream frames of a batch."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -10,22 +11,16 @@ from sexton_storage.rules import FENCED, GONE
 from sexton_storage.writes import AppendFrames, FramesAppended, Lost, NewFrame
 
 # Every agent's counter moves once, by as many as it has frames here; the heads are locked by the batch.
-_APPEND = """
-WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::text[])
-        AS v(ord, zombie_id, event_id, kind, at_ms, data)
-), moved AS (
-    UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
-      FROM (SELECT zombie_id, count(*) AS frames FROM v GROUP BY zombie_id) n
-     WHERE h.zombie_id = n.zombie_id
-    RETURNING h.zombie_id, h.frame_seq, h.frame_seq - n.frames AS before
-), kept AS (
-    INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
-    SELECT m.zombie_id, m.before + row_number() OVER (PARTITION BY m.zombie_id ORDER BY v.ord), v.event_id, v.kind,
-           v.at_ms, v.data::json
-      FROM v JOIN moved m ON m.zombie_id = v.zombie_id
-)
-SELECT zombie_id, frame_seq FROM moved
+_COUNT = """
+UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
+  FROM unnest($1::uuid[], $2::bigint[]) AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
+RETURNING h.zombie_id, h.frame_seq
+"""
+_INSERT = """
+INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
+SELECT zombie_id, seq, event_id, kind, at_ms, data::json
+  FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::bigint[], $6::text[])
+    AS v(zombie_id, seq, event_id, kind, at_ms, data)
 """
 _FENCE = """
 SELECT v.ord, h.zombie_id IS NOT NULL,
@@ -54,16 +49,29 @@ class NumberedFrames:
         if not self._frames:
             return ()
         frames = [frame for _, frame in sorted(self._frames, key=lambda pair: pair[0])]
-        rows = await connection.fetch(
-            _APPEND,
-            list(range(len(frames))),
-            [f.zombie_id for f in frames],
-            [f.event_id for f in frames],
-            [f.kind for f in frames],
-            [f.at_ms for f in frames],
-            [to_json(f.data) for f in frames],
+        counts = Counter(frame.zombie_id for frame in frames)
+        rows = await connection.fetch(_COUNT, list(counts), list(counts.values()))
+        newest: dict[UUID, int] = {row[0]: row[1] for row in rows}
+        kept = [frame for frame in frames if frame.zombie_id in newest]
+        await connection.execute(
+            _INSERT,
+            [f.zombie_id for f in kept],
+            _numbers(kept, {zombie_id: seq - counts[zombie_id] for zombie_id, seq in newest.items()}),
+            [f.event_id for f in kept],
+            [f.kind for f in kept],
+            [f.at_ms for f in kept],
+            [to_json(f.data) for f in kept],
         )
-        return [(row[0], row[1]) for row in rows]
+        return list(newest.items())
+
+
+def _numbers(frames: Sequence[NewFrame], last: dict[UUID, int]) -> list[int]:
+    """Number each agent's frames on from its ``last``, which is counted up."""
+    numbers = []
+    for frame in frames:
+        last[frame.zombie_id] += 1
+        numbers.append(last[frame.zombie_id])
+    return numbers
 
 
 async def check_appends(

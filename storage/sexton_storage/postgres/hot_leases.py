@@ -19,23 +19,24 @@ LeaseWrite = RenewLease | EndLease
 # ``ord`` is the order of arrival in the batch; the window sums debit in that order. What is charged is computed from
 # the rows that the update gave back, so a write that lost its race in the last moment has not counted. The slice
 # travels along with its lease, for a join of two batches' worth of rows without an index would be a loop in a loop.
-_SLICE = "seq, d_input, d_cached, d_output, slice_ms, run_fee, token_cost, now, day, month, next_month"
-_SLICE_TYPES = "int bigint bigint bigint bigint bigint bigint bigint int int int"
+_SLICE = "seq, d_input, d_cached, d_output, slice_ms, run_fee, token_cost, now"
+_SLICE_TYPES = "int bigint bigint bigint bigint bigint bigint bigint"
 _BACK = (
     "RETURNING v.ord, l.event_id, l.attempt, l.zombie_id, l.workspace_id, l.tenant_id,"
-    f" {', '.join('v.' + name for name in _SLICE.split(', '))}, coalesce(v.run_fee + v.token_cost, 0) AS cost"
+    f" {', '.join('v.' + name for name in _SLICE.split(', '))}, coalesce(v.run_fee + v.token_cost, 0) AS cost,"
 )
 
 
-def _unnest(types: str) -> str:
-    return f"unnest({', '.join(f'${i}::{t}[]' for i, t in enumerate(types.split(), 1))})"
+def _unnest(types: str, first: int) -> str:
+    return f"unnest({', '.join(f'${i}::{t}[]' for i, t in enumerate(types.split(), first))})"
 
 
+# Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
 _RENEWED = f"""
 WITH v AS (
-    SELECT * FROM {_unnest(f"int uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint")}
-        AS v(ord, id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
-             run_ms)
+    SELECT * FROM {_unnest(f"uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint", 4)} WITH ORDINALITY
+        AS v(id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens, run_ms,
+             ord)
 ), changed AS (
     UPDATE leases l
        SET version = v.version, expires_at = v.expires_at, metered_at = v.metered_at, slice_seq = v.seq,
@@ -43,21 +44,16 @@ WITH v AS (
            output_tokens = v.output_tokens, run_ms = v.run_ms
       FROM v
      WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
-       AND l.expires_at > sexton_now_ms()
-    {_BACK}
+       AND l.expires_at > (SELECT sexton_now_ms())
+    {_BACK} $1::int AS day, $2::int AS month, $3::int AS next_month
 )"""
 # Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch has both.
+_CHANGE_TYPES = f"uuid bigint {_SLICE_TYPES} int int int bigint bigint bigint bigint bigint bigint text bigint bytea bool bool"
 _CHANGED = f"""
 WITH v AS (
-    SELECT * FROM {
-    _unnest(
-        f"int uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint text bigint bytea bool bool"
-    )
-}
-        AS v(ord, id, version, {
-    _SLICE
-}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
-             run_ms, ends_as, ended_at, digest, unexpired, expired)
+    SELECT * FROM {_unnest(_CHANGE_TYPES, 1)} WITH ORDINALITY
+        AS v(id, version, {_SLICE}, day, month, next_month, expires_at, metered_at, input_tokens, cached_input_tokens,
+             output_tokens, run_ms, ends_as, ended_at, digest, unexpired, expired, ord)
 ), changed AS (
     UPDATE leases l
        SET version = l.version + 1,
@@ -71,18 +67,23 @@ WITH v AS (
            run_ms = coalesce(v.run_ms, l.run_ms)
       FROM v
      WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
-       AND (NOT v.unexpired OR l.expires_at > sexton_now_ms())
-       AND (NOT v.expired OR l.expires_at <= sexton_now_ms())
-    {_BACK}
+       AND (NOT v.unexpired OR l.expires_at > (SELECT sexton_now_ms()))
+       AND (NOT v.expired OR l.expires_at <= (SELECT sexton_now_ms()))
+    {_BACK} v.day, v.month, v.next_month
 )"""
-# What the agent had spent is read as it was before this batch: it has one live lease, and a batch one write of that.
+# What the agent had spent is read as it was before this batch: it has one live lease, and a batch one write of that, so
+# nobody else is counting. That also tells whether the day has a row yet, which is cheaper than a conflict a row.
 _MONEY = """
 , charged AS (
     SELECT p.*, least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) AS charged,
-           greatest(0, p.balance_nanos - p.upto) AS balance
+           greatest(0, p.balance_nanos - p.upto) AS balance, s.in_day, s.in_month
       FROM (SELECT c.*, a.balance_nanos,
                    (sum(c.cost) OVER (PARTITION BY c.tenant_id ORDER BY c.ord))::bigint AS upto
               FROM changed c JOIN tenants a ON a.id = c.tenant_id) p
+     CROSS JOIN LATERAL (
+        SELECT (sum(nanos) FILTER (WHERE d.day = p.day))::bigint AS in_day,
+               coalesce(sum(nanos), 0)::bigint AS in_month
+          FROM spend d WHERE d.zombie_id = p.zombie_id AND d.day >= p.month AND d.day < p.next_month) s
 ), metered AS (
     INSERT INTO metering (event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id, d_input_tokens,
                           d_cached_tokens, d_output_tokens, run_ms, run_fee_nanos, token_cost_nanos, charged_nanos,
@@ -99,15 +100,14 @@ _MONEY = """
               FROM charged WHERE seq IS NOT NULL GROUP BY tenant_id) d
      WHERE a.id = d.tenant_id
 ), spent AS (
+    UPDATE spend p SET nanos = p.nanos + c.charged
+      FROM charged c WHERE p.zombie_id = c.zombie_id AND p.day = c.day AND c.in_day IS NOT NULL
+), first_spent AS (
     INSERT INTO spend (zombie_id, day, nanos)
-    SELECT zombie_id, day, charged FROM charged WHERE seq IS NOT NULL
+    SELECT zombie_id, day, charged FROM charged WHERE seq IS NOT NULL AND in_day IS NULL
     ON CONFLICT (zombie_id, day) DO UPDATE SET nanos = spend.nanos + excluded.nanos
 )
-SELECT c.ord, c.charged, c.balance, c.charged + s.in_day, c.charged + s.in_month, c.event_id
-  FROM charged c CROSS JOIN LATERAL (
-      SELECT coalesce(sum(nanos) FILTER (WHERE p.day = c.day), 0)::bigint AS in_day,
-             coalesce(sum(nanos), 0)::bigint AS in_month
-        FROM spend p WHERE p.zombie_id = c.zombie_id AND p.day >= c.month AND p.day < c.next_month) s
+SELECT ord, charged, balance, charged + coalesce(in_day, 0), charged + in_month, event_id FROM charged
 """
 RENEW = _RENEWED + _MONEY
 RENEW_AND_END = _CHANGED + _MONEY
@@ -117,16 +117,11 @@ async def save_leases(
     connection: Connection, writes: Sequence[tuple[int, LeaseWrite]], answers: list[Any]
 ) -> Sequence[tuple[int, EndLease, Row]]:
     """Renew and end; renewals are answered, ends that held are given back with their row for their event."""
-    renewals = [(ord_, w) for ord_, w in writes if isinstance(w, RenewLease)]
-    if len(renewals) == len(writes):
-        rows = await connection.fetch(RENEW, *_renewal_columns(renewals))
-    else:
-        columns = zip(*(_change_values(ord_, w) for ord_, w in writes), strict=True)
-        rows = await connection.fetch(RENEW_AND_END, *(list(column) for column in columns))
+    rows = await connection.fetch(*_statement(writes))
     held = {row[0]: row for row in rows}
     ended: list[tuple[int, EndLease, Row]] = []
-    for ord_, write in writes:
-        row = held.get(ord_)
+    for position, (ord_, write) in enumerate(writes, 1):
+        row = held.get(position)
         if row is None:
             # Whether it was the version, the status or the deadline is for a fresh look to say.
             answers[ord_] = Lost(STALE)
@@ -137,13 +132,22 @@ async def save_leases(
     return ended
 
 
-def _renewal_columns(renewals: Sequence[tuple[int, RenewLease]]) -> list[list[Any]]:
-    leases = [w.lease for _, w in renewals]
-    slices = [w.slice for _, w in renewals]
-    days = [day_of(w.now) for _, w in renewals]
-    months = [month_of(day) for day in days]
+def _statement(writes: Sequence[tuple[int, LeaseWrite]]) -> tuple[Any, ...]:
+    """Choose the statement, and give it with its arguments."""
+    renewals = [w for _, w in writes if isinstance(w, RenewLease)]
+    days = {day_of(w.now) for w in renewals}
+    if len(renewals) == len(writes) and len(days) == 1:
+        (day,) = days
+        month = month_of(day)
+        return (RENEW, day, month.first_day, month.end_day, *_renewal_columns(renewals))
+    columns = zip(*(_change_values(w) for _, w in writes), strict=True)
+    return (RENEW_AND_END, *(list(column) for column in columns))
+
+
+def _renewal_columns(renewals: Sequence[RenewLease]) -> list[list[Any]]:
+    leases = [w.lease for w in renewals]
+    slices = [w.slice for w in renewals]
     return [
-        [ord_ for ord_, _ in renewals],
         [lease.id for lease in leases],
         [lease.version for lease in leases],
         [s.seq for s in slices],
@@ -153,10 +157,7 @@ def _renewal_columns(renewals: Sequence[tuple[int, RenewLease]]) -> list[list[An
         [s.run_ms for s in slices],
         [s.run_fee_nanos for s in slices],
         [s.token_cost_nanos for s in slices],
-        [w.now for _, w in renewals],
-        days,
-        [month.first_day for month in months],
-        [month.end_day for month in months],
+        [w.now for w in renewals],
         [lease.expires_at for lease in leases],
         [lease.metered_at for lease in leases],
         [lease.input_tokens for lease in leases],
@@ -166,7 +167,7 @@ def _renewal_columns(renewals: Sequence[tuple[int, RenewLease]]) -> list[list[An
     ]
 
 
-def _change_values(ord_: int, write: LeaseWrite) -> tuple[Any, ...]:
+def _change_values(write: LeaseWrite) -> tuple[Any, ...]:
     if isinstance(write, RenewLease):
         lease = write.lease
         to = (
@@ -177,15 +178,15 @@ def _change_values(ord_: int, write: LeaseWrite) -> tuple[Any, ...]:
             lease.output_tokens,
         )
         ends = (lease.run_ms, None, None, None, True, False)
-        return (ord_, lease.id, lease.version, *_slice_values(write.slice, write.now), *to, *ends)
+        return (lease.id, lease.version, *_slice_values(write.slice, write.now), *to, *ends)
     stays = (None, None, None, None, None, None)
     ends_as = (write.status, write.now, write.report_digest, write.require_unexpired, write.require_expired)
-    return (ord_, write.lease_id, write.version + 1, *_slice_values(write.slice, write.now), *stays, *ends_as)
+    return (write.lease_id, write.version + 1, *_slice_values(write.slice, write.now), *stays, *ends_as)
 
 
 def _slice_values(part: Slice | None, now: int) -> tuple[int | None, ...]:
     if part is None:
-        return (None,) * len(_SLICE.split(", "))
+        return (None,) * 11
     day = day_of(now)
     month = month_of(day)
     return (*msgspec.structs.astuple(part), now, day, month.first_day, month.end_day)

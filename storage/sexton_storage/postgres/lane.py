@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal
-from sexton_storage.postgres.batch import key_of
+from sexton_storage.postgres.batch import KEYS
 from sexton_storage.postgres.committer import Committed, Committer
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import News
@@ -148,7 +148,7 @@ class Lane:
             if not (earlier or self._queue):
                 break
             waiting = earlier.popleft() if earlier else self._queue.popleft()
-            key = key_of(waiting.write)
+            key = KEYS[type(waiting.write)](waiting.write)
             if key is None or key not in seen:
                 taken.append(waiting)
             else:

@@ -15,7 +15,7 @@ class PostgresSettings:
     """How long opening waits for a database that does not answer yet."""
     statement_s: float = 30.0
     """After so long a statement is given up: the connection is taken for lost."""
-    hot_batch: int = 256
+    hot_batch: int = 512
     """Writes of the hot lane in one transaction, at most."""
     bulk_batch: int = 64
     """The same of the bulk lane, whose writes carry many frames each."""

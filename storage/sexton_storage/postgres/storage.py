@@ -13,14 +13,14 @@ from sexton_storage.clock import NodeClock
 from sexton_storage.migrate import migrate, shipped_migrations
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agents import PostgresZombies
-from sexton_storage.postgres.connection import LANE_SESSION, SESSION, Connection, Failure, connect, failure_of
+from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
 from sexton_storage.postgres.journal import Listener, PostgresJournal
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
-from sexton_storage.postgres.secrets import PostgresApiKeys, PostgresCredentials
+from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
 from sexton_storage.startup import ConnectFailed
@@ -81,7 +81,7 @@ class PostgresStorage:
         )
 
     async def _connect_lane(self) -> Connection:
-        return await connect(self._dsn, session=LANE_SESSION, timeout_s=self._settings.patience_s)
+        return await connect_lane(self._dsn, timeout_s=self._settings.patience_s)
 
     async def _migrate(self) -> list[str]:
         connection = await self._first_connection()
