@@ -54,10 +54,12 @@ class Asking:
         rng: random.Random,
         redactor: Redactor,
         resting: Callable[[bool], None],
+        shown: Callable[[], Awaitable[None]],
     ) -> None:
         self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
         self._redactor = redactor
         self._resting = resting
+        self._shown = shown
         self._counter = Counter()
         self._waiting = 0
         self.checkpoint: Checkpoint = decode(live.lease.checkpoint)
@@ -69,6 +71,8 @@ class Asking:
         A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile.
         """
         key = action_id(self._live.lease.event.event_id, self._counter.name(ask.tool, ask.action))
+        # Who is asked looks at the stream: it must show what led here before it shows the question.
+        await self._shown()
         self._rest(1)
         try:
             gate = await self._find(key, ask, evidence)

@@ -50,6 +50,7 @@ class FrameSender:
                 await self._hurry.wait()
             while batch := self._queue.take():
                 await self._send(batch)
+            self._hurry = trio.Event()
             self._idle.set()
 
     async def _send(self, batch: list[Frame]) -> None:

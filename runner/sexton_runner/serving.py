@@ -79,6 +79,7 @@ async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Endi
         clock=shop.clock,
         redactor=Redactor(live.lease.policy.secrets_map, live.lease.policy.api_key),
         show=sender.put,
+        shown=sender.flush,
         folder=folder,
     )
     ending = failed("run_start", "the runner could not carry out the run; its log says more")

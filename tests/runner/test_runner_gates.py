@@ -251,3 +251,15 @@ async def test_words_that_the_helper_does_not_know_are_refused_by_it(tmp_path: P
         await plane.until(plane.reports)
     assert plane.reports()[0].evidence == {"status": 64}
     assert plane.gates == {}
+
+
+async def test_the_stream_shows_what_led_to_a_question_before_the_question(tmp_path: Path) -> None:
+    source = (
+        "Ask.\n```sh\necho 'the plan is ready'\nsexton-step step plan\nsexton-step approve --action a\n```\n"
+    )
+    async with open_plane() as plane, running(settings_for(plane, tmp_path)):
+        plane.give(source)
+        await plane.until(lambda: plane.gates)
+    asked = [name for name, _ in plane.calls].index("open_gate")
+    before = [frame for name, body in plane.calls[:asked] if name == "activity" for frame in body[1].frames]
+    assert {"tool_call_started", "chunk"} <= {frame["kind"] for frame in before}

@@ -63,6 +63,7 @@ class Cage:
                     clock=trio.current_time,
                     redactor=Redactor({}),
                     show=self.shown.append,
+                    shown=trio.lowlevel.checkpoint,
                     folder=folder,
                 )
             )

@@ -41,7 +41,11 @@ def failed(reason: str, text: str) -> Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run in hand. ``show`` never waits; ``folder`` is private to the run and removed after it."""
+    """One run in hand.
+
+    ``show`` never waits, ``shown`` waits until the stream has what was shown; ``folder`` is private to the
+    run and removed after it.
+    """
 
     live: LiveLease
     plane: ControlPlane
@@ -51,6 +55,7 @@ class Run:
     clock: Clock
     redactor: Redactor
     show: Callable[[Frame], None]
+    shown: Callable[[], Awaitable[None]]
     folder: Path
 
 

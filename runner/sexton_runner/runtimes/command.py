@@ -98,6 +98,7 @@ class _Attempt:
             rng=run.rng,
             redactor=run.redactor,
             resting=self._rest,
+            shown=run.shown,
         )
         self._wall = trio.CancelScope()
         self._wall_left = run.sandbox.limits.wall_s
