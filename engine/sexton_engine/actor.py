@@ -53,7 +53,7 @@ class Actor(TrioActor):
         return self.context.ref.actor_urn
 
     @actor_urn.setter
-    def actor_urn(self, urn: str) -> None:
+    def actor_urn(self, urn: str) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # made late
         msg = f"the engine names this actor, it cannot be {urn}"
         raise AttributeError(msg)
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 import trio
 
 from sexton_engine.cell import Cell, Wish
-from sexton_engine.deadlines import Deadlines
 from sexton_engine.errors import EngineError
 from sexton_engine.mailbox import Envelope
 from sexton_engine.message import Lane
@@ -33,11 +32,9 @@ NO_WORKER: Final = _NoWorker()
 class AskEnvelope(Envelope):
     """An ask whose reply port is made only if it comes to waiting."""
 
-    __slots__ = ("_cell", "_deadlines", "_until", "opened")
+    __slots__ = ("_cell", "_until", "opened")
 
-    def __init__(
-        self, message: Any, cell: Cell, now: float, until: float, deadlines: Deadlines, lane: Lane
-    ) -> None:
+    def __init__(self, message: Any, cell: Cell, now: float, until: float, *, lane: Lane) -> None:
         self.message = message
         self.port = None
         self.sent_at = now
@@ -47,14 +44,13 @@ class AskEnvelope(Envelope):
         self.opened: AskPort | None = None
         self._cell = cell
         self._until = until
-        self._deadlines = deadlines
 
     def open_port(self) -> AskPort:
         """The port, made on first use; must be called in the asker's task."""
         port = self.opened
         if port is None:
             task = trio.lowlevel.current_task()
-            port = self.opened = AskPort(task, self._until, self._deadlines, self._cell.late)
+            port = self.opened = AskPort(task, self._until, self._cell.home.env.deadlines, self._cell.late)
             self.port = port
         return port
 
@@ -82,8 +78,8 @@ def answer_at_once(cell: Cell, envelope: AskEnvelope) -> Any:
     try:
         reply = actor.on_receive(envelope.message)
         if reply is DEFERRED and envelope.opened is None:
-            raise EngineError(NOT_TAKEN_OVER)
-    except Exception as exc:
+            raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - a crash like any other
+    except Exception as exc:  # noqa: BLE001 - as in run_turn
         envelope.open_port()
         if not survives(cell, envelope, exc):
             put_down(cell)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Coroutine, Hashable
 from enum import Enum, IntEnum
 from typing import Any, Protocol, TypeVar
 
 import trio
 
 from sexton_engine.actor import Actor
-from sexton_engine.context import ActorSystem, Context, Ending, Terminated
+from sexton_engine.context import ActorSystem, Context, Terminated
 from sexton_engine.dead_letters import Reason
 from sexton_engine.deadlines import NEVER
 from sexton_engine.errors import ActorStopped, EngineError, MailboxFull
-from sexton_engine.home import ASK_TIMEOUT_S, Home
+from sexton_engine.home import Home
 from sexton_engine.mailbox import Envelope, Mailbox
-from sexton_engine.message import Lane, Message
+from sexton_engine.message import Lane
 from sexton_engine.references import CellRef
-from sexton_engine.reply import NobodyPort, ReplyPort
+from sexton_engine.reply import ReplyPort
 from sexton_engine.timers import Timer, Timers
 from sexton_engine.trio_actor import TrioRef
 
@@ -60,20 +60,19 @@ class Wish(IntEnum):
 
 
 class Cell(Context):
-    """At most one worker runs it at a time; that is what makes an actor's messages come one by one."""
+    """At most one worker runs it at a time; that is what makes an actor's messages come one by one.
+
+    What the actor itself may do with it is in ``ActingCell``.
+    """
 
     __slots__ = (
         "__weakref__",
-        "_deferred",
         "_ref",
-        "_tasks",
-        "_timers",
-        "_watchers",
-        "_watching",
         "actor",
         "begun",
         "crashed_at",
         "current",
+        "deferred",
         "due",
         "end_event",
         "failure",
@@ -84,6 +83,10 @@ class Cell(Context):
         "phase",
         "resume_wanted",
         "scheduled",
+        "tasks",
+        "timers",
+        "watchers",
+        "watching",
         "wish",
         "worker",
         "worker_task",
@@ -111,12 +114,12 @@ class Cell(Context):
         self.crashed_at: list[float] | None = None
         """When it was restarted, as far as that counts for the intensity of a family."""
         self.end_event: trio.Event | None = None
-        self._deferred: set[ReplyPort] | None = None
+        self.deferred: set[ReplyPort] | None = None
         self._ref: CellRef | None = None
-        self._tasks: set[trio.CancelScope] | None = None
-        self._timers: Timers | None = None
-        self._watchers: dict[Cell, None] | None = None
-        self._watching: set[Cell] | None = None
+        self.tasks: set[trio.CancelScope] | None = None
+        self.timers: Timers | None = None
+        self.watchers: dict[Cell, None] | None = None
+        self.watching: set[Cell] | None = None
 
     def __repr__(self) -> str:
         return f"<Cell {self.home.kind}/{self.name} {self.phase.value} {self.mailbox!r}>"
@@ -234,13 +237,14 @@ class Cell(Context):
             return now + idle_s
         if self.last_active + idle_s > now:
             return self.last_active + idle_s
-        # Not armed meanwhile: the entry would keep a passivated activation in memory. If it refuses, it arms again.
+        # Not armed meanwhile: the entry would keep a passivated activation in memory.
+        # One that refuses to sleep arms again.
         self.due = NEVER
         self.wish_for(Wish.PASSIVATE)
         return None
 
     def arm_passivation(self) -> None:
-        """Look after ``idle_s`` seconds whether it may be put to sleep, unless that is to be looked at already."""
+        """Look after ``idle_s`` seconds whether it may be put to sleep; once is enough."""
         env, idle_s = self.home.env, self.home.idle_s
         if idle_s is not None and self.due == NEVER:
             self.due = env.monotonic() + idle_s
@@ -252,7 +256,7 @@ class Cell(Context):
 
     def holds_nothing(self) -> bool:
         """Whether it has no mail and nothing that could bring some by itself."""
-        return not (self.mailbox or self._timers or self._tasks or self._deferred or self._watching)
+        return not (self.mailbox or self.timers or self.tasks or self.deferred or self.watching)
 
     # --- wishes ----------------------------------------------------------------------------------------
 
@@ -263,7 +267,7 @@ class Cell(Context):
             self.wake()
 
     def interrupt(self, wish: Wish) -> bool:
-        """Have it done now, cancelling what it is doing; ``False`` if no worker has it, and the caller must act."""
+        """Have it done now, cancelling what it does; ``False`` if no worker has it: then the caller acts."""
         self.wish = max(wish, self.wish)
         if self.worker is None:
             return False
@@ -288,26 +292,26 @@ class Cell(Context):
     def shed(self, error: Exception) -> None:
         """Drop the instance with its timers, tasks and open replies; the askers get the error."""
         self.actor = None
-        if self._timers is not None:
-            self._timers.cancel_all()
-            self._timers = None
-        tasks, self._tasks = self._tasks, None
+        if self.timers is not None:
+            self.timers.cancel_all()
+            self.timers = None
+        tasks, self.tasks = self.tasks, None
         for scope in tasks or ():
             scope.cancel()
-        deferred, self._deferred = self._deferred, None
+        deferred, self.deferred = self.deferred, None
         for port in list(deferred or ()):
             port.set_exception(error)
 
     def take_watchers(self) -> list[Cell]:
         """Those who are to be told of the end; each is handed out once. Its own watches end too."""
-        watchers, self._watchers = self._watchers, None
-        watching, self._watching = self._watching, None
+        watchers, self.watchers = self.watchers, None
+        watching, self.watching = self.watching, None
         for other in watching or ():
-            if other._watchers is not None:
-                other._watchers.pop(self, None)
+            if other.watchers is not None:
+                other.watchers.pop(self, None)
         for watcher in watchers or ():
-            if watcher._watching is not None:
-                watcher._watching.discard(self)
+            if watcher.watching is not None:
+                watcher.watching.discard(self)
         return list(watchers or ())
 
     def announce(self, terminated: Terminated) -> None:
@@ -316,117 +320,4 @@ class Cell(Context):
 
     def claims(self, timer: Timer) -> bool:
         """Whether the message of this timer is still to be delivered."""
-        return self._timers is not None and self._timers.claim(timer)
-
-    # --- what the actor may do ---------------------------------------------------------------------------
-
-    def defer(self) -> ReplyPort:
-        """Take over the reply of the message being handled."""
-        current = self.current
-        if current is None:
-            msg = "there is no message being handled whose reply could be deferred"
-            raise EngineError(msg)
-        port = current.take_port() or NobodyPort()
-        if not port.is_expired:
-            if self._deferred is None:
-                self._deferred = set()
-            port.keeper = self._deferred
-            self._deferred.add(port)
-        return port
-
-    async def ask(
-        self,
-        kind: str,
-        key: Hashable,
-        message: Message[R],
-        *,
-        timeout: float | None = None,
-        lane: Lane = Lane.USER,
-    ) -> R:
-        """Ask another actor, within the deadline of the message being handled."""
-        wait_s = ASK_TIMEOUT_S if timeout is None else timeout
-        current = self.current
-        if current is not None and self.worker_task is trio.lowlevel.current_task():
-            if key == self.name and kind == self.home.kind:
-                msg = f"{kind}/{key} asks itself, and could never answer"
-                raise EngineError(msg)
-            wait_s = min(wait_s, current.deadline() - self.home.env.monotonic())
-        return await self.home.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
-
-    def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
-        """Send without a reply."""
-        self.home.env.system.tell(kind, key, message, lane=lane)
-
-    async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:
-        """Tell, waiting for room."""
-        await self.home.env.system.send(kind, key, message)
-
-    def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
-        """Deliver the message to itself later."""
-        env = self.home.env
-        if self._timers is None:
-            self._timers = Timers(env.deadlines, self._ring)
-        self._timers.set(name, env.monotonic() + after_s, message)
-
-    def _ring(self, timer: Timer) -> None:
-        self.post_quietly(Envelope(timer.message, None, self.home.env.monotonic(), Lane.CONTROL, timer))
-
-    def cancel_timer(self, name: Hashable) -> None:
-        """Deliver nothing of that timer any more."""
-        if self._timers is not None:
-            self._timers.cancel(name)
-
-    def watch(self, kind: str, key: Hashable) -> None:
-        """Be told once when that activation ends."""
-        other = self.home.env.find(kind, key)
-        if other is None or other is self:
-            self.announce(Terminated(kind, key, Ending.NOT_ACTIVE))
-            return
-        if self._watching is None:
-            self._watching = set()
-        self._watching.add(other)
-        if other._watchers is None:
-            other._watchers = {}
-        other._watchers[self] = None
-
-    def unwatch(self, kind: str, key: Hashable) -> None:
-        """Take a watch back."""
-        other = self.home.env.find(kind, key)
-        if other is not None and self._watching is not None:
-            self._watching.discard(other)
-            if other._watchers is not None:
-                other._watchers.pop(self, None)
-
-    def start_task(self, async_fn: Callable[..., Awaitable[Any]], *args: Any) -> trio.CancelScope:
-        """Run a task that lives no longer than this instance."""
-        scope = trio.CancelScope()
-        if self._tasks is None:
-            self._tasks = set()
-        self._tasks.add(scope)
-        self.home.env.nursery.start_soon(
-            self._run_task, self._tasks, scope, async_fn, args, name=f"{self!r} task"
-        )
-        return scope
-
-    async def _run_task(
-        self,
-        siblings: set[trio.CancelScope],
-        scope: trio.CancelScope,
-        async_fn: Callable[..., Awaitable[Any]],
-        args: tuple[Any, ...],
-    ) -> None:
-        try:
-            with scope:
-                await async_fn(*args)
-        except Exception as exc:  # noqa: BLE001 - becomes the crash of the actor
-            # After a restart the set is another one: the dead instance cannot crash the new one.
-            if self._tasks is siblings and self.wish not in {Wish.SUSPEND, Wish.STOP}:
-                self.failure = exc
-                self.interrupt(Wish.FAIL)
-                self.wake()
-        finally:
-            siblings.discard(scope)
-
-    def stop(self) -> None:
-        """End after the message being handled."""
-        self.wish_for(Wish.STOP)
+        return self.timers is not None and self.timers.claim(timer)

@@ -68,7 +68,10 @@ class ActorSystem(ABC):
 
     @abstractmethod
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
-        """Send without a reply. What cannot be delivered becomes a dead letter; only ``UnknownKind`` is raised."""
+        """Send without a reply. What cannot be delivered becomes a dead letter.
+
+        Raises ``UnknownKind`` only.
+        """
 
     @abstractmethod
     async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:

@@ -106,7 +106,7 @@ class Home(Generic[C]):
         self.shutdown_s = shutdown_s
         """Seconds that a stop may take before it becomes a kill."""
         self.idle_s = idle_s
-        """Seconds after which an idle activation is put to sleep; ``None`` for a singleton, which never is."""
+        """Seconds after which an idle activation is put to sleep; ``None`` (a singleton) is never."""
         self.books = Books()
         self.cells: dict[Hashable, C] = {}
         self.mail: set[C] = set()
@@ -119,7 +119,7 @@ class Home(Generic[C]):
         """Whether the latest start met a transparent exception; an outage is logged once."""
         declared = _declared_mailbox(start)
         self.mailbox_known = declared is not None
-        """Whether ``mailbox`` is what the class declares; a factory function tells only by making an instance."""
+        """Whether ``mailbox`` is what the class declares; a factory tells only by making an instance."""
         self.mailbox = declared or MailboxSpec()
 
     def bury(self, key: Hashable, message: Any, reason: Reason) -> None:

@@ -62,7 +62,10 @@ def _awake(cell: Cell) -> None:
 
 
 def unavailable(cell: Cell, exc: Exception) -> None:
-    """A transparent exception met the start or a child task: those who ask now are told, the next may try again."""
+    """A transparent exception met the start or a child task.
+
+    Those who ask now are told; the next message tries again.
+    """
     home = cell.home
     if not home.outage:
         home.outage = True

@@ -137,9 +137,8 @@ class Mailbox:
 
     def withdraw(self, envelope: Envelope) -> bool:
         """Take back an envelope that still waits for room; ``False`` if it does not."""
-        if not self.is_waiting(envelope):
+        if self.waiting is None or envelope not in self.waiting:
             return False
-        assert self.waiting is not None
         self.waiting.remove(envelope)
         return True
 

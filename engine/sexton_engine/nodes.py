@@ -10,6 +10,7 @@ from typing import Final
 
 import trio
 
+from sexton_engine.acting import ActingCell
 from sexton_engine.cell import Cell, Phase, Wish
 from sexton_engine.context import Ending
 from sexton_engine.errors import ActorStopped
@@ -25,7 +26,7 @@ SINGLETON_KEY: Final = ""
 """The key of an actor that exists once."""
 
 KILL_GRACE_S: Final = 1.0
-"""Seconds that a killed actor has to let go; one that shields itself from cancellation is then left behind."""
+"""Seconds that a killed actor has to let go; one that shields itself is then left behind."""
 
 logger = logging.getLogger("sexton_engine")
 
@@ -107,7 +108,7 @@ class SingletonNode(Node):
         self._listener = listener
         self._backoff = backoff
         self._unavailable = 0
-        self._cell = Cell(self.home, SINGLETON_KEY)
+        self._cell: Cell = ActingCell(self.home, SINGLETON_KEY)
         self.home.cells[SINGLETON_KEY] = self._cell
 
     def begin(self) -> None:
@@ -214,7 +215,8 @@ class FamilyNode(Node):
         if self.home.closed:
             msg = f"{self.name} is stopped"
             raise ActorStopped(msg)
-        cell = self.home.cells[key] = Cell(self.home, key)
+        cell: Cell = ActingCell(self.home, key)
+        self.home.cells[key] = cell
         if not self.home.mailbox_known:
             with suppress(
                 Exception

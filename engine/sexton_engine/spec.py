@@ -94,7 +94,7 @@ class ActorSpec:
 
 @dataclass(frozen=True, slots=True)
 class FamilySpec:
-    """Actors of one kind, activated by the first message to their key and put to sleep after ``idle_s`` seconds.
+    """Actors of one kind: the first message to a key activates it, ``idle_s`` idle seconds put it to sleep.
 
     ``intensity`` is per key: a key that crashes too often is given up, the family lives on. ``restart``
     says what happens to one key; the family itself never fails.

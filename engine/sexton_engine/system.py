@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random, SystemRandom
 from typing import Any, Final, TypeVar
 
@@ -129,7 +130,7 @@ class _System(ActorSystem):
         if not cell.scheduled and cell.phase is Phase.AWAKE and cell.instance().answers_at_once:
             if self._at_once < AT_ONCE_BURST:
                 self._at_once += 1
-                asked = AskEnvelope(message, cell, now, until, self._deadlines, lane)
+                asked = AskEnvelope(message, cell, now, until, lane=lane)
                 reply = answer_at_once(cell, asked)
                 return reply if reply is not DEFERRED else await asked.open_port().wait()
             self._at_once = 0
@@ -246,9 +247,10 @@ async def open_system(
     """
     root = _Root()
     opened: list[_System] = []
+    make = partial(_System, ids=ids, rng=rng or SystemRandom(), monotonic=monotonic)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_run_system, tree, root, opened, ids, rng or SystemRandom(), monotonic)
+            nursery.start_soon(_run_system, tree, root, opened, make)
             try:
                 await root.started.wait()
                 yield opened[0]
@@ -270,14 +272,12 @@ async def _run_system(
     tree: SupervisorSpec,
     root: _Root,
     opened: list[_System],
-    ids: Callable[[], str],
-    rng: Random,
-    monotonic: Callable[[], float],
+    make: Callable[[SupervisorSpec, trio.Nursery, _Root], _System],
 ) -> None:
     # Shielded: when the body is cancelled the actors still stop in order, within their budgets.
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
-            system = _System(tree, nursery, root, ids=ids, rng=rng, monotonic=monotonic)
+            system = make(tree, nursery, root)
             opened.append(system)
             system.tree_root.begin()
             await root.stop_wanted.wait()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from types import CoroutineType, TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 import pykka
 import trio
@@ -117,6 +117,11 @@ class TrioActor(pykka.Actor):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._actor_ref = TrioRef(self)
+
+    @classmethod
+    def start(cls, *args: Any, **kwargs: Any) -> TrioRef[Self]:
+        """Start the actor in the surrounding ``actor_scope``; the arguments are its constructor's."""
+        return cast(TrioRef[Self], super().start(*args, **kwargs))
 
     @staticmethod
     def _create_actor_inbox() -> Inbox:

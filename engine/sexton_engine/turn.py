@@ -110,7 +110,7 @@ async def _continue(cell: Cell, coroutine: Coroutine[Any, Any, Any]) -> bool:
             if reply is DEFERRED:
                 raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - as in run_turn
             envelope.port.set(reply)
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - as in run_turn
         if not survives(cell, envelope, exc):
             return False
     cell.current = None

@@ -96,14 +96,14 @@ class Player(Actor):
         self.stage = stage
         self.count = 0
 
-    async def on_start(self) -> None:
+    async def on_start(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         await trio.lowlevel.checkpoint()
         self.stage.starts += 1
         if self.stage.fail_starts:
             raise self.stage.fail_starts.pop(0)
         self.stage.notes.append(f"start {self}")
 
-    async def on_stop(self) -> None:
+    async def on_stop(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         await trio.lowlevel.checkpoint()
         self.stage.notes.append(f"stop {self}")
 

@@ -20,6 +20,8 @@ def imported(tree: ast.Module) -> set[str]:
                 names.update(alias.name for alias in aliases)
             case ast.ImportFrom(module=str(module)):
                 names.add(module)
+            case _:
+                pass
     return names
 
 

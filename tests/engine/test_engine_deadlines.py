@@ -120,7 +120,7 @@ class TimerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rung: list[tuple[int, int, float]] = []
+        self.rung: list[tuple[Any, int, float]] = []
         self.expected: dict[int, tuple[int, float]] = {}
         self.done: list[tuple[int, int, float]] = []
         self.serial = 0
@@ -235,7 +235,8 @@ async def test_the_engine_takes_any_clock(autojump_clock: Clock) -> None:
 
         async def arm(me: Player) -> object:
             me.context.set_timer("t", 5, Note("timer"))
-            return me.context.defer() and DEFERRED
+            me.context.defer()
+            return DEFERRED
 
         start = trio.current_time()
         with trio.move_on_after(7):

@@ -128,7 +128,7 @@ async def test_whoever_waits_for_something_is_not_idle(autojump_clock: Clock) ->
 
 async def test_a_message_that_comes_while_an_actor_goes_to_sleep_is_not_lost(autojump_clock: Clock) -> None:
     class Slow(Player):
-        async def on_stop(self) -> None:
+        async def on_stop(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
             await trio.sleep(5)
             self.stage.notes.append("slept")
 
@@ -389,5 +389,6 @@ async def test_a_plain_actor_says_where_it_lives(autojump_clock: Clock) -> None:
             return (self.context.kind, self.context.key, str(self))
 
     async with open_system(tree(FamilySpec("curious", lambda context: Curious(context, Stage())))) as system:
-        assert await system.ask("curious", ("a", 1), Note("x")) == ("curious", ("a", 1), "curious/('a', 1)")
+        answer: object = await system.ask("curious", ("a", 1), Note("x"))
+        assert answer == ("curious", ("a", 1), "curious/('a', 1)")
         assert "awake" in repr(seen[0])

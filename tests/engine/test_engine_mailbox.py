@@ -110,7 +110,7 @@ class Model:
 
 
 class MailboxMachine(RuleBasedStateMachine):
-    """Whatever is done to a mailbox: nothing is lost, nothing doubled, nothing out of order, never too much."""
+    """Whatever is done to a mailbox: nothing is lost, doubled or out of order, and never is it too much."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
@@ -60,11 +61,11 @@ class Worker(Actor):
         super().__init__(context)
         self.ledger = ledger
 
-    async def on_start(self) -> None:
+    async def on_start(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         await trio.lowlevel.checkpoint()
         self.ledger.log.append(("start", self.context.kind))
 
-    async def on_stop(self) -> None:
+    async def on_stop(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         self.ledger.log.append(("stop", self.context.kind))
 
     async def on_receive(self, message: Job) -> int:
@@ -125,7 +126,8 @@ def trees(
                         intensity=ALWAYS,
                         backoff=Backoff(0.5, 2, 4, 0.3),
                     )
-            raise AssertionError(drawn)
+                case _:
+                    raise AssertionError(drawn)
 
         root = node(shape)
         assert isinstance(root, SupervisorSpec)
@@ -173,10 +175,10 @@ def test_every_message_is_handled_once_or_dies_after_its_second_crash(
             assert ledger.log == [("start", kind) for kind in starts]
             for number, (leaf, key, crashes, seconds, pause) in enumerate(plan):
                 target = targets[leaf % len(targets)]
-                key = "" if isinstance(target, ActorSpec) else key
+                own_key = "" if isinstance(target, ActorSpec) else key
                 job = Job(number, crashes, seconds)
-                sent.setdefault(f"{target.kind}/{key}", []).append(job)
-                system.tell(target.kind, key, job)
+                sent.setdefault(f"{target.kind}/{own_key}", []).append(job)
+                system.tell(target.kind, own_key, job)
                 await trio.sleep(pause)
             await trio.sleep(500)
             check(system)
@@ -329,10 +331,8 @@ def test_no_ask_is_left_without_an_answer_whatever_ends_meanwhile(
         async with open_system(spec, rng=Random(0)) as system, trio.open_nursery() as nursery:
 
             async def ask(kind: str, key: str, job: Job) -> None:
-                try:
+                with suppress(EngineError):
                     assert await system.ask(kind, key, job, timeout=500) == job.number
-                except EngineError:
-                    pass
                 answers[job.number] += 1
 
             async def kill() -> None:
@@ -343,8 +343,8 @@ def test_no_ask_is_left_without_an_answer_whatever_ends_meanwhile(
             nursery.start_soon(kill)
             for number, (leaf, key, crashes, seconds, pause) in enumerate(plan):
                 target = targets[leaf % len(targets)]
-                key = "" if isinstance(target, ActorSpec) else key
-                nursery.start_soon(ask, target.kind, key, Job(number, crashes, seconds))
+                own_key = "" if isinstance(target, ActorSpec) else key
+                nursery.start_soon(ask, target.kind, own_key, Job(number, crashes, seconds))
                 await trio.sleep(pause)
 
     on_mock_clock(main)

@@ -1,0 +1,138 @@
+"""What an actor may do with the world, done by its activation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, TypeVar
+
+import trio
+
+from sexton_engine.cell import Cell, Wish
+from sexton_engine.context import Ending, Terminated
+from sexton_engine.errors import EngineError
+from sexton_engine.home import ASK_TIMEOUT_S
+from sexton_engine.mailbox import Envelope
+from sexton_engine.message import Lane, Message
+from sexton_engine.reply import NobodyPort, ReplyPort
+from sexton_engine.timers import Timer, Timers
+
+__all__ = ["ActingCell"]
+
+R = TypeVar("R")
+
+
+class ActingCell(Cell):
+    """A cell with the half of ``Context`` that acts; there are no others."""
+
+    __slots__ = ()
+
+    def defer(self) -> ReplyPort:
+        """Take over the reply of the message being handled."""
+        current = self.current
+        if current is None:
+            msg = "there is no message being handled whose reply could be deferred"
+            raise EngineError(msg)
+        port = current.take_port() or NobodyPort()
+        if not port.is_expired:
+            if self.deferred is None:
+                self.deferred = set()
+            port.keeper = self.deferred
+            self.deferred.add(port)
+        return port
+
+    async def ask(
+        self,
+        kind: str,
+        key: Hashable,
+        message: Message[R],
+        *,
+        timeout: float | None = None,
+        lane: Lane = Lane.USER,
+    ) -> R:
+        """Ask another actor, within the deadline of the message being handled."""
+        wait_s = ASK_TIMEOUT_S if timeout is None else timeout
+        current = self.current
+        if current is not None and self.worker_task is trio.lowlevel.current_task():
+            if key == self.name and kind == self.home.kind:
+                msg = f"{kind}/{key} asks itself, and could never answer"
+                raise EngineError(msg)
+            wait_s = min(wait_s, current.deadline() - self.home.env.monotonic())
+        return await self.home.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
+
+    def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
+        """Send without a reply."""
+        self.home.env.system.tell(kind, key, message, lane=lane)
+
+    async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:
+        """Tell, waiting for room."""
+        await self.home.env.system.send(kind, key, message)
+
+    def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
+        """Deliver the message to itself later."""
+        env = self.home.env
+        if self.timers is None:
+            self.timers = Timers(env.deadlines, self._ring)
+        self.timers.set(name, env.monotonic() + after_s, message)
+
+    def _ring(self, timer: Timer) -> None:
+        self.post_quietly(Envelope(timer.message, None, self.home.env.monotonic(), Lane.CONTROL, timer))
+
+    def cancel_timer(self, name: Hashable) -> None:
+        """Deliver nothing of that timer any more."""
+        if self.timers is not None:
+            self.timers.cancel(name)
+
+    def watch(self, kind: str, key: Hashable) -> None:
+        """Be told once when that activation ends."""
+        other = self.home.env.find(kind, key)
+        if other is None or other is self:
+            self.announce(Terminated(kind, key, Ending.NOT_ACTIVE))
+            return
+        if self.watching is None:
+            self.watching = set()
+        self.watching.add(other)
+        if other.watchers is None:
+            other.watchers = {}
+        other.watchers[self] = None
+
+    def unwatch(self, kind: str, key: Hashable) -> None:
+        """Take a watch back."""
+        other = self.home.env.find(kind, key)
+        if other is not None and self.watching is not None:
+            self.watching.discard(other)
+            if other.watchers is not None:
+                other.watchers.pop(self, None)
+
+    def start_task(self, async_fn: Callable[..., Awaitable[Any]], *args: Any) -> trio.CancelScope:
+        """Run a task that lives no longer than this instance."""
+        scope = trio.CancelScope()
+        if self.tasks is None:
+            self.tasks = set()
+        self.tasks.add(scope)
+        self.home.env.nursery.start_soon(
+            self._run_task, self.tasks, scope, async_fn, args, name=f"{self!r} task"
+        )
+        return scope
+
+    async def _run_task(
+        self,
+        siblings: set[trio.CancelScope],
+        scope: trio.CancelScope,
+        async_fn: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+    ) -> None:
+        try:
+            with scope:
+                await async_fn(*args)
+        except Exception as exc:  # noqa: BLE001 - becomes the crash of the actor
+            # After a restart the set is another one: the dead instance cannot crash the new one.
+            if self.tasks is siblings and self.wish not in {Wish.SUSPEND, Wish.STOP}:
+                self.failure = exc
+                self.interrupt(Wish.FAIL)
+                self.wake()
+        finally:
+            siblings.discard(scope)
+
+    def stop(self) -> None:
+        """End after the message being handled."""
+        self.wish_for(Wish.STOP)
