@@ -11,6 +11,7 @@ from queue import Queue
 import asyncpg
 import pytest
 import trio
+
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage

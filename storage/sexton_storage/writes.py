@@ -217,7 +217,10 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
 class GateOpened(msgspec.Struct, frozen=True, gc=False):
     gate: Gate
     existed: bool
-    """A gate of this event with the same action_id was there already: ``gate`` is that one, nothing was written."""
+    """A gate of this event with the same action_id was there already: ``gate`` is that one, no frame was written.
+
+    A pending one that was opened under an earlier lease belongs to this lease from now on.
+    """
 
 
 class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True, gc=False):

@@ -4,10 +4,10 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
+
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.stores import Storage
-
 from tests.conformance.house import House
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuid_utils
 from msgspec.structs import replace
+
 from sexton_storage.records import (
     AdminState,
     ConfigVersion,
@@ -29,10 +30,10 @@ from sexton_storage.records import (
 )
 from sexton_storage.stores import Storage
 from sexton_storage.writes import (
-    AppendEvent,
     Appended,
-    ClaimEvent,
+    AppendEvent,
     Claimed,
+    ClaimEvent,
     Ended,
     EndLease,
     EventEnd,

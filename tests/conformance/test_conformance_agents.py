@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
+
 from sexton_storage.records import (
     ConfigVersion,
     EventStatus,
@@ -14,7 +15,6 @@ from sexton_storage.records import (
 )
 from sexton_storage.stores import Conflict, NameTaken, Page
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
-
 from tests.conformance.house import House, new_id
 
 

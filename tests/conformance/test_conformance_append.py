@@ -6,17 +6,17 @@ from uuid import UUID
 import pytest
 import trio
 from msgspec.structs import replace
+
 from sexton_storage.records import EventStatus, GateStatus, ZombieStatus
 from sexton_storage.stores import RowRefused
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
-    AppendEvent,
     Appended,
+    AppendEvent,
     Duplicate,
     Lost,
     OverBudget,
 )
-
 from tests.conformance.house import House, new_id
 
 
@@ -185,7 +185,7 @@ async def test_a_second_event_of_the_same_id_is_refused_alone(house: House) -> N
     answers: list[object] = []
     for each in (*neighbours[:3], event, *neighbours[3:]):
         house.storage.journal.submit(AppendEvent(each, None, None, None, ()), answers.append)
-    while len(answers) < 6:  # noqa: ASYNC110 - answers come by call-back
+    while len(answers) < 6:
         await trio.sleep(0.001)
     kinds = [type(answer) for answer in answers]
     assert kinds.count(Appended) == 5

@@ -2,6 +2,7 @@
 
 import pytest
 import trio
+
 from sexton_storage.records import EventStatus, GateStatus, LeaseStatus
 from sexton_storage.writes import (
     AppendFrames,
@@ -15,7 +16,6 @@ from sexton_storage.writes import (
     OpenGate,
     ResolveGate,
 )
-
 from tests.conformance.house import RICH, House, new_id
 
 

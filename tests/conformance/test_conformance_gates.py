@@ -3,12 +3,13 @@
 import pytest
 import trio
 from msgspec.structs import replace
+
 from sexton_storage.records import EventStatus, GateStatus, Lease, LeaseStatus, Zombie
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
-    Cancelled,
     CancelEvent,
+    Cancelled,
     CancelOutcome,
     EventEnd,
     FramesAppended,
@@ -18,7 +19,6 @@ from sexton_storage.writes import (
     OpenGate,
     ResolveGate,
 )
-
 from tests.conformance.house import House, new_id
 
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import trio
 from msgspec.structs import replace
+
 from sexton_storage.records import EventStatus, Lease, LeaseStatus, MeteringPeriod, Slice
 from sexton_storage.stores import RowRefused
 from sexton_storage.writes import CancelEvent, EventEnd, Lost, Renewed, RenewLease
-
 from tests.conformance.house import HOUR_MS, RICH, House
 
 
@@ -129,7 +129,7 @@ async def test_slices_of_a_tenant_are_paid_in_the_order_they_came(house: House) 
             answers[i] = answer
 
         poor.storage.journal.submit(write, done)
-    while len(answers) < len(leases):  # noqa: ASYNC110 - answers come by call-back
+    while len(answers) < len(leases):
         await trio.sleep(0.001)
     charged, left = [], 1_000
     for i in range(len(leases)):
@@ -148,7 +148,7 @@ async def test_a_renewal_and_a_report_of_one_tenant_are_paid_in_the_order_they_c
     answers: list[object] = []
     poor.storage.journal.submit(poor.end_of(first, EventEnd(EventStatus.PROCESSED), nanos=80), answers.append)
     poor.storage.journal.submit(poor.renewal(second, 80), answers.append)
-    while len(answers) < 2:  # noqa: ASYNC110 - answers come by call-back
+    while len(answers) < 2:
         await trio.sleep(0.001)
     assert [getattr(a, "charged_nanos", None) for a in answers] == [80, 20]
 
@@ -199,7 +199,7 @@ async def test_a_slice_out_of_range_hurts_only_its_own_writer(house: House) -> N
             answers[i] = answer
 
         house.storage.journal.submit(write, done)
-    while len(answers) < len(leases):  # noqa: ASYNC110 - answers come by call-back
+    while len(answers) < len(leases):
         await trio.sleep(0.001)
     kinds = [type(answers[i]).__name__ for i in range(6)]
     assert kinds == ["Renewed", "Renewed", "RowRefused", "Renewed", "RowRefused", "Renewed"]

@@ -3,6 +3,7 @@
 import pytest
 import trio
 from msgspec.structs import replace
+
 from sexton_storage.records import (
     AdminState,
     ApiKey,
@@ -15,8 +16,7 @@ from sexton_storage.records import (
     Workspace,
 )
 from sexton_storage.stores import Conflict, NameTaken, Storage
-from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent, Appended
-
+from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent
 from tests.conformance.house import HOUR_MS, RICH, House, new_id
 
 

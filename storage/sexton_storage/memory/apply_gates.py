@@ -26,10 +26,17 @@ def open_gate(tables: Tables, write: OpenGate) -> GateOpened | Lost:
         return Lost(FENCED)
     for other in tables.gates.values():
         if other.event_id == gate.event_id and other.action_id == gate.action_id:
-            return GateOpened(other, existed=True)
+            return GateOpened(_adopted(tables, other, gate.lease_id), existed=True)
     put_gate(tables, gate)
     tables.append_frames(write.frames)
     return GateOpened(tables.gates[gate.id], existed=False)
+
+
+def _adopted(tables: Tables, gate: Gate, lease_id: UUID) -> Gate:
+    """A pending gate of an earlier lease is waited for by this one now."""
+    if gate.status is GateStatus.PENDING and gate.lease_id != lease_id:
+        gate = tables.gates[gate.id] = replace(gate, lease_id=lease_id)
+    return gate
 
 
 def _holds(tables: Tables, zombie_id: UUID, lease_id: UUID, token: int) -> bool:

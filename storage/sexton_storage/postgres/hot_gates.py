@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from sexton_storage.documents import storable
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import GATES
-from sexton_storage.records import EventStatus, Gate
+from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import FENCED, STALE, storable_gate
 from sexton_storage.writes import GateOpened, GateResolved, Lost, OpenGate, ResolveGate
 
@@ -31,6 +33,12 @@ SELECT v.ord,
   FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[], $5::uuid[], $6::text[])
     AS v(ord, zombie_id, lease_id, token, event_id, action_id)
   LEFT JOIN gates g ON g.event_id = v.event_id AND g.action_id = v.action_id
+"""
+# A pending gate of an earlier lease is waited for by this one now.
+_ADOPT = """
+UPDATE gates g SET lease_id = v.lease_id
+  FROM unnest($1::uuid[], $2::uuid[]) AS v(id, lease_id)
+ WHERE g.id = v.id AND g.status = 'pending'
 """
 _RESOLVE = f"""
 WITH v AS (
@@ -73,12 +81,17 @@ async def open_gates(
     )
     asked = dict(writes)
     opened: list[Gate] = []
+    adopted: list[Gate] = []
     for row in rows:
         ord_, held = row[0], row[1]
         if not held:
             answers[ord_] = Lost(FENCED)
         elif row[2] is not None:
-            answers[ord_] = GateOpened(GATES.record(row, 2), existed=True)
+            gate = GATES.record(row, 2)
+            if gate.status is GateStatus.PENDING and gate.lease_id != asked[ord_].gate.lease_id:
+                gate = replace(gate, lease_id=asked[ord_].gate.lease_id)
+                adopted.append(gate)
+            answers[ord_] = GateOpened(gate, existed=True)
         else:
             write = asked[ord_]
             gate = storable_gate(write.gate)
@@ -86,6 +99,8 @@ async def open_gates(
             answers[ord_] = GateOpened(gate, existed=False)
             frames.add(ord_, write.frames)
     await insert_gates(connection, opened)
+    if adopted:
+        await connection.execute(_ADOPT, [g.id for g in adopted], [g.lease_id for g in adopted])
 
 
 async def resolve_gates(

@@ -18,9 +18,9 @@ from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
 from sexton_storage.postgres.journal import Listener, PostgresJournal
+from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
-from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
 from sexton_storage.startup import ConnectFailed
