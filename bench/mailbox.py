@@ -4,8 +4,8 @@ Against pykka's ThreadingActor and against a bare trio task with memory channels
 run. Everybody does the same: so many askers, each waiting for its reply before it asks again. The engine does
 it with all it has: directory, bounded mailbox, deadline, counters by type of message. Once with a handler
 that is a plain function, which an idle actor runs in the asker's own task, and once with an ``async def``
-one, which always goes through the mailbox and a worker. Memory is what a fresh process grows by, as the kernel
-counts it.
+one, which always goes through the mailbox and a worker. Memory is what a fresh process grows by, as the
+kernel counts it.
 """
 
 import gc

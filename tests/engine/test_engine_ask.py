@@ -100,6 +100,74 @@ async def test_a_plain_handler_may_defer_and_raise_transparently(autojump_clock:
         assert replies == ["late enough"]
 
 
+@pytest.mark.parametrize("end", ["stop", "kill"])
+async def test_a_plain_handler_may_end_its_actor_and_still_reply(end: str, autojump_clock: Clock) -> None:
+    stage = Stage()
+
+    class Leaver(PlainPlayer):
+        def on_receive(self, message: Any) -> Any:
+            if message == Note("leave"):
+                if end == "stop":
+                    self.context.stop()
+                else:
+                    self.context.system.kill("plain", self.context.key)
+            return super().on_receive(message)
+
+        def on_stop(self) -> None:
+            stage.notes.append("stopped")
+
+    async with open_system(tree(FamilySpec("plain", lambda context: Leaver(context, stage)))) as system:
+        assert await system.ask("plain", "a", Note("awake")) == 1
+        assert await system.ask("plain", "a", Note("leave")) == 2
+        await trio.testing.wait_all_tasks_blocked()
+        assert system.statistics().kind("plain").live == 0
+        assert await system.ask("plain", "a", Note("a new one")) == 1
+    assert stage.notes.count("stopped") == (2 if end == "stop" else 1)
+
+
+async def test_a_plain_handler_may_tell_its_own_actor(autojump_clock: Clock) -> None:
+    stage = Stage()
+
+    class Busy(PlainPlayer):
+        def on_receive(self, message: Any) -> Any:
+            if message == Crash():
+                self.context.tell("plain", self.context.key, Note("told"))
+                stage.notes.append("telling")
+                return None
+            return super().on_receive(message)
+
+    async with open_system(tree(FamilySpec("plain", lambda context: Busy(context, stage)))) as system:
+        await system.ask("plain", "a", Note("awake"))
+        await system.ask("plain", "a", Crash())
+        assert await system.ask("plain", "a", Note("last")) == 3
+    assert stage.notes == ["awake", "telling", "told", "last"]
+
+
+async def test_a_plain_handler_that_hands_out_a_coroutine_may_crash_or_defer_in_it(
+    autojump_clock: Clock,
+) -> None:
+    stage = Stage()
+
+    class Late(PlainPlayer):
+        def on_receive(self, message: Any) -> Any:
+            return self.later(message) if message != Note("awake") else None
+
+        async def later(self, message: Any) -> Any:
+            await trio.sleep(1)
+            result = super().on_receive(message)
+            if result is DEFERRED:
+                stage.ports[-1].set("deferred")
+            return result
+
+    async with open_system(tree(FamilySpec("plain", lambda context: Late(context, stage)))) as system:
+        await system.ask("plain", "a", Note("awake"))
+        assert await system.ask("plain", "a", Defer()) == "deferred"
+        with pytest.raises(OutageError):
+            await system.ask("plain", "a", Raise(OutageError()))
+        await system.ask("plain", "a", Crash(times=1))
+        assert stage.crashes == {"crash": 2}
+
+
 async def test_messages_of_one_sender_arrive_in_order(autojump_clock: Clock) -> None:
     stage = Stage()
     async with open_system(tree(players(stage))) as system:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import Any
@@ -342,7 +343,7 @@ async def test_several_tasks_may_await_one_future(autojump_clock: Clock) -> None
 async def test_a_future_may_hold_an_exception(autojump_clock: Clock) -> None:
     future: TrioFuture[int] = TrioFuture()
     try:
-        {}["k"]
+        os.environ["NO_SUCH_VARIABLE"]
     except KeyError:
         future.set_exception()
     with pytest.raises(KeyError):
