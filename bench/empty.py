@@ -12,10 +12,13 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from quart_trio import QuartTrio
 
+from bench.load import Client, Job, Loaded, repeat
 from bench.wire import request
 
 PATH = "/empty"
 BACKLOG = 128
+CONNECTIONS = 32
+RUN_S = 3.0
 ROOT = Path(__file__).parents[1]
 
 
@@ -30,24 +33,40 @@ def empty_app() -> QuartTrio:
     return app
 
 
+class Rival:
+    """The running server."""
+
+    def __init__(self, address: tuple[str, int], pid: int) -> None:
+        self._pid = pid
+        self._address = address
+        # With a bearer token of the usual length, so that heads are compared alike.
+        host = f"{address[0]}:{address[1]}"
+        self._requests = [request("GET", PATH, host=host, token="zrn_" + "0" * 64)]
+        self.runs: list[Loaded] = []
+
+    async def round(self, client: Client) -> float:
+        """Requests a second, over as many connections as the product gets."""
+        loaded = await client.run(
+            Job(self._address, repeat, (self._requests,), CONNECTIONS, RUN_S), self._pid
+        )
+        assert set(loaded.statuses) == {200}, loaded.statuses
+        self.runs.append(loaded)
+        return loaded.per_second
+
+
 @contextmanager
-def open_empty_server() -> Iterator[tuple[str, int]]:
-    """In a process of its own, as the server it is compared with; gives its address."""
+def open_empty_server() -> Iterator[Rival]:
+    """In a process of its own, as the server it is compared with."""
     with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
         host, port = listener.getsockname()
         descriptor = listener.fileno()
         command = [sys.executable, "-m", "bench.empty", str(descriptor)]
         process = subprocess.Popen(command, pass_fds=[descriptor], cwd=ROOT)
         try:
-            yield host, port
+            yield Rival((host, port), process.pid)
         finally:
             process.terminate()
             process.wait()
-
-
-def empty_request(address: tuple[str, int]) -> bytes:
-    """With a bearer token of the usual length, so that heads are compared alike."""
-    return request("GET", PATH, host=f"{address[0]}:{address[1]}", token="zrn_" + "0" * 64)
 
 
 def main(descriptor: int) -> None:

@@ -13,8 +13,8 @@ import trio
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
 from bench import harness, machine, server
-from bench.empty import empty_request, open_empty_server
-from bench.load import Client, Job, Loaded, open_client, repeat
+from bench.empty import Rival, open_empty_server
+from bench.load import Client, Job, Loaded, open_client
 from bench.product import Held, Site, payload, renew, renew_many, send_renewals
 
 LEASES = 512
@@ -28,13 +28,14 @@ ROUNDS = 3
 class Renewals:
     """One server with leases to renew, and what was asked of it so far."""
 
-    def __init__(self, client: Client, site: Site, leases: list[Held]) -> None:
+    def __init__(self, client: Client, site: Site, pid: int, leases: list[Held]) -> None:
         self._client = client
+        self._pid = pid
         self._site = site
         self._single = [renew(site, lease) for lease in leases]
         self._batches = [renew_many(site, leases[at : at + BATCH]) for at in range(0, len(leases), BATCH)]
         self.granted = 0
-        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": [], "empty": []}
+        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": []}
 
     async def single(self) -> float:
         loaded = await self._put_on("single", self._single, CONNECTIONS)
@@ -46,39 +47,30 @@ class Renewals:
 
     async def _put_on(self, name: str, requests: list[bytes], connections: int) -> Loaded:
         job = Job(self._site.address, send_renewals, (requests,), connections, RUN_S)
-        loaded = await self._client.run(job)
+        loaded = await self._client.run(job, self._pid)
         assert set(loaded.statuses) == {200}, loaded.statuses
         self.granted += sum(granted[0] for granted in loaded.notes)
         self.runs[name].append(loaded)
         return loaded
 
 
-async def empty(client: Client, address: tuple[str, int], connections: int = CONNECTIONS) -> Loaded:
-    """A round of the rival."""
-    loaded = await client.run(Job(address, repeat, ([empty_request(address)],), connections, RUN_S))
-    assert set(loaded.statuses) == {200}, loaded.statuses
-    return loaded
-
-
 async def measure() -> dict[str, Any]:
-    with open_client() as client, open_empty_server() as empty_address:
+    with open_client() as client, open_empty_server() as rival:
         async with server.open_folder() as process:
             site = await process.start()
             about = machine.describe_with(process.database_url())
             harness.tell(f"{LEASES} agents, woken and leased")
             before = await server.balance(client, site)
             leases = await _leases(client, site)
-            renewals = Renewals(client, site, leases)
-
-            async def rival() -> float:
-                loaded = await empty(client, empty_address)
-                renewals.runs["empty"].append(loaded)
-                return loaded.per_second
-
-            contenders = {"single": renewals.single, "batches": renewals.batches, "empty": rival}
+            renewals = Renewals(client, site, process.pid, leases)
+            contenders = {
+                "single": renewals.single,
+                "batches": renewals.batches,
+                "empty": lambda: rival.round(client),
+            }
             samples = await harness.alternate(contenders, rounds=ROUNDS)
             await _check(client, site, renewals, leases, before)
-    return harness.report("http_renewal", about, _figures(samples, renewals))
+    return harness.report("http_renewal", about, _figures(samples, renewals, rival))
 
 
 async def _leases(client: Client, site: Site) -> list[Held]:
@@ -95,16 +87,15 @@ async def _check(client: Client, site: Site, renewals: Renewals, leases: list[He
     assert charged == gone > 0, f"the rows say {charged}, {gone} nanos are gone"
 
 
-def _figures(samples: dict[str, list[float]], renewals: Renewals) -> list[harness.Figure]:
+def _figures(samples: dict[str, list[float]], renewals: Renewals, rival: Rival) -> list[harness.Figure]:
     runs = renewals.runs
-    rival = "empty handler"
     return [
         harness.Figure("empty handler", harness.Spread.of(samples["empty"]), "requests/s"),
         harness.Figure(
             "one a request, 32 connections",
             harness.Spread.of(samples["single"]),
             "renewals/s",
-            rival,
+            "empty handler",
             harness.ratios(samples["single"], samples["empty"]),
             (harness.at_least_times(1.2),),
         ),
@@ -112,7 +103,7 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals) -> list[harnes
             "batches of 64, 8 connections",
             harness.Spread.of(samples["batches"]),
             "renewals/s",
-            rival,
+            "empty handler",
             harness.ratios(samples["batches"], samples["empty"]),
             (harness.at_least_times(15),),
         ),
@@ -121,9 +112,12 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals) -> list[harnes
             for name in ("single", "batches")
             for label, share in (("p50", 0.5), ("p99", 0.99))
         ),
+        harness.Figure("empty: server's processor time", _each(rival.runs, 1), "µs/request"),
+        harness.Figure("single: server's processor time", _each(runs["single"], 1), "µs/renewal"),
+        harness.Figure("batches: server's processor time", _each(runs["batches"], BATCH), "µs/renewal"),
         harness.Figure(
-            "client's own processor time",
-            harness.Spread.of([run.client_us for name in ("empty", "single") for run in runs[name]]),
+            "client's processor time",
+            harness.Spread.of([run.client_us for run in (*rival.runs, *runs["single"])]),
             "µs/request",
         ),
     ]
@@ -131,6 +125,10 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals) -> list[harnes
 
 def _latency(runs: list[Loaded], share: float) -> harness.Spread:
     return harness.Spread.of([run.latency_ms(share) for run in runs])
+
+
+def _each(runs: list[Loaded], parts: int) -> harness.Spread:
+    return harness.Spread.of([run.server_us / parts for run in runs])
 
 
 def run() -> dict[str, Any]:

@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 
 from bench import harness, machine, server
 from bench.empty import open_empty_server
-from bench.http_renewal import empty
 from bench.load import Job, Loaded, open_client
 from bench.product import payload, send_webhooks
 
@@ -26,7 +25,7 @@ ROUNDS = 3
 
 async def measure() -> dict[str, Any]:
     runs: list[Loaded] = []
-    with open_client() as client, open_empty_server() as empty_address:
+    with open_client() as client, open_empty_server() as rival:
         async with server.open_folder() as process:
             site = await process.start()
             about = machine.describe_with(process.database_url())
@@ -40,14 +39,12 @@ async def measure() -> dict[str, Any]:
             )
 
             async def webhooks() -> float:
-                loaded = await client.run(job)
+                loaded = await client.run(job, process.pid)
                 runs.append(loaded)
                 return loaded.per_second
 
-            async def rival() -> float:
-                return (await empty(client, empty_address)).per_second
-
-            samples = await harness.alternate({"webhooks": webhooks, "empty": rival}, rounds=ROUNDS)
+            contenders = {"webhooks": webhooks, "empty": lambda: rival.round(client)}
+            samples = await harness.alternate(contenders, rounds=ROUNDS)
             harness.tell("reading the history")
             kept = [item["event_id"] for item in await server.history(client, site)]
     accepted = [event_id for run in runs for notes in run.notes for event_id in notes]
@@ -66,6 +63,9 @@ def _figures(samples: dict[str, list[float]], runs: list[Loaded]) -> list[harnes
             "empty handler",
             harness.ratios(samples["webhooks"], samples["empty"]),
             (harness.at_least_times(1.2),),
+        ),
+        harness.Figure(
+            "server's processor time", harness.Spread.of([run.server_us for run in runs]), "µs/webhook"
         ),
         *(
             harness.Figure(

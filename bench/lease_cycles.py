@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 
 from bench import harness, machine, server
 from bench.empty import open_empty_server
-from bench.http_renewal import empty
 from bench.load import Client, Job, Loaded, open_client
 from bench.product import Site, payload, run_cycles
 
@@ -70,7 +69,7 @@ class Cycles:
 
 
 async def measure() -> dict[str, Any]:
-    with open_client() as client, open_empty_server() as empty_address:
+    with open_client() as client, open_empty_server() as rival:
         async with server.open_folder() as process:
             site = await process.start()
             about = machine.describe_with(process.database_url())
@@ -79,10 +78,8 @@ async def measure() -> dict[str, Any]:
             tokens = await server.make_runners(client, site, RUNNERS, SLOTS)
             cycles = Cycles(client, site, agents, tokens)
 
-            async def rival() -> float:
-                return (await empty(client, empty_address)).per_second
-
-            samples = await harness.alternate({"cycles": cycles.round, "empty": rival}, rounds=ROUNDS)
+            contenders = {"cycles": cycles.round, "empty": lambda: rival.round(client)}
+            samples = await harness.alternate(contenders, rounds=ROUNDS)
             await _check(client, site, cycles, before)
     return harness.report("lease_cycles", about, _figures(samples))
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import orjson
 import trio
 
+from bench.machine import processor_s
 from bench.wire import Answer, parse
 
 NOW = 0
@@ -99,6 +100,8 @@ class Loaded:
     statuses: Counter[int] = field(default_factory=Counter)
     notes: list[Any] = field(default_factory=list)
     client_cpu_s: float = 0.0
+    server_cpu_s: float = 0.0
+    """Of the server's process, its database not included; 0 when ``Client.run`` is not told which."""
 
     @property
     def per_second(self) -> float:
@@ -108,6 +111,11 @@ class Loaded:
     def client_us(self) -> float:
         """Processor time that the client itself spent on an answer."""
         return 1e6 * self.client_cpu_s / max(1, self.answers)
+
+    @property
+    def server_us(self) -> float:
+        """The same of the server. Unlike a rate, it hardly changes when others use the machine as well."""
+        return 1e6 * self.server_cpu_s / max(1, self.answers)
 
     def latency_ms(self, share: float) -> float:
         """The latency that this share of the requests did not exceed."""
@@ -194,11 +202,13 @@ class _Run:
                 raise TimeoutError(f"{self._open} answers did not come within {PATIENCE_S} s")
             for descriptor, _ in ready:
                 self._receive(self._lines[descriptor])
+        self.loaded.latencies_ns.sort()
+
+    def close(self) -> None:
         for line in self._lines.values():
             line.conversation.close()
             line.socket.close()
         self._poll.close()
-        self.loaded.latencies_ns.sort()
 
     def _receive(self, line: _Line) -> None:
         data = line.socket.recv(RECEIVE)
@@ -234,7 +244,10 @@ def run(job: Job) -> Loaded:
     """Put the load on, in this process and thread."""
     before = resource.getrusage(resource.RUSAGE_SELF)
     loop = _Run(job)
-    loop.go()
+    try:
+        loop.go()
+    finally:
+        loop.close()
     after = resource.getrusage(resource.RUSAGE_SELF)
     loop.loaded.client_cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return loop.loaded
@@ -246,9 +259,12 @@ class Client:
     def __init__(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
 
-    async def run(self, job: Job) -> Loaded:
+    async def run(self, job: Job, server_pid: int | None = None) -> Loaded:
         """The same as the function ``run``, in the other process."""
-        return await trio.to_thread.run_sync(self._pool.submit(run, job).result)
+        before = processor_s(server_pid) if server_pid else 0.0
+        loaded = await trio.to_thread.run_sync(self._pool.submit(run, job).result)
+        loaded.server_cpu_s = (processor_s(server_pid) if server_pid else 0.0) - before
+        return loaded
 
     async def call_all(
         self, address: tuple[str, int], requests: Sequence[bytes], connections: int = CALLERS

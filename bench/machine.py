@@ -63,6 +63,12 @@ def query(database_url: str, sql: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True, env=plain_environment()).stdout
 
 
+def processor_s(pid: int) -> float:
+    """Processor time that a process has used so far, all its threads together."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def plain_environment() -> dict[str, str]:
     """Without what the caller's shell says about other databases."""
     return {
