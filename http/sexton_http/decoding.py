@@ -2,6 +2,9 @@
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -48,28 +51,106 @@ class BodyDecoder(Generic[T]):
     def __init__(self, shape: type[T]) -> None:
         self._shape = shape
         self._decoder = msgspec.json.Decoder(shape)
+        self._count = key_counter(shape)
 
     def decode(self, body: bytes) -> T:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
-        check_depth(body)
+        if self._count is None:
+            check_depth(body)
         try:
             value = self._decoder.decode(body)
         except msgspec.ValidationError as fault:
             value = self._decode_slowly(body, fault)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             raise Problem("UZ-REQ-001", f"the body is not JSON: {fault}") from fault
-        check_keys(body)
+        # Every key needs its colon: with no more of them than fields were found, none can have come twice.
+        if self._count is None or body.count(b":") != self._count(value) or b"\\u0000" in body:
+            check_keys(body)
         return value
 
     def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
         """JSON has one kind of number: 9.0 is the integer nine, which the fast decoder does not grant."""
         if "got `float`" not in str(first):
             raise _invalid(first) from first
+        check_depth(body)
         plain = json.loads(body, parse_float=_integer_if_whole)
         try:
             return msgspec.convert(plain, self._shape)
         except msgspec.ValidationError as fault:
             raise _invalid(fault) from fault
+
+
+Counter = Callable[[Any], int]
+
+
+def key_counter(shape: Any) -> Counter | None:
+    """Counts the fields of a decoded value that surely stood in its JSON; None where a shape is open.
+
+    A closed shape, of declared fields down to the last, cannot be nested deeper than it is declared either.
+    """
+    return _counter(msgspec.inspect.type_info(shape))
+
+
+def _counter(info: msgspec.inspect.Type) -> Counter | None:
+    match info:
+        case msgspec.inspect.StructType(fields=fields, forbid_unknown_fields=True):
+            counters = [_field_counter(field) for field in fields]
+            closed = [counter for counter in counters if counter is not None]
+            if len(closed) != len(counters):
+                return None
+            required = sum(1 for field in fields if field.required)
+            extras = [counter for counter in closed if counter is not _nothing]
+            return partial(_count_struct, required, extras)
+        case msgspec.inspect.CollectionType(item_type=item) | msgspec.inspect.VarTupleType(item_type=item):
+            inner = _counter(item)
+            if inner is None or inner is _nothing:
+                return inner
+            return partial(_count_items, inner)
+        case msgspec.inspect.UnionType(types=types):
+            return _nothing if all(_counter(one) is _nothing for one in types) else None
+        case msgspec.inspect.Metadata(type=inner_type):
+            return _counter(inner_type)
+        case (
+            msgspec.inspect.AnyType()
+            | msgspec.inspect.RawType()
+            | msgspec.inspect.DictType()
+            | msgspec.inspect.StructType()
+            | msgspec.inspect.CustomType()
+        ):
+            return None
+        case _:
+            return _nothing
+
+
+def _field_counter(field: msgspec.inspect.Field) -> Counter | None:
+    inner = _counter(field.type)
+    if inner is None or (inner is _nothing and field.required):
+        return inner
+    get = attrgetter(field.name)
+    if field.required:
+        return partial(_count_required, get, inner)
+    return partial(_count_optional, get, inner, None if field.default is msgspec.NODEFAULT else field.default)
+
+
+def _nothing(_value: Any) -> int:
+    return 0
+
+
+def _count_struct(required: int, extras: list[Counter], value: Any) -> int:
+    return required + sum([extra(value) for extra in extras])
+
+
+def _count_items(inner: Counter, values: Any) -> int:
+    return sum([inner(value) for value in values])
+
+
+def _count_required(get: Callable[[Any], Any], inner: Counter, of: Any) -> int:
+    return inner(get(of))
+
+
+def _count_optional(get: Callable[[Any], Any], inner: Counter, default: Any, of: Any) -> int:
+    value = get(of)
+    return 0 if value == default else 1 + inner(value)
 
 
 def _integer_if_whole(text: str) -> int | float:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
-import trio
 
 from sexton_actors.gate.messages import Await
 from sexton_actors.lease.messages import (
@@ -24,15 +23,14 @@ from sexton_actors.lease.messages import (
     Reported,
 )
 from sexton_actors.refusal import Refusal
-from sexton_engine import EngineError
 from sexton_http.answers import Problem
+from sexton_http.asking import Fault, ask_all
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
 from sexton_http.pipeline import as_problem
 from sexton_http.problems import CODES
 from sexton_http.shapes import Body, Count, GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.stopping import until_stopped
 from sexton_storage.records import Gate
-from sexton_storage.stores import StorageError
 
 TAG = "Runner plane"
 FENCED = ("UZ-RUN-005", "UZ-RUN-006")
@@ -116,43 +114,43 @@ class RenewalResults(Shape):
 @operation("POST", "/v1/runners/me/leases:renew", tag=TAG, auth=Auth.RUNNER, hot=True)
 async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
     """Extend many leases at once; each has its own result, in the order asked."""
-    results: list[RenewalResult | None] = [None] * len(call.body.leases)
+    runner_id, leases = call.host.runner.id, call.body.leases
+    asks = [
+        (
+            one.lease_id,
+            Renew(
+                runner_id,
+                one.input_tokens,
+                one.cached_input_tokens,
+                one.output_tokens,
+                one.run_ms,
+                one.fencing_token,
+            ),
+        )
+        for one in leases
+    ]
+    replies = await ask_all(call.ctx.system, "lease", asks)
+    return RenewalResults([_result(one.lease_id, reply) for one, reply in zip(leases, replies, strict=True)])
 
-    async def renew(place: int, one: OneRenewal) -> None:
-        results[place] = await _renew_one(call, one)
 
-    async with trio.open_nursery() as nursery:
-        for place, one in enumerate(call.body.leases):
-            nursery.start_soon(renew, place, one)
-    return RenewalResults([result for result in results if result is not None])
-
-
-async def _renew_one(call: Call[Renewals, NoQuery], one: OneRenewal) -> RenewalResult:
-    message = Renew(
-        call.host.runner.id,
-        one.input_tokens,
-        one.cached_input_tokens,
-        one.output_tokens,
-        one.run_ms,
-        one.fencing_token,
-    )
-    try:
-        reply = await call.ctx.system.ask("lease", one.lease_id, message)
-    except (EngineError, StorageError) as fault:
-        row = as_problem(fault).row
-        return RenewalResult(one.lease_id, ok=False, error_code=row.code, status=row.status)
-    if isinstance(reply, Refusal):
-        return RenewalResult(one.lease_id, ok=False, error_code=reply.code, status=CODES[reply.code].status)
-    return RenewalResult(
-        one.lease_id,
-        True,  # noqa: FBT003 - by position it is twice as fast, and this is the hottest of all
-        reply.lease_expires_at,
-        reply.slice_seq,
-        reply.charged_nanos,
-        reply.balance_nanos,
-        reply.ceiling_at,
-        reply.state,
-    )
+def _result(lease_id: UUID, reply: Renewal | Refusal | Fault) -> RenewalResult:
+    match reply:
+        case Renewal():
+            return RenewalResult(
+                lease_id,
+                True,  # noqa: FBT003 - by position it is twice as fast, and this is the hottest of all
+                reply.lease_expires_at,
+                reply.slice_seq,
+                reply.charged_nanos,
+                reply.balance_nanos,
+                reply.ceiling_at,
+                reply.state,
+            )
+        case Refusal(code=code):
+            return RenewalResult(lease_id, ok=False, error_code=code, status=CODES[code].status)
+        case _:
+            row = as_problem(reply).row
+            return RenewalResult(lease_id, ok=False, error_code=row.code, status=row.status)
 
 
 Frame = Annotated[
