@@ -262,3 +262,20 @@ async def test_streams_of_many_agents_are_numbered_apart(house: House) -> None:
         kept = await house.storage.frames.read(agent.id, after=0, limit=99)
         assert [f.seq for f in kept] == list(range(1, 11))
     assert await house.storage.frames.heads([a.id for a in agents]) == {a.id: 10 for a in agents}
+
+
+async def test_a_pending_gate_that_is_asked_for_again_belongs_to_the_lease_that_waits_now(
+    house: House,
+) -> None:
+    agent, lease = await _running(house)
+    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
+    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    back = EventEnd(EventStatus.RECEIVED, give_attempt_back=True)
+    await house.end(lease, back, status=LeaseStatus.RELEASED)
+    later = (await house.claim(agent)).lease
+    again = replace(gate, id=new_id(), lease_id=later.id)
+    opened = await house.storage.journal.write(OpenGate(again, later.fencing_token, ()))
+    adopted = replace(gate, lease_id=later.id)
+    assert opened == GateOpened(adopted, existed=True)
+    assert await house.storage.gates.of_lease(later.id) == [adopted]
+    assert await house.storage.gates.of_lease(lease.id) == []
