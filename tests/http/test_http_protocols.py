@@ -1,0 +1,162 @@
+"""HTTP/2 and TLS, with and without each other."""
+
+import datetime as dt
+import ssl
+from pathlib import Path
+
+import h2.config
+import h2.connection
+import h2.events
+import httpx2
+import pytest
+import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from sexton_http.server import Tls, open_doors
+from tests.http.serving import deaf, dial, echo, serving
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> Tls:
+    """A certificate for localhost, of nobody in particular."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
+    files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
+    files.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return files
+
+
+def trusting(tls: Tls) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(tls.certificate))
+
+
+@pytest.mark.parametrize(("http2", "version"), [(False, "HTTP/1.1"), (True, "HTTP/2")])
+async def test_tls_carries_both_versions(tls: Tls, http2: bool, version: str) -> None:
+    async with serving(echo, tls=tls) as doors:
+        url = f"https://localhost:{doors.port}/"
+        async with httpx2.AsyncClient(verify=trusting(tls), http2=http2, trust_env=False) as client:
+            for _ in range(3):
+                answer = await client.post(url, content=b"x" * 100_000)
+                assert (answer.status_code, len(answer.content), answer.http_version) == (
+                    200,
+                    100_000,
+                    version,
+                )
+    assert doors.base_url.startswith("https://")
+
+
+async def test_many_streams_share_a_plain_connection_by_prior_knowledge() -> None:
+    answers: list[bytes] = []
+    client = httpx2.AsyncClient(http1=False, http2=True, trust_env=False)
+    async with serving(echo) as doors, client, trio.open_nursery() as nursery:
+
+        async def post(number: int) -> None:
+            answer = await client.post(f"{doors.base_url}/", content=b"%d" % number)
+            assert answer.http_version == "HTTP/2"
+            answers.append(answer.content)
+
+        for number in range(20):
+            nursery.start_soon(post, number)
+    assert sorted(answers, key=int) == [b"%d" % number for number in range(20)]
+
+
+async def test_junk_in_place_of_a_handshake_ends_only_its_connection(tls: Tls) -> None:
+    async with serving(echo, tls=tls) as doors:
+        for junk in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00", b"\x00" * 64):
+            async with await dial(doors) as stream:
+                await stream.send_all(junk)
+                await stream.send_eof()
+                with trio.fail_after(10):
+                    while await closed(stream) is False:
+                        pass
+        async with httpx2.AsyncClient(verify=trusting(tls), trust_env=False) as client:
+            assert (await client.get(f"https://localhost:{doors.port}/")).status_code == 200
+
+
+async def closed(stream: trio.SocketStream) -> bool:
+    try:
+        return not await stream.receive_some(4096)
+    except trio.BrokenResourceError:
+        return True
+
+
+class Http2Client:
+    """An HTTP/2 client that does what it should not."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self.connection = h2.connection.H2Connection(h2.config.H2Configuration())
+        self.connection.initiate_connection()
+
+    async def request(self, stream_id: int, *, method: str = "POST", end: bool = False) -> None:
+        headers = [(":method", method), (":scheme", "http"), (":authority", "x"), (":path", "/a")]
+        self.connection.send_headers(stream_id, headers, end_stream=end)
+        await self.flush()
+
+    async def flush(self) -> None:
+        await self.stream.send_all(self.connection.data_to_send())
+
+    async def events(self) -> list[h2.events.Event]:
+        data = await self.stream.receive_some(65536)
+        if not data:
+            return []
+        events: list[h2.events.Event] = self.connection.receive_data(data)
+        await self.flush()
+        return events
+
+    async def status_of(self, stream_id: int) -> str:
+        while events := await self.events():
+            for event in events:
+                if getattr(event, "stream_id", None) != stream_id:
+                    continue
+                if isinstance(event, h2.events.ResponseReceived):
+                    return dict(event.headers or ())[b":status"].decode()
+                if isinstance(event, h2.events.StreamReset):
+                    return "reset"
+        return "closed"
+
+
+async def test_connect_is_refused_and_takes_no_other_stream_with_it() -> None:
+    async with serving(echo) as doors, await dial(doors) as stream:
+        client = Http2Client(stream)
+        client.connection.send_headers(1, [(":method", "CONNECT"), (":authority", "x:80")])
+        await client.flush()
+        assert await client.status_of(1) == "reset"
+        await client.request(3, end=True)
+        assert await client.status_of(3) == "200"
+
+
+async def test_an_early_answer_on_one_stream_leaves_the_others_alone() -> None:
+    async with serving(deaf) as doors, await dial(doors) as stream:
+        client = Http2Client(stream)
+        await client.request(1)
+        client.connection.send_data(1, b"x" * 1000, end_stream=True)
+        await client.flush()
+        assert await client.status_of(1) == "401"
+        await client.request(3, end=True)
+        assert await client.status_of(3) == "401"
+
+
+async def test_the_doors_say_what_they_are_bound_to() -> None:
+    async with serving(echo) as doors:
+        assert doors.port > 0
+        assert doors.base_url == f"http://127.0.0.1:{doors.port}"
+        with pytest.raises(OSError, match="in use"):
+            await open_doors("127.0.0.1", doors.port)
