@@ -37,6 +37,24 @@ async def test_those_who_wait_for_a_gate_hear_its_answer_at_once(
     assert await plant.system.ask("gate", gate.id, Await(30_000)) == resolved.gate
 
 
+async def test_those_who_wait_for_a_gate_hear_of_a_kill_within_a_second(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    await plant.deliver(zombie_id)
+    gate = await plant.ask_approval(await plant.grant(runner_id))
+    async with trio.open_nursery() as nursery:
+        waiting = Later(nursery, lambda: plant.system.ask("gate", gate.id, Await(30_000), timeout=35))
+        await trio.sleep(5.3)
+        await plant.change_status(zombie_id, "killed")
+        killed_at = trio.current_time()
+        answer = await waiting.value()
+        assert isinstance(answer, Gate)
+        assert answer.status is GateStatus.AUTO_KILLED
+        assert waiting.at is not None
+        assert waiting.at - killed_at <= 1
+
+
 async def test_the_first_answer_stands(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     await plant.deliver(zombie_id)

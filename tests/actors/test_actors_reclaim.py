@@ -11,6 +11,10 @@ from sexton_storage.records import EventStatus, LeaseStatus
 from tests.actors.plant import Later, Plant, clock
 
 
+def live(plant: Plant, kind: str) -> int:
+    return next(node.live for node in plant.system.statistics().kinds if node.kind == kind)
+
+
 async def test_an_expired_lease_is_with_the_next_runner_within_a_second(
     plant: Plant, autojump_clock: MockClock
 ) -> None:
@@ -186,7 +190,7 @@ async def test_a_lease_that_does_not_exist_is_refused_and_forgotten(
     assert isinstance(answer, Refusal)
     assert answer.code == "UZ-RUN-006"
     await trio.sleep(10)
-    assert {node.kind: node.live for node in plant.system.statistics().kinds}["lease"] == 1
+    assert live(plant, "lease") == 1
 
 
 async def test_a_purged_agent_takes_its_lease_with_it(plant: Plant, autojump_clock: MockClock) -> None:
@@ -199,7 +203,7 @@ async def test_a_purged_agent_takes_its_lease_with_it(plant: Plant, autojump_clo
     assert isinstance(answer, Refusal)
     assert answer.code == "UZ-RUN-006"
     await trio.sleep(45)
-    assert {node.kind: node.live for node in plant.system.statistics().kinds}["lease"] == 0
+    assert live(plant, "lease") == 0
 
 
 async def test_news_of_a_grant_that_comes_late_does_not_undo_what_is_known(
@@ -213,3 +217,7 @@ async def test_news_of_a_grant_that_comes_late_does_not_undo_what_is_known(
     plant.system.tell("lease", grant.lease.id, Granted(grant.lease))
     await trio.sleep(10)
     assert (await plant.renewed(grant)).slice_seq == 2
+    await plant.report(grant)
+    plant.system.tell("lease", grant.lease.id, Granted(grant.lease))
+    await trio.sleep(12)
+    assert live(plant, "lease") == 0, "an ended lease goes to sleep"

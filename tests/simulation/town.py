@@ -1,0 +1,262 @@
+"""Senders, runners, people and misfortunes around one engine room, all by one die."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any, TypeVar
+from uuid import UUID
+
+import trio
+
+from sexton_actors.gate.messages import Await
+from sexton_actors.lease.messages import Parked, Renewal, Reported
+from sexton_actors.ledger.messages import Credit
+from sexton_actors.queue.messages import Grant
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner.messages import SetAdminState
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, ChangeStatus
+from sexton_engine import EngineError
+from sexton_storage.records import EventStatus, Gate, GateStatus
+from sexton_storage.stores import StorageUnavailable
+from sexton_storage.writes import (
+    AppendFrames,
+    ClaimEvent,
+    EndLease,
+    OpenGate,
+    RenewLease,
+    ResolveGate,
+)
+from tests.actors.plant import Crash, Plant, clock
+
+T = TypeVar("T")
+
+RACES = (ClaimEvent, RenewLease, EndLease, OpenGate, ResolveGate, AppendFrames)
+CRASHING = (
+    ("journal", "write"),
+    ("leases", "load"),
+    ("events", "ready"),
+    ("events", "ready_agent"),
+    ("gates", "of_lease"),
+    ("runners", "load"),
+    ("zombies", "load"),
+)
+KINDS = ("lease", "queue", "zombie", "gate", "runner", "dispatcher", "hub", "reclaimer", "sweeper")
+
+
+@dataclass
+class Town:
+    """What was promised to whom; the storage is held to it."""
+
+    plant: Plant
+    rng: Random
+    nursery: trio.Nursery
+    agents: list[UUID] = field(default_factory=list)
+    killed: set[UUID] = field(default_factory=set)
+    accepted: set[UUID] = field(default_factory=set)
+    reported: dict[UUID, UUID] = field(default_factory=dict)
+    """Event to the lease whose report was taken."""
+    tokens: dict[UUID, int] = field(default_factory=dict)
+    """Agent to the highest fencing token that a runner has seen."""
+    calm: bool = False
+    faults: int = 0
+    reclaims: int = 0
+
+    async def patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """What every client does that hears 503: it comes again."""
+        while True:
+            try:
+                return await step()
+            except (StorageUnavailable, EngineError, Crash):
+                await trio.sleep(self.rng.uniform(0.1, 1))
+
+    # --- senders --------------------------------------------------------------------------------------------
+
+    async def send(self, count: int) -> None:
+        for _ in range(count):
+            await trio.sleep(self.rng.expovariate(1))
+            zombie_id, delivery = self.rng.choice(self.agents), self.plant.webhook()
+            kept = await self.patiently(partial(self.plant.system.ask, "zombie", zombie_id, delivery))
+            if isinstance(kept, Accepted | AlreadyAccepted):
+                self.accepted.add(kept.event_id)
+            else:
+                assert isinstance(kept, Refusal), kept
+
+    # --- runners --------------------------------------------------------------------------------------------
+
+    async def run(self, runner_id: UUID) -> None:
+        """One runner with two slots, which takes what it gets and sometimes goes mad with it."""
+        slots = trio.CapacityLimiter(2)
+        while True:
+            async with slots:
+                pass
+            wait_s = self.rng.choice((0, 2, 10, 30))
+            if self.rng.random() < 0.1:
+                with trio.move_on_after(self.rng.uniform(0, 2)):  # Its connection breaks.
+                    await self.patiently(partial(self.plant.poll, runner_id, wait_s))
+                continue
+            leases = await self.patiently(partial(self.plant.poll, runner_id, wait_s, 2))
+            if isinstance(leases, Refusal):
+                return
+            for grant in leases.grants:
+                self.see(grant)
+                self.nursery.start_soon(self.work, slots, grant)
+            await trio.sleep(max(leases.retry_after_ms / 1000, 0.05))
+
+    def see(self, grant: Grant) -> None:
+        agent, token = grant.lease.zombie_id, grant.lease.fencing_token
+        assert token > self.tokens.get(agent, 0), "a runner sees a token that is higher than all before"
+        self.tokens[agent] = token
+
+    async def work(self, slots: trio.CapacityLimiter, grant: Grant) -> None:
+        async with slots:
+            tokens = 0
+            for _ in range(self.rng.randrange(4)):
+                if not self.calm and self.rng.random() < 0.12:
+                    await self.die(grant)
+                    return
+                await trio.sleep(self.rng.uniform(1, 12))
+                tokens += self.rng.randrange(2000)
+                renewal = await self.patiently(partial(self.plant.renew, grant, (tokens, 0, 0)))
+                if not isinstance(renewal, Renewal):
+                    break
+                if self.rng.random() < 0.3 and not await self.ask_people(grant):
+                    return
+            await self.finish(grant, tokens)
+
+    async def die(self, grant: Grant) -> None:
+        """Silence for longer than a term, and then a word too late."""
+        await trio.sleep(self.rng.uniform(31, 50))
+        answer = await self.patiently(lambda: self.plant.report(grant))
+        assert isinstance(answer, Refusal), "a late report is refused"
+        assert isinstance(await self.patiently(lambda: self.plant.renew(grant)), Refusal)
+        self.reclaims += 1
+
+    async def ask_people(self, grant: Grant) -> bool:
+        """False when the run was parked, or lost."""
+        try:
+            gate = await self.patiently(lambda: self.plant.ask_approval(grant))
+        except AssertionError:
+            return False
+        await self.patiently(lambda: self.plant.system.ask("gate", gate.id, Await(3000)))
+        if self.rng.random() < 0.5:
+            return True
+        parked = await self.patiently(lambda: self.plant.park(grant, gate.id))
+        return not isinstance(parked, Parked) and not isinstance(parked, Refusal)
+
+    async def finish(self, grant: Grant, tokens: int) -> None:
+        if self.rng.random() < 0.1:
+            await self.patiently(lambda: self.plant.release(grant))
+            return
+        outcome = self.rng.choice(("processed", "processed", "agent_error"))
+        answer = await self.patiently(lambda: self.plant.report(grant, outcome, (tokens, 0, 0)))
+        if isinstance(answer, Reported):
+            assert self.reported.setdefault(grant.event.id, grant.lease.id) == grant.lease.id
+            assert self.plant.event(grant.event.id).completed_at is not None
+
+    # --- people ---------------------------------------------------------------------------------------------
+
+    async def decide(self) -> None:
+        while True:
+            await trio.sleep(self.rng.uniform(0.5, 4))
+            for gate in self.pending():
+                if self.rng.random() < 0.6:
+                    approve = self.rng.random() < 0.7
+                    await self.patiently(partial(self.plant.resolve, gate.id, approve=approve))
+
+    def pending(self) -> list[Gate]:
+        return [g for g in self.plant.storage.tables.gates.values() if g.status is GateStatus.PENDING]
+
+    async def manage(self) -> None:
+        while not self.calm:
+            await trio.sleep(self.rng.uniform(5, 20))
+            agent = self.rng.choice(self.agents)
+            status = self.rng.choice(("stopped", "active", "active", "killed"))
+            if status == "killed" and len(self.killed) >= len(self.agents) - 2:
+                continue
+            asked = ChangeStatus(status, "user:1")
+            changed = await self.patiently(partial(self.plant.system.ask, "zombie", agent, asked))
+            if status == "killed" and not isinstance(changed, Refusal):
+                self.killed.add(agent)
+            if self.rng.random() < 0.2:
+                await self.patiently(
+                    lambda: self.plant.system.ask("ledger", self.plant.tenant_id, Credit(10**6, "", "user:1"))
+                )
+
+    async def drain(self, runner_id: UUID) -> None:
+        while not self.calm:
+            for state in ("draining", "active", "cordoned", "active"):
+                await trio.sleep(self.rng.uniform(5, 30))
+                asked = SetAdminState(state)
+                await self.patiently(partial(self.plant.system.ask, "runner", runner_id, asked))
+
+    # --- misfortunes ----------------------------------------------------------------------------------------
+
+    async def plague(self) -> None:
+        while not self.calm:
+            await trio.sleep(self.rng.expovariate(1 / 3))
+            self.faults += 1
+            match self.rng.randrange(6):
+                case 0:
+                    self.plant.faults.away = True
+                    await trio.sleep(self.rng.uniform(0.1, 8))
+                    self.plant.faults.away = False
+                case 1:
+                    self.plant.faults.lose(self.rng.choice(RACES), self.rng.randrange(1, 4))
+                case 2:
+                    self.plant.faults.leave_unknown()
+                case 3:
+                    self.plant.faults.latency_s = self.rng.choice((0, 0, 0.005, 0.2))
+                case 4:
+                    self.kill_one()
+                case _:
+                    self.crash_one()
+        self.plant.faults.latency_s = 0
+
+    def kill_one(self) -> None:
+        kind = self.rng.choice(KINDS)
+        tables = self.plant.storage.tables
+        keys: dict[str, list[Any]] = {
+            "lease": list(tables.leases),
+            "gate": list(tables.gates),
+            "queue": self.agents,
+            "zombie": self.agents,
+            "runner": list(tables.runners),
+        }
+        key = self.rng.choice(keys.get(kind) or [""])
+        self.plant.system.kill(kind, key)
+
+    def crash_one(self) -> None:
+        """The next call of some store crashes whichever actor makes it, before or after its work."""
+        store, method = self.rng.choice(CRASHING)
+        target = getattr(self.plant.storage, store)
+        original = getattr(type(target), method)
+        after = self.rng.random() < 0.5
+
+        async def sabotaged(*args: Any, **kwargs: Any) -> Any:
+            target.__dict__.pop(method, None)
+            if after:
+                await original(target, *args, **kwargs)
+            raise Crash(method)
+
+        target.__dict__[method] = sabotaged
+
+    # --- what must hold -------------------------------------------------------------------------------------
+
+    def everything_adds_up(self) -> None:
+        self.plant.everything_adds_up()
+        events = self.plant.storage.tables.events
+        assert self.accepted <= set(events), "what was accepted is there"
+        sources = [event.source_event_id for event in events.values()]
+        assert len(sources) == len(set(sources)), "and there once"
+        for event_id, lease_id in self.reported.items():
+            assert self.plant.storage.tables.leases[lease_id].status == "reported"
+            assert events[event_id].status not in {EventStatus.RECEIVED, EventStatus.RUNNING}
+
+    def still_open(self) -> list[UUID]:
+        return [e.id for e in self.plant.storage.tables.events.values() if e.completed_at is None]
+
+    def overdue(self) -> list[UUID]:
+        """Live leases that should have been reclaimed by now."""
+        leases = self.plant.storage.tables.leases.values()
+        return [row.id for row in leases if row.ended_at is None and row.expires_at + 1100 < clock()]
