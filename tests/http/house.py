@@ -26,6 +26,7 @@ from sexton_http.context import HttpContext, HttpSettings
 from sexton_http.server import open_doors, serve
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
+from sexton_storage.stores import Storage
 
 START_MS = 1_732_060_800_000
 SECRET = "It's a Secret to Everybody"
@@ -79,7 +80,7 @@ class Ids:
 class House:
     """One server and the people around it."""
 
-    storage: MemoryStorage
+    storage: Storage
     system: ActorSystem
     world: World
     ctx: HttpContext
@@ -90,6 +91,12 @@ class House:
     stop: trio.Event
     runners: dict[str, str] = field(default_factory=dict)
     deliveries: int = 0
+
+    @property
+    def memory(self) -> MemoryStorage:
+        """The storage, for a test that looks behind it."""
+        assert isinstance(self.storage, MemoryStorage)
+        return self.storage
 
     @property
     def ws(self) -> str:
@@ -176,7 +183,7 @@ class House:
         return zombie, token, await self.lease(token)
 
     def set_plan(self, plan: PlanTier) -> None:
-        tenants = self.storage.tables.tenants
+        tenants = self.memory.tables.tenants
         tenant_id = self.installation.tenant_id
         old = tenants[tenant_id]
         tenants[tenant_id] = type(old)(
@@ -186,47 +193,55 @@ class House:
 
 @asynccontextmanager
 async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
-    rng, new_id = Random(7), Ids()
+    """A server on storage in memory."""
     started = trio.current_time()
 
     def now_ms() -> int:
         return START_MS + round((trio.current_time() - started) * 1000)
 
+    async with (
+        open_memory_storage(clock=now_ms) as memory,
+        open_house_on(memory, fast=fast, **settings) as house,
+    ):
+        yield house
+
+
+@asynccontextmanager
+async def open_house_on(storage: Storage, *, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
+    """A server on a storage that is open already."""
+    rng, new_id = Random(7), Ids()
     sealer, registry, stop = PlainSealer(), CollectorRegistry(), trio.Event()
-    async with open_memory_storage(clock=now_ms) as storage:
-        secrets = Secrets(storage.credentials, sealer, storage.clock)
-        world = World(
-            storage=storage,
-            secrets=secrets,
-            catalogue=Catalogue("2026-01-01", []),
-            new_id=new_id,
-            new_token=lambda size: rng.randbytes(size).hex(),
+    secrets = Secrets(storage.credentials, sealer, storage.clock)
+    world = World(
+        storage=storage,
+        secrets=secrets,
+        catalogue=Catalogue("2026-01-01", []),
+        new_id=new_id,
+        new_token=lambda size: rng.randbytes(size).hex(),
+    )
+    installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
+    doors = await open_doors("127.0.0.1", 0)
+    async with open_system(tree(world), rng=rng) as system:
+        storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        ctx = HttpContext(
+            system=system,
+            world=world,
+            issuer=installation.issuer,
+            registry=registry,
+            settings=replace(HttpSettings(doors.base_url), **settings),
+            stop=stop,
         )
-        installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
-        doors = await open_doors("127.0.0.1", 0)
-        async with open_system(tree(world), rng=rng) as system:
-            storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
-            ctx = HttpContext(
-                system=system,
-                world=world,
-                issuer=installation.issuer,
-                registry=registry,
-                settings=replace(HttpSettings(doors.base_url), **settings),
-                stop=stop,
-            )
-            app = create_app(ctx, fast=fast)
-            async with trio.open_nursery() as nursery:
+        app = create_app(ctx, fast=fast)
+        async with trio.open_nursery() as nursery:
 
-                async def run(task_status: trio.TaskStatus[None]) -> None:
-                    await serve(app, doors, stop=stop, grace_s=1.0, task_status=task_status)
+            async def run(task_status: trio.TaskStatus[None]) -> None:
+                await serve(app, doors, stop=stop, grace_s=1.0, task_status=task_status)
 
-                await nursery.start(run)
-                timeout = httpx2.Timeout(15.0)
-                async with httpx2.AsyncClient(base_url=doors.base_url, timeout=timeout) as http:
-                    yield House(
-                        storage, system, world, ctx, installation, doors.base_url, http, registry, stop
-                    )
-                stop.set()
+            await nursery.start(run)
+            timeout = httpx2.Timeout(15.0)
+            async with httpx2.AsyncClient(base_url=doors.base_url, timeout=timeout) as http:
+                yield House(storage, system, world, ctx, installation, doors.base_url, http, registry, stop)
+            stop.set()
     assert undeclared(registry) == [], "answers had codes that their routes do not declare"
 
 

@@ -167,14 +167,14 @@ async def test_a_webhook_is_accepted_once_and_refused_for_its_faults(either: Hou
 async def test_an_outage_of_the_database_is_told_and_waited_out(either: House) -> None:
     token = await either.enrol()
     await either.get("/v1/runners/me", token)
-    either.storage.faults.away = True
+    either.memory.faults.away = True
     answer = await either.get(f"{either.ws}/events")
     assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-INTERNAL-001")
     assert int(answer.headers["retry-after"]) >= 1
     ready = await either.get("/readyz", None)
     assert (ready.status_code, ready.json()["ready"], ready.json()["database"]) == (503, False, False)
     assert (await either.get("/healthz", None)).json()["status"] == "ok"
-    either.storage.faults.away = False
+    either.memory.faults.away = False
     assert (await either.get(f"{either.ws}/events")).status_code == 200
     assert (await either.get("/readyz", None)).json()["ready"] is True
 
