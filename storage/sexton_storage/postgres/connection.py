@@ -29,7 +29,7 @@ class Connection(Protocol):
 class Failure(Enum):
     """What to do about an error."""
 
-    LOST = "the connection is gone, or the server is going: connect again"
+    LOST = "the connection is gone or of no use, or the server is going: connect again"
     TRANSIENT = "the transaction met another: run it again"
     REFUSED = "the database does not take this: running it again would not help"
 
@@ -56,7 +56,11 @@ def failure_of(error: BaseException, connection: Connection | None = None) -> Fa
     """Tell by class; whatever happened on a connection that is closed now is a loss."""
     if isinstance(error, _LOST) or (connection is not None and connection.is_closed()):
         return Failure.LOST
-    return Failure.TRANSIENT if isinstance(error, _TRANSIENT) else Failure.REFUSED
+    if isinstance(error, _TRANSIENT):
+        return Failure.TRANSIENT
+    # A complaint of asyncpg's about the state that it is in itself: that connection is of no use any more.
+    strange = isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError)
+    return Failure.LOST if strange and not isinstance(error, ValueError) else Failure.REFUSED
 
 
 SESSION = {

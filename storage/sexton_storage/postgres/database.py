@@ -34,7 +34,15 @@ class Pool(Protocol):
     def terminate(self) -> None: ...
 
 
-_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError)
+_FAULTS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    ValueError,
+    OverflowError,
+)
 """What asyncpg raises; the last two when a value does not fit its column's type."""
 
 
@@ -69,7 +77,7 @@ class Database:
         session = SESSION | {"statement_timeout": f"{self._settings.statement_s}s"}
         pool = await asyncpg.create_pool(
             self._dsn,
-            min_size=1,
+            min_size=0,  # connections are made when there is work; an idle pool need not nag a database that is away
             max_size=self._settings.pool_size,
             max_inactive_connection_lifetime=0,
             server_settings=session,

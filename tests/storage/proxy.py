@@ -1,0 +1,94 @@
+"""A socket between storage and its database that breaks at the moment a test asks for."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+
+import trio
+
+_SOCKET = ".s.PGSQL.5432"
+
+
+class Cut(Enum):
+    """What becomes of the next COMMIT and its connection."""
+
+    BEFORE = auto()
+    """It never reaches the database."""
+    AFTER = auto()
+    """It reaches the database, whose answer never comes back."""
+
+
+@dataclass(slots=True)
+class Proxy:
+    """Forwards every connection; ``dsn`` leads through it."""
+
+    dsn: str
+    _target: str
+    _cuts: list[Cut] = field(default_factory=list)
+    _open: set[trio.CancelScope] = field(default_factory=set)
+    away: bool = False
+    cut: int = 0
+    """How many were cut."""
+
+    def cut_next_commit(self, how: Cut) -> None:
+        self._cuts.append(how)
+
+    def hang_up(self) -> None:
+        """Break every connection now."""
+        for scope in tuple(self._open):
+            scope.cancel()
+
+    async def serve(self, client: trio.SocketStream) -> None:
+        async with client:
+            if self.away:
+                return
+            async with await trio.open_unix_socket(self._target) as server:
+                with trio.CancelScope() as scope:
+                    self._open.add(scope)
+                    await self._forward(client, server)
+                self._open.discard(scope)
+
+    async def _forward(self, client: trio.SocketStream, server: trio.SocketStream) -> None:
+        async with trio.open_nursery() as nursery:
+
+            async def back() -> None:
+                with suppress(trio.BrokenResourceError):
+                    async for data in server:
+                        await client.send_all(data)
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(back)
+            with suppress(trio.BrokenResourceError):
+                async for data in client:
+                    if self._cuts and b"COMMIT\0" in data:
+                        nursery.cancel_scope.cancel()
+                        await self._cut(data, client, server)
+                        break
+                    await server.send_all(data)
+            nursery.cancel_scope.cancel()
+
+    async def _cut(self, data: bytes | bytearray, client: trio.SocketStream, server: trio.SocketStream) -> None:
+        self.cut += 1
+        if self._cuts.pop(0) is Cut.AFTER:
+            with trio.CancelScope(shield=True):
+                await server.send_all(data)
+                await server.receive_some()
+        await trio.aclose_forcefully(client)
+
+
+@asynccontextmanager
+async def open_proxy(dsn: str, folder: Path) -> AsyncIterator[Proxy]:
+    """A proxy whose socket lies in ``folder``, to the database of ``dsn``."""
+    address, _, host = dsn.partition("host=")
+    proxy = Proxy(f"{address}host={folder}", f"{host}/{_SOCKET}")
+    listening = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
+    await listening.bind(str(folder / _SOCKET))
+    listening.listen(64)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, proxy.serve, [trio.SocketListener(listening)])
+        try:
+            yield proxy
+        finally:
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,332 @@
+"""What the journal and the stores do when their database goes away in the middle of something."""
+
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+import trio
+from msgspec.structs import replace
+from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
+from sexton_storage.records import EventStatus
+from sexton_storage.startup import ConnectFailed
+from sexton_storage.stores import StorageUnavailable
+from sexton_storage.writes import AppendEvent, Appended, Duplicate, EventEnd, Lost, Renewed
+
+from tests.conformance.house import House, metered
+from tests.storage.proxy import Cut, Proxy, open_proxy
+
+IMPATIENT = PostgresSettings(patience_s=0.3, statement_s=5, drain_s=1)
+
+
+@pytest.fixture
+def socket_folder() -> Iterator[Path]:
+    """Short enough for a socket's path."""
+    with tempfile.TemporaryDirectory(prefix="sx") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+async def proxy(postgres_dsn: str, socket_folder: Path) -> AsyncIterator[Proxy]:
+    async with open_proxy(postgres_dsn, socket_folder) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def storage(proxy: Proxy) -> AsyncIterator[PostgresStorage]:
+    """Storage behind the proxy."""
+    async with open_postgres_storage(proxy.dsn, settings=IMPATIENT) as storage:
+        yield storage
+
+
+@pytest.mark.parametrize("cut", list(Cut))
+async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
+    storage: PostgresStorage, proxy: Proxy, cut: Cut
+) -> None:
+    house = await House(storage).found()
+    leases = [await house.lease() for _ in range(5)]
+    before = await house.balance()
+    proxy.cut_next_commit(cut)
+    answers: list[Renewed] = []
+
+    async def renew(number: int) -> None:
+        answers.append((await house.renew(leases[number], 100))[1])
+
+    async with trio.open_nursery() as nursery:
+        for number in range(len(leases)):
+            nursery.start_soon(renew, number)
+    assert proxy.cut == 1
+    assert [a.charged_nanos for a in answers] == [100] * 5
+    assert await metered(house, [lease.event_id for lease in leases]) == 500
+    assert before - await house.balance() == 500
+    assert storage.journal.statistics().hot.settled == 1
+
+
+@pytest.mark.parametrize("cut", list(Cut))
+async def test_a_store_s_commit_of_unknown_outcome_happens_once(
+    storage: PostgresStorage, proxy: Proxy, cut: Cut
+) -> None:
+    house = await House(storage).found(10)
+    agent = await house.agent()
+    proxy.cut_next_commit(cut)
+    credited = await storage.tenants.credit(house.tenant_id, 5, "gift", "user:1")
+    assert credited is not None
+    assert (credited.balance_nanos, await house.balance()) == (15, 15)
+    proxy.cut_next_commit(cut)
+    await storage.zombies.save(replace(agent, version=2), (house.frame(agent),))
+    loaded = await storage.zombies.load(agent.id)
+    assert loaded is not None
+    assert loaded.version == 2
+    assert await storage.frames.bounds(agent.id) == (1, 1)
+    proxy.cut_next_commit(cut)
+    assert await storage.zombies.delete(agent.id)
+    assert proxy.cut == 3
+
+
+async def test_two_commits_in_a_row_may_be_lost(storage: PostgresStorage, proxy: Proxy) -> None:
+    house = await House(storage).found()
+    lease = await house.lease()
+    for cut in (Cut.BEFORE, Cut.BEFORE, Cut.AFTER):
+        proxy.cut_next_commit(cut)
+    lease, renewed = await house.renew(lease, 7)
+    assert (renewed.charged_nanos, await metered(house, [lease.event_id])) == (7, 7)
+    assert proxy.cut == 3
+
+
+async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_away(
+    storage: PostgresStorage, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    house = await House(storage).found()
+    lease = await house.lease()
+    proxy.away = True
+    proxy.hang_up()
+    with caplog.at_level(logging.WARNING, "sexton.storage"):
+        for _ in range(3):
+            with pytest.raises(StorageUnavailable):
+                await house.renew(lease)
+        with pytest.raises(StorageUnavailable):
+            await storage.tenants.load(house.tenant_id)
+        with pytest.raises(StorageUnavailable):
+            await storage.tenants.credit(house.tenant_id, 1, "gift", "user:1")
+        assert not await storage.healthy()
+        proxy.away = False
+        _, renewed = await house.renew(lease)
+        assert await storage.healthy()
+    assert renewed.charged_nanos == 100
+    assert len(await storage.metering.list(house.tenant_id, lease.event_id)) == 1
+    journal = [r.message for r in caplog.records if "journal" in r.message]
+    assert [m.split(":")[0] for m in journal] == [
+        "the journal lost its database",
+        "the journal has its database back",
+    ]
+    assert storage.journal.statistics().hot.outages == 1
+
+
+async def test_a_short_outage_is_not_noticed_by_the_writer(storage: PostgresStorage, proxy: Proxy) -> None:
+    house = await House(storage).found()
+    lease = await house.lease()
+    for _ in range(5):
+        proxy.hang_up()
+        lease, _ = await house.renew(lease)
+    assert len(await storage.metering.list(house.tenant_id, lease.event_id)) == 5
+
+
+async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
+    storage: PostgresStorage, proxy: Proxy
+) -> None:
+    house = await House(storage).found()
+    agent = await house.agent()
+    proxy.away = True
+    proxy.hang_up()
+    outcomes: list[object] = []
+
+    async def append() -> None:
+        try:
+            outcomes.append(
+                await storage.journal.write(AppendEvent(house.event_of(agent), None, None, None, ()))
+            )
+        except StorageUnavailable as away:
+            outcomes.append(away)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(1_500):
+            nursery.start_soon(append)
+    assert {type(o) for o in outcomes} == {StorageUnavailable}
+    proxy.away = False
+    assert await storage.events.list(house.workspace_id, limit=5) == []
+
+
+async def test_killed_backends_lose_nothing_and_double_nothing(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    house = await House(storage).found()
+    leases = [await house.lease() for _ in range(16)]
+    renewals = 0
+    stop = trio.Event()
+
+    async def renew(number: int) -> None:
+        nonlocal renewals
+        while not stop.is_set():
+            leases[number], _ = await house.renew(leases[number], 10)
+            renewals += 1
+
+    async def kill() -> None:
+        query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+
+        async def once() -> None:
+            connection = await asyncpg.connect(postgres_dsn)
+            await connection.execute(query)
+            await connection.close()
+
+        for _ in range(8):
+            before = renewals
+            while renewals < before + 20:
+                await trio.sleep(0.001)
+            await storage._portal.run(once)
+        stop.set()
+
+    async with trio.open_nursery() as nursery:
+        for number in range(len(leases)):
+            nursery.start_soon(renew, number)
+        nursery.start_soon(kill)
+    assert await metered(house, [lease.event_id for lease in leases]) == 10 * renewals
+    assert storage.journal.statistics().hot.retries > 0
+
+
+async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: PostgresStorage) -> None:
+    house = await House(storage).found()
+    agent = await house.agent()
+    event = house.event_of(agent)
+    write = AppendEvent(event, b"k", None, None, ())
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(storage.journal.write, write)
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
+            scope.cancel()
+    again = AppendEvent(house.event_of(agent), b"k", None, None, ())
+    assert await storage.journal.write(again) == Duplicate(event.id)
+
+
+async def test_a_cancelled_save_is_let_finish(storage: PostgresStorage) -> None:
+    house = await House(storage).found(10)
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(storage.tenants.credit, house.tenant_id, 5, "gift", "user:1")
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
+            scope.cancel()
+    assert await house.balance() == 15
+
+
+async def test_a_cancelled_read_leaves_its_connection_fit_for_the_next(storage: PostgresStorage) -> None:
+    house = await House(storage).found(10)
+    for _ in range(30):
+        with trio.move_on_after(0):
+            await storage.tenants.load(house.tenant_id)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(storage.tenants.load, house.tenant_id)
+            await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert await house.balance() == 10
+
+
+async def test_closing_lets_the_queue_finish(postgres_dsn: str) -> None:
+    async with open_postgres_storage(postgres_dsn) as storage:
+        house = await House(storage).found()
+        agent = await house.agent()
+        answers: list[object] = []
+        for _ in range(300):
+            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+    assert len(answers) == 300
+    assert all(isinstance(a, Appended) for a in answers)
+    with pytest.raises(StorageUnavailable):
+        await storage.journal.write(AppendEvent(house.event_of(agent), None, None, None, ()))
+    refused: list[object] = []
+    storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), refused.append)
+    while not refused:
+        await trio.lowlevel.checkpoint()
+    assert isinstance(refused[0], StorageUnavailable)
+
+
+async def test_closing_during_an_outage_tells_every_writer(proxy: Proxy) -> None:
+    answers: list[object] = []
+    patient = replace_settings(IMPATIENT, patience_s=60.0, drain_s=0.1)
+    async with open_postgres_storage(proxy.dsn, settings=patient) as storage:
+        house = await House(storage).found()
+        agent = await house.agent()
+        proxy.away = True
+        proxy.hang_up()
+        for _ in range(700):
+            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+    assert len(answers) == 700
+    assert all(isinstance(a, StorageUnavailable) for a in answers)
+
+
+async def test_a_full_queue_refuses_the_next(postgres_dsn: str) -> None:
+    async with open_postgres_storage(
+        postgres_dsn, settings=replace_settings(IMPATIENT, queue_limit=8)
+    ) as storage:
+        house = await House(storage).found()
+        agent = await house.agent()
+        answers: list[object] = []
+        for _ in range(200):
+            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+        while len(answers) < 200:
+            await trio.sleep(0.001)
+        kinds = {type(a) for a in answers}
+        assert kinds == {Appended, StorageUnavailable}
+        kept = await storage.events.list(house.workspace_id, limit=200)
+        assert len(kept) == sum(isinstance(a, Appended) for a in answers)
+
+
+async def test_a_listener_that_fails_hurts_nobody(
+    storage: PostgresStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    house = await House(storage).found()
+    agent = await house.agent()
+
+    def fail(_: object) -> None:
+        raise ValueError("a listener of the test's")
+
+    storage.on_frames(fail)
+    storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, (house.frame(agent),)), fail)
+    await house.append(agent)
+    assert sum("listener" in r.message for r in caplog.records) == 2
+
+
+async def test_a_database_that_is_not_there_is_said_so_at_start(socket_folder: Path) -> None:
+    nowhere = f"postgresql://sexton@/sexton?host={socket_folder}"
+    with pytest.raises(ConnectFailed):
+        async with open_postgres_storage(nowhere, settings=replace_settings(IMPATIENT, connect_s=0.0)):
+            raise AssertionError("it opened")
+
+
+async def test_a_password_or_name_that_is_wrong_is_said_so_at_once(postgres_dsn: str) -> None:
+    with pytest.raises(ConnectFailed, match="does not exist"):
+        async with open_postgres_storage(postgres_dsn.replace("/test_", "/no_such_")):
+            raise AssertionError("it opened")
+
+
+async def test_the_lanes_of_a_closed_storage_leave_no_rows(postgres_dsn: str) -> None:
+    async with open_postgres_storage(postgres_dsn) as first:
+        house = await House(first).found()
+        await house.end(await house.lease(), EventEnd(EventStatus.PROCESSED))
+    async with open_postgres_storage(postgres_dsn) as second:
+        lanes = await second._database.read(lambda c: c.fetchval("SELECT count(*) FROM journal_lanes"))
+    assert lanes == 0
+
+
+def replace_settings(settings: PostgresSettings, **changes: float) -> PostgresSettings:
+    values = {name: getattr(settings, name) for name in PostgresSettings.__slots__}
+    return PostgresSettings(**(values | changes))
+
+
+async def test_a_lost_race_is_no_fault(storage: PostgresStorage) -> None:
+    house = await House(storage).found()
+    lease = await house.lease()
+    await house.renew(lease)
+    assert isinstance(await storage.journal.write(house.renewal(lease)), Lost)
+    assert storage.journal.statistics().hot.retries == 0
