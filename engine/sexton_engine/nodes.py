@@ -104,6 +104,7 @@ class SingletonNode(Node):
         self.home: Home[Cell] = Home(
             spec.kind, spec.start, env, self, shutdown_s=spec.shutdown_s, idle_s=None
         )
+        self.home.held = True  # mail that comes before its turn in the order of start waits
         self._spec = spec
         self._listener = listener
         self._backoff = backoff

@@ -225,6 +225,20 @@ async def test_a_restart_is_no_end(autojump_clock: Clock) -> None:
         assert len(watcher.notes) == 2
 
 
+async def test_a_watch_outlives_a_restart_of_its_watcher(autojump_clock: Clock) -> None:
+    async def watch(me: Player) -> None:
+        me.context.watch("player", "a")
+
+    watcher = Stage()
+    async with open_system(tree(player(watcher, "watcher"), players(Stage()))) as system:
+        await system.ask("player", "a", Note("x"))
+        await system.ask("watcher", "", Do(watch))
+        await system.ask("watcher", "", Crash(times=1))
+        await system.stop("player", "a")
+        await trio.sleep(1)
+        assert watcher.notes[-1] == repr(Terminated("player", "a", Ending.STOPPED))
+
+
 async def test_watching_nobody_is_answered_at_once(autojump_clock: Clock) -> None:
     async def watch(me: Player) -> None:
         me.context.watch("player", "a")

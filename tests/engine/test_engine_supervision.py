@@ -553,6 +553,29 @@ async def test_the_tree_starts_in_order_and_stops_in_reverse(autojump_clock: Clo
     assert stage.notes == [f"stop {kind}/" for kind in "dcba"]
 
 
+async def test_mail_from_an_earlier_sibling_does_not_start_an_actor_before_its_turn(
+    autojump_clock: Clock,
+) -> None:
+    class Eager(Player):
+        async def on_start(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
+            for kind in ("d", "c", "b"):
+                self.context.tell(kind, "x" if kind == "d" else "", Note(f"mail {kind}"))
+            await trio.sleep(1)
+            await super().on_start()
+
+    stage = Stage()
+    spec = tree(
+        ActorSpec("a", lambda context: Eager(context, stage)),
+        player(stage, "b"),
+        player(stage, "c"),
+        players(stage, "d"),
+    )
+    async with open_system(spec):
+        await trio.testing.wait_all_tasks_blocked()
+        assert lines(stage, "start") == ["start a/", "start b/", "start c/", "start d/x"]
+        assert sorted(lines(stage, "mail")) == ["mail b", "mail c", "mail d"]
+
+
 async def test_actors_stop_in_order_even_when_the_body_is_cancelled_or_fails(autojump_clock: Clock) -> None:
     stage = Stage()
     with trio.move_on_after(5):
