@@ -41,7 +41,7 @@ async def test_without_money_new_work_waits_and_a_credit_frees_it(
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     events = [await plant.deliver(zombie_id) for _ in range(3)]
     plant.set_balance(0)
-    await plant.nothing(runner_id, 3)
+    await plant.nothing(runner_id, 0.5)
     for event_id in events:
         event = plant.event(event_id)
         assert (event.status, event.failure_label) == (EventStatus.GATE_BLOCKED, "balance_exhausted")

@@ -43,3 +43,16 @@ async def test_a_webhook_becomes_evidence_and_a_bill(plant: Plant, autojump_cloc
         "event_complete",
     ]
     plant.everything_adds_up()
+    for kind in plant.system.statistics().kinds:
+        assert (kind.crashes, dict(kind.dead_letters)) == (0, {}), kind.kind
+
+
+async def test_a_node_that_has_nothing_to_do_keeps_nobody_awake(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    await plant.deliver(zombie_id)
+    await plant.report(await plant.grant(runner_id))
+    await trio.sleep(200)
+    awake = {kind.kind: kind.live for kind in plant.system.statistics().kinds if kind.live}
+    assert awake == {"hub": 1, "dispatcher": 1, "reclaimer": 1, "sweeper": 1}
