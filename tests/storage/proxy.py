@@ -69,7 +69,9 @@ class Proxy:
                     await server.send_all(data)
             nursery.cancel_scope.cancel()
 
-    async def _cut(self, data: bytes | bytearray, client: trio.SocketStream, server: trio.SocketStream) -> None:
+    async def _cut(
+        self, data: bytes | bytearray, client: trio.SocketStream, server: trio.SocketStream
+    ) -> None:
         self.cut += 1
         if self._cuts.pop(0) is Cut.AFTER:
             with trio.CancelScope(shield=True):

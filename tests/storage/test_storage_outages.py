@@ -9,12 +9,12 @@ import asyncpg
 import pytest
 import trio
 from msgspec.structs import replace
+
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records import EventStatus
 from sexton_storage.startup import ConnectFailed
 from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import AppendEvent, Appended, Duplicate, EventEnd, Lost, Renewed
-
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Lost, Renewed
 from tests.conformance.house import House, metered
 from tests.storage.proxy import Cut, Proxy, open_proxy
 

@@ -51,6 +51,25 @@ def look_at(pid: int) -> Seen | None:
     return Seen(pid, state in {"Z", "X"}, [os.fsdecode(word) for word in command])
 
 
+def processes_in(folder: Path) -> list[int]:
+    """List PostgreSQL's processes that work in this folder, as far as they are ours to see.
+
+    Every one of them does; and so may somebody's shell, which is nobody's business.
+    """
+    found = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - names are wanted, a thousand of them
+        if not entry.isdigit():
+            continue
+        try:
+            works_in = os.readlink(f"/proc/{entry}/cwd")  # noqa: PTH115 - as above
+            name = Path(f"/proc/{entry}/comm").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if works_in == str(folder) and name.strip() == "postgres":
+            found.append(int(entry))
+    return found
+
+
 class Other:
     """A running process that is not our child, held so that its number cannot come to mean another."""
 

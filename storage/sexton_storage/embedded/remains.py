@@ -6,12 +6,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from sexton_storage.embedded.processes import Other, look_at
+import trio
+
+from sexton_storage.embedded.processes import Other, look_at, processes_in
 from sexton_storage.startup import ConnectFailed
 
 ORPHAN_STOP_S = 120.0
 """How long an orphan may take to shut down; it writes a checkpoint first."""
 ORPHAN_QUIT_S = 20.0
+BACKENDS_END_S = 60.0
 IMPOSSIBLE_PID = 2**22 + 1
 """Above Linux's highest process number: nobody has it, ever."""
 log = logging.getLogger("sexton.storage")
@@ -35,6 +38,7 @@ async def clear_remains(data: Path, sockets: Path, progress: Callable[[str], Non
     if seen is not None and seen.is_postgres_of(data):
         progress("stopping the database server that an earlier process left behind")
         await _stop(seen.pid, data)
+    await _until_nobody_works_in(data)
     _disarm(data)
     # The socket's own lock file guards nothing that postmaster.pid does not, and has the same fault.
     for name in (".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
@@ -65,26 +69,30 @@ async def _stop(pid: int, data: Path) -> None:
         orphan.close()
 
 
+async def _until_nobody_works_in(data: Path) -> None:
+    """Wait for the backends of a killed server: each ends when it sees that its postmaster is gone."""
+    with trio.move_on_after(BACKENDS_END_S) as scope:
+        while at_work := processes_in(data):
+            await trio.sleep(0.02)
+    if scope.cancelled_caught:
+        raise ConnectFailed(f"processes {at_work} of an earlier database server still work in {data}")
+
+
 def _disarm(data: Path) -> None:
     """Keep PostgreSQL from taking a zombie, or a stranger with the old number, for the server that wrote the file.
 
-    The file itself stays: it also names the shared memory, by which PostgreSQL sees whether backends of a dead server
-    still live. Only the number is replaced, by one that cannot be.
+    The file itself stays: it also names the shared memory, by which PostgreSQL sees for itself whether backends of a
+    dead server still live. Only the number is replaced, by one that cannot be. A file without a number (a crash while
+    it was written) says nothing, and PostgreSQL refuses to start over it.
     """
-    pid = recorded_pid(data)
-    if pid is None or pid == IMPOSSIBLE_PID:
-        _drop_if_empty(data / "postmaster.pid")
-        return
     path = data / "postmaster.pid"
+    pid = recorded_pid(data)
+    if pid is None:
+        path.unlink(missing_ok=True)
+        return
     _, _, rest = path.read_text(encoding="utf-8").partition("\n")
     owner, substitute = path.stat(), data / "postmaster.pid.new"
     substitute.write_text(f"{IMPOSSIBLE_PID}\n{rest}", encoding="utf-8")
     substitute.chmod(0o600)
     os.chown(substitute, owner.st_uid, owner.st_gid)
     substitute.replace(path)
-
-
-def _drop_if_empty(path: Path) -> None:
-    # A crash in the moment of writing leaves an empty file, which PostgreSQL refuses to start over.
-    if path.exists() and not path.read_bytes().strip():
-        path.unlink()

@@ -28,8 +28,8 @@ READY_POLL_S = 0.005
 SLOW_START_S = 2.0
 """A start that takes longer is most likely recovering, which may take minutes; the user is told."""
 RESTART_FIRST_S, RESTART_MAX_S = 0.1, 5.0
-EARLY_ATTEMPTS = 20
-"""Starts that may fail in a row at first: backends of a killed server take a moment to see that it is gone."""
+START_ATTEMPTS = 3
+"""Starts that may fail in a row; what is wrong for good is then said, not tried for long."""
 STOP_S, QUIT_S = 30.0, 5.0
 log = logging.getLogger("sexton.storage")
 _SETTINGS = {
@@ -98,7 +98,7 @@ class EmbeddedServer:
         """Bring the server up over whatever the last one left. Raises ConnectFailed."""
         self._prepare_folders()
         await make_cluster(self._programs, self.data, self._progress)
-        for attempt in range(EARLY_ATTEMPTS):
+        for attempt in range(START_ATTEMPTS):
             await clear_remains(self.data, self.sockets, self._progress)
             if await self._start_once():
                 return

@@ -1,0 +1,107 @@
+"""The schema moves forward only, once, and under one hand."""
+
+from collections.abc import Sequence
+
+import asyncpg
+import pytest
+import trio
+
+from sexton_storage import migrate as migrate_module
+from sexton_storage.migrate import Migration, migrate, shipped_migrations
+from sexton_storage.portal import open_portal
+from sexton_storage.postgres import open_postgres_storage
+from sexton_storage.postgres.connection import Connection, connect
+from sexton_storage.startup import DatabaseNewer, MigrationFailed
+
+NEXT = Migration(9001, "9001_next.sql", "CREATE TABLE next_one (id int); CREATE INDEX ON next_one (id)")
+BROKEN = Migration(9002, "9002_broken.sql", "CREATE TABLE half (id int); SELECT no_such_column FROM half")
+
+
+async def _migrate(dsn: str, migrations: Sequence[Migration]) -> Sequence[str]:
+    async def work() -> Sequence[str]:
+        connection = await connect(dsn)
+        try:
+            return await migrate(connection, migrations)
+        finally:
+            await connection.close()
+
+    async with open_portal() as portal:
+        return await portal.run(work)
+
+
+async def _value(dsn: str, query: str) -> object:
+    async def work() -> object:
+        connection: Connection = await connect(dsn)
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
+
+    async with open_portal() as portal:
+        return await portal.run(work)
+
+
+def test_the_shipped_files_are_numbered_without_gaps() -> None:
+    versions = [m.version for m in shipped_migrations()]
+    assert versions == list(range(1, len(versions) + 1))
+
+
+async def test_what_ran_is_not_run_again(postgres_dsn: str) -> None:
+    every = [*shipped_migrations(), NEXT]
+    assert await _migrate(postgres_dsn, every) == ["9001_next.sql"]
+    assert await _migrate(postgres_dsn, every) == []
+
+
+async def test_a_database_of_a_newer_release_is_refused(postgres_dsn: str) -> None:
+    await _migrate(postgres_dsn, [*shipped_migrations(), NEXT])
+    with pytest.raises(DatabaseNewer, match="9001_next"):
+        async with open_postgres_storage(postgres_dsn):
+            raise AssertionError("it opened")
+
+
+async def test_a_file_that_was_changed_after_it_ran_is_refused(postgres_dsn: str) -> None:
+    await _migrate(postgres_dsn, [*shipped_migrations(), NEXT])
+    changed = Migration(NEXT.version, NEXT.name, NEXT.sql + " -- changed")
+    with pytest.raises(MigrationFailed, match="another form"):
+        await _migrate(postgres_dsn, [*shipped_migrations(), changed])
+
+
+async def test_a_file_that_fails_leaves_nothing_behind(postgres_dsn: str) -> None:
+    with pytest.raises(MigrationFailed, match="9002_broken"):
+        await _migrate(postgres_dsn, [*shipped_migrations(), NEXT, BROKEN])
+    assert await _value(
+        postgres_dsn, "SELECT to_regclass('half') IS NULL AND to_regclass('next_one') IS NOT NULL"
+    )
+    assert await _migrate(postgres_dsn, [*shipped_migrations(), NEXT]) == []
+
+
+async def test_of_many_starters_one_migrates(postgres_dsn: str) -> None:
+    ran: list[str] = []
+
+    async def start() -> None:
+        ran.extend(await _migrate(postgres_dsn, [*shipped_migrations(), NEXT]))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(start)
+    assert ran == ["9001_next.sql"]
+
+
+async def test_a_lock_that_is_never_let_go_ends_the_wait(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate_module, "LOCK_WAIT_S", 0.2)
+
+    async def work() -> None:
+        holder = await asyncpg.connect(postgres_dsn)
+        await holder.execute(f"SELECT pg_advisory_lock({migrate_module.LOCK_KEY})")
+        connection = await connect(postgres_dsn)
+        try:
+            await migrate(connection, shipped_migrations())
+        finally:
+            await connection.close()
+            await holder.close()
+
+    async with open_portal() as portal:
+        with pytest.raises(MigrationFailed, match="another server"):
+            await portal.run(work)
