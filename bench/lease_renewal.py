@@ -7,6 +7,7 @@ deadline, and a timer that is set anew.
 
 import sys
 import tempfile
+from itertools import cycle
 from pathlib import Path
 from random import SystemRandom
 from time import perf_counter
@@ -39,6 +40,8 @@ ROUNDS = 3
 TERM_MS = 25_000
 """Of the leases at first: less than a renewal gives, so that each of them moves its deadline and timer."""
 DAY_MS = 86_400_000
+WOKEN_AT_ONCE = 1000
+"""Leases that are made and woken together, so that none ends before its turn on a slow machine."""
 
 
 class NoSealer:
@@ -59,14 +62,16 @@ class Askers:
         self._ids = [UUID(text) for text in leases.ids()]
         self._runner_id = UUID(leases.runner_id)
         self._tokens = dict.fromkeys(self._ids, 0)
+        self._rounds = [cycle(self._ids[number::ASKERS]) for number in range(ASKERS)]
         self.renewals = 0
         self.latencies: list[float] = []
 
-    async def renew_all_once(self) -> None:
-        """Wake every actor, which makes it load its lease, and set every deadline."""
+    async def wake(self, numbers: range) -> None:
+        """Renew each of these once: its actor is activated, loads its lease, and sets its deadline."""
+        ids = [self._ids[number] for number in numbers]
         async with trio.open_nursery() as nursery:
             for number in range(ASKERS):
-                nursery.start_soon(self._ask_each, self._ids[number::ASKERS])
+                nursery.start_soon(self._ask_each, ids[number::ASKERS])
 
     async def _ask_each(self, ids: list[UUID]) -> None:
         for lease_id in ids:
@@ -77,17 +82,14 @@ class Askers:
         before, began = self.renewals, perf_counter()
         async with trio.open_nursery() as nursery:
             for number in range(ASKERS):
-                nursery.start_soon(self._ask_until, self._ids[number::ASKERS], began + RUN_S)
+                nursery.start_soon(self._ask_until, number, began + RUN_S)
         return (self.renewals - before) / (perf_counter() - began)
 
-    async def _ask_until(self, ids: list[UUID], end: float) -> None:
-        while True:
-            for lease_id in ids:
-                asked = perf_counter()
-                if asked >= end:
-                    return
-                await self._renew(lease_id)
-                self.latencies.append(perf_counter() - asked)
+    async def _ask_until(self, number: int, end: float) -> None:
+        # It goes on where its last round ended, so that no lease waits longer for its turn than the others.
+        while (asked := perf_counter()) < end:
+            await self._renew(next(self._rounds[number]))
+            self.latencies.append(perf_counter() - asked)
 
     async def _renew(self, lease_id: UUID) -> None:
         self._tokens[lease_id] += 1
@@ -129,10 +131,11 @@ async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) ->
     # Nobody renews the rival's leases while we are measured, and they must not be taken back meanwhile.
     theirs.fill(term_ms=DAY_MS)
     tidy(dsn)
-    ours.fill(term_ms=TERM_MS)
     async with open_system(tree(_world(storage))) as system:
         askers, rival = Askers(system, ours), ByPgbench(theirs)
-        await askers.renew_all_once()
+        for at in range(0, LEASES, WOKEN_AT_ONCE):
+            ours.fill(term_ms=TERM_MS, first=at + 1, last=at + WOKEN_AT_ONCE)
+            await askers.wake(range(at, at + WOKEN_AT_ONCE))
         askers.latencies.clear()
         samples = await harness.alternate({"actors": askers.round, "pgbench": rival.round}, rounds=ROUNDS)
     batches = storage.journal.statistics().hot

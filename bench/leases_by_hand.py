@@ -16,14 +16,15 @@ _ID = "('{family}-0000-7000-8000-' || lpad(to_hex({number}), 12, '0'))::uuid"
 _FILL = """
 INSERT INTO tenants (id, name, plan_tier, balance_nanos, created_at, updated_at)
 SELECT {tenant}, 'tenant {family} ' || n, 'enterprise', {balance}, sexton_now_ms(), sexton_now_ms()
-  FROM generate_series(1, {tenants}) n;
+  FROM generate_series(1, {tenants}) n
+ON CONFLICT DO NOTHING;
 INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
                     status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
                     input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok)
 SELECT {lease}, {event}, {zombie}, {workspace}, {lease_tenant}, {runner}, 1, 1, 'active', 1,
        sexton_now_ms(), sexton_now_ms() + {term_ms}, sexton_now_ms() + {day_ms}, sexton_now_ms(), {rate},
        0, 0, 0
-  FROM generate_series(1, {leases}) n;
+  FROM generate_series({first}, {last}) n;
 """
 # What the journal does to a batch, written as well as it can be for one row: one statement, one round
 # trip, one commit. With no order of arrival to keep and nothing to sum, it is simpler than the journal's own.
@@ -82,8 +83,8 @@ class Leases:
     def ids(self) -> list[str]:
         return [f"{self._kind('2')}-0000-7000-8000-{number:012x}" for number in range(1, self._count + 1)]
 
-    def fill(self, *, term_ms: int) -> None:
-        """Make them, live for so long unless they are renewed."""
+    def fill(self, *, term_ms: int, first: int = 1, last: int | None = None) -> None:
+        """Make them, or those of these numbers, live for so long unless they are renewed."""
         by_number = {"lease": "2", "event": "3", "zombie": "4"}
         ids = {name: identity(self._kind(kind), "n") for name, kind in by_number.items()}
         sql = _FILL.format(
@@ -95,7 +96,8 @@ class Leases:
             family=self._family,
             balance=BALANCE_NANOS,
             tenants=self._tenants,
-            leases=self._count,
+            first=first,
+            last=last or self._count,
             term_ms=term_ms,
             day_ms=DAY_MS,
             rate=RUN_NANOS_PER_SEC,
