@@ -690,3 +690,54 @@ async def test_exceptions_that_are_not_transparent_crash_whatever_they_are(autoj
     async with open_system(tree(players(Stage()))) as system:
         with pytest.raises(ActorCrashed):
             await system.ask("player", "a", Raise(ExceptionGroup("several", [ValueError(), OutageError()])))
+
+
+async def test_an_instance_that_cannot_be_killed_is_waited_for_before_the_next_one_starts(
+    autojump_clock: Clock,
+) -> None:
+    async def shielded(me: Player) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(20)
+        me.stage.notes.append("let go")
+
+    stage = Stage()
+    spec = tree(player(stage, "a"), player(stage, "b", shutdown_s=2), strategy=Strategy.ONE_FOR_ALL)
+    async with open_system(spec) as system:
+        system.tell("b", "", Do(shielded))
+        await trio.testing.wait_all_tasks_blocked()
+        system.tell("b", "", Note("mail"))
+        system.tell("a", "", Crash(times=1))
+        await trio.sleep(60)
+        assert stage.notes == ["start a/", "start b/", "start a/", "crash", "let go", "start b/", "mail"]
+
+
+async def test_siblings_that_crash_at_the_same_moment_are_one_restart_of_the_group(
+    autojump_clock: Clock,
+) -> None:
+    stage = Stage()
+    spec = tree(
+        player(stage, "a"), player(stage, "b"), strategy=Strategy.ONE_FOR_ALL, intensity=Intensity(1, 1000)
+    )
+    async with open_system(spec) as system:
+        for kind in ("a", "b"):
+            system.tell(kind, "", Crash(times=1, text=f"crash {kind}"))
+        await trio.sleep(60)
+        assert lines(stage, "start") == ["start a/", "start b/"] * 2
+        assert sorted(lines(stage, "crash")) == ["crash a", "crash b"]
+
+
+async def test_a_task_of_a_dead_instance_cannot_crash_the_new_one(autojump_clock: Clock) -> None:
+    async def begin(me: Player) -> None:
+        async def work() -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("dying")
+
+        me.context.start_task(work)
+
+    async with open_system(tree(player(Stage()))) as system:
+        await system.ask("player", "", Do(begin))
+        await system.ask("player", "", Crash(times=1))
+        await trio.sleep(60)
+        assert system.statistics().kind("player").crashes == 1
