@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.records import (
     ApiKey,
     ConfigVersion,
@@ -265,8 +266,13 @@ class InstanceStore(Protocol):
 
     async def setting(self, name: str) -> bytes | None: ...
     async def put_setting(self, name: str, value: bytes) -> None: ...
+    async def settle_setting(self, name: str, value: bytes) -> bytes:
+        """Keep ``value`` unless one is kept under the name already; gives what is kept then."""
+
     async def sweep(self, now: int) -> int:
-        """Delete what is past keeping and small: dedup keys beyond the window, used or expired enrolment tokens."""
+        """Delete what is past keeping and small: dedup keys beyond the window, used or expired enrolment
+        tokens, auth sessions an hour after their time, links, browser sessions and sign-ins that are over.
+        """
 
 
 class DatabaseClock(Protocol):
@@ -301,6 +307,10 @@ class Storage(Protocol):
     def metering(self) -> MeteringStore: ...
     @property
     def runners(self) -> RunnerStore: ...
+    @property
+    def auth_sessions(self) -> AuthSessionStore: ...
+    @property
+    def sign_ins(self) -> SignInStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.memory.base import MemoryStore, page_of
+from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
 from sexton_storage.stores import Conflict
@@ -87,6 +88,10 @@ class MemoryInstance(MemoryStore):
         await self._round_trip()
         self._tables.settings[name] = value
 
+    async def settle_setting(self, name: str, value: bytes) -> bytes:
+        await self._round_trip()
+        return self._tables.settings.setdefault(name, value)
+
     async def sweep(self, now: int) -> int:
         await self._round_trip()
         tables = self._tables
@@ -95,4 +100,4 @@ class MemoryInstance(MemoryStore):
         tables.enrolments = {
             key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now
         }
-        return before - len(tables.dedup) - len(tables.enrolments)
+        return before - len(tables.dedup) - len(tables.enrolments) + sweep_identity(tables, now)

@@ -7,6 +7,7 @@ from sexton_storage.background import in_background
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
+from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.tables import Tables
@@ -49,6 +50,8 @@ class MemoryStorage:
         self.frames = MemoryFrames(tables, faults, journal)
         self.metering = MemoryMetering(tables, faults, journal)
         self.runners = MemoryRunners(tables, faults, journal)
+        self.auth_sessions = MemoryAuthSessions(tables, faults, journal)
+        self.sign_ins = MemorySignIns(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied
+from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records import (
     ApiKey,
@@ -72,6 +73,10 @@ class Tables:
     dedup: dict[tuple[UUID, bytes], tuple[UUID, int]] = field(default_factory=dict)
     runners: dict[UUID, Runner] = field(default_factory=dict)
     enrolments: dict[bytes, EnrolmentToken] = field(default_factory=dict)
+    auth_sessions: dict[UUID, AuthSession] = field(default_factory=dict)
+    sign_in_links: dict[bytes, SignInLink] = field(default_factory=dict)
+    browser_sessions: dict[UUID, BrowserSession] = field(default_factory=dict)
+    sign_in_attempts: dict[bytes, SignInAttempt] = field(default_factory=dict)
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from uuid import UUID
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.identity import sweep_identity
 from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS
 from sexton_storage.postgres.tenancy import insert_tenant
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
@@ -96,6 +97,12 @@ class PostgresInstance(PostgresStore):
     async def put_setting(self, name: str, value: bytes) -> None:
         await self._database.change(lambda c: c.execute(_PUT_SETTING, name, value))
 
+    async def settle_setting(self, name: str, value: bytes) -> bytes:
+        keep = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+        await self._database.change(lambda c: c.execute(keep, name, value))
+        kept: bytes = await self._value("SELECT value FROM settings WHERE name = $1", name)
+        return kept
+
     async def sweep(self, now: int) -> int:
         async def work(connection: Connection) -> int:
             keys = await connection.execute(_SWEEP_DEDUP, now - DEDUP_WINDOW_MS, SWEEP_LIMIT)
@@ -104,7 +111,8 @@ class PostgresInstance(PostgresStore):
             await connection.execute(
                 "DELETE FROM journal_lanes WHERE at < sexton_now_ms() - $1", LANE_KEEP_MS
             )
-            return int(keys.split()[-1]) + int(tokens.split()[-1])
+            swept = int(keys.split()[-1]) + int(tokens.split()[-1])
+            return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.
         return await self._database.read(work)

@@ -17,6 +17,7 @@ from sexton_storage.postgres.connection import SESSION, Connection, Failure, con
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
+from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.journal import Listener, PostgresJournal
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
@@ -54,6 +55,8 @@ class PostgresStorage:
         self.frames = PostgresFrames(database)
         self.metering = PostgresMetering(database)
         self.runners = PostgresRunners(database)
+        self.auth_sessions = PostgresAuthSessions(database)
+        self.sign_ins = PostgresSignIns(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

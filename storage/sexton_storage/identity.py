@@ -1,0 +1,122 @@
+"""Who is signing in: terminals that wait for a token, links, browsers, and sign-ins under way elsewhere."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+AUTH_SESSION_KEEP_MS = 3600 * 1000
+"""How long a session that is over can still be asked about."""
+
+
+class AuthSessionStatus(StrEnum):
+    """A session past its time is ``expired`` whatever stands here, unless it was over before."""
+
+    PENDING = "pending"
+    VERIFICATION_PENDING = "verification_pending"
+    COMPLETE = "complete"
+    CONSUMED = "consumed"
+    ABORTED = "aborted"
+
+
+OPEN_SESSION = (
+    AuthSessionStatus.PENDING,
+    AuthSessionStatus.VERIFICATION_PENDING,
+    AuthSessionStatus.COMPLETE,
+)
+"""What counts against the limit, and can be aborted, until it expires."""
+
+
+class AuthSession(msgspec.Struct, frozen=True, gc=False):
+    """A terminal that waits for a token."""
+
+    id: UUID
+    status: AuthSessionStatus
+    version: int
+    created_at: int
+    expires_at: int
+    public_key: str | None = None
+    """The terminal's, as it was sent."""
+    token_name: str | None = None
+    wrong_codes: int = 0
+    approved_by: str | None = None
+    dashboard_public_key: str | None = None
+    ciphertext: str | None = None
+    nonce: str | None = None
+    code_mac: bytes | None = None
+    sealed_token: bytes | None = None
+    """Only of a session that was completed with a token in plain text."""
+    consumed_at: int | None = None
+    consumer_mac: bytes | None = None
+    """Of the address that was given the ciphertext."""
+
+
+class SignInLink(msgspec.Struct, frozen=True, gc=False):
+    token_hash: bytes
+    user_id: UUID
+    created_at: int
+    expires_at: int
+    used_at: int | None = None
+
+
+class BrowserSession(msgspec.Struct, frozen=True, gc=False):
+    id: UUID
+    token_hash: bytes
+    """SHA-256 of the cookie's value."""
+    user_id: UUID
+    created_at: int
+    seen_at: int
+    idle_ends_at: int
+    """Moved on by use."""
+    ends_at: int
+    """Moved by nothing."""
+
+
+class SignInAttempt(msgspec.Struct, frozen=True, gc=False):
+    """A person who was sent to an identity provider and has not come back."""
+
+    state_hash: bytes
+    provider: str
+    browser_hash: bytes
+    """SHA-256 of the cookie that the same browser brings back."""
+    sealed: bytes
+    """The verifier and the nonce."""
+    created_at: int
+    expires_at: int
+
+
+class AuthSessionStore(Protocol):
+    async def create(self, session: AuthSession, *, limit: int) -> bool:
+        """False, and nothing is made, when ``limit`` are open by the database's clock."""
+
+    async def load(self, session_id: UUID) -> AuthSession | None: ...
+    async def save(self, session: AuthSession) -> None:
+        """Save where ``version`` is one below ``session.version``, else Conflict."""
+
+    async def list_open(self, *, approved_by: str | None, limit: int) -> Sequence[UUID]:
+        """Open ones, oldest first: all, or those that one caller approved."""
+
+
+class SignInStore(Protocol):
+    async def offer(self, link: SignInLink) -> None: ...
+    async def find_link(self, token_hash: bytes) -> SignInLink | None:
+        """Also finds used and expired ones, until they are swept."""
+
+    async def sign_in(self, session: BrowserSession, *, link_hash: bytes | None) -> bool:
+        """Use up the link and add the session in one commit.
+
+        False when the link is unknown, of another user, used or expired by the database's clock. None:
+        signed in elsewhere, without a link.
+        """
+
+    async def find_session(self, token_hash: bytes) -> BrowserSession | None: ...
+    async def load_session(self, session_id: UUID) -> BrowserSession | None: ...
+    async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
+        """Both only move forward."""
+
+    async def sign_out(self, session_id: UUID) -> bool: ...
+    async def begin(self, attempt: SignInAttempt) -> None: ...
+    async def take(self, state_hash: bytes) -> SignInAttempt | None:
+        """Give it to the first who asks and to nobody after; also an expired one."""

@@ -1,0 +1,202 @@
+"""Auth sessions, sign-in links, browser sessions and sign-ins under way."""
+
+from typing import Any
+
+import pytest
+import trio
+from msgspec.structs import replace
+
+from sexton_storage.identity import (
+    AUTH_SESSION_KEEP_MS,
+    AuthSession,
+    AuthSessionStatus,
+    BrowserSession,
+    SignInAttempt,
+    SignInLink,
+)
+from sexton_storage.records import Role, User
+from sexton_storage.stores import Conflict
+from tests.conformance.house import HOUR_MS, House, new_id
+
+
+def session_of(house: House, **changes: Any) -> AuthSession:
+    at = house.now
+    session = AuthSession(new_id(), AuthSessionStatus.PENDING, 1, at, at + HOUR_MS, "key", "a name")
+    return replace(session, **changes)
+
+
+async def user_of(house: House) -> User:
+    """The user that the house was founded with is not told apart; another tenant's first user is."""
+    beside = await house.beside()
+    subject = f"oidc:{new_id()}"
+    user = User(new_id(), beside.tenant_id, subject, Role.ADMIN, platform_admin=False, created_at=1)
+    tenant, workspace = await house.storage.tenants.load(beside.tenant_id), beside.workspace_id
+    assert tenant is not None
+    old = await house.storage.workspaces.load(workspace)
+    assert old is not None
+    other = replace(tenant, id=new_id())
+    user = replace(user, tenant_id=other.id)
+    await house.storage.tenants.create(other, replace(old, id=new_id(), tenant_id=other.id), user)
+    return user
+
+
+async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(house: House) -> None:
+    store, session = house.storage.auth_sessions, session_of(house)
+    assert await store.create(session, limit=1)
+    assert await store.load(session.id) == session
+    approved = replace(
+        session,
+        status=AuthSessionStatus.VERIFICATION_PENDING,
+        version=2,
+        expires_at=session.expires_at + 5,
+        wrong_codes=3,
+        approved_by="user:1",
+        dashboard_public_key="d",
+        ciphertext="c",
+        nonce="n",
+        code_mac=b"mac",
+        sealed_token=b"sealed",
+        consumed_at=7,
+        consumer_mac=b"who",
+    )
+    await store.save(approved)
+    assert await store.load(session.id) == approved
+    with pytest.raises(Conflict):
+        await store.save(approved)
+    with pytest.raises(Conflict):
+        await store.save(session_of(house, version=2))
+    assert await store.load(new_id()) is None
+
+
+async def test_no_more_sessions_are_open_than_the_limit_says(house: House) -> None:
+    store, made = house.storage.auth_sessions, []
+
+    async def create() -> None:
+        made.append(await store.create(session_of(house), limit=3))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):
+            nursery.start_soon(create)
+    assert sorted(made) == [False] * 3 + [True] * 3
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"status": AuthSessionStatus.CONSUMED},
+        {"status": AuthSessionStatus.ABORTED},
+        {"expires_at": 1},
+    ],
+)
+async def test_a_session_that_is_over_makes_room(house: House, over: dict[str, Any]) -> None:
+    store = house.storage.auth_sessions
+    assert await store.create(session_of(house, **over), limit=1)
+    assert await store.create(session_of(house), limit=1)
+    assert not await store.create(session_of(house), limit=1)
+
+
+async def test_open_sessions_are_listed_by_who_approved_them(house: House) -> None:
+    store = house.storage.auth_sessions
+    first, second = session_of(house, created_at=1), session_of(house, created_at=2, approved_by="user:1")
+    third = session_of(house, created_at=3, approved_by="user:2", status=AuthSessionStatus.COMPLETE)
+    for session in (third, second, first, session_of(house, status=AuthSessionStatus.CONSUMED)):
+        assert await store.create(session, limit=9)
+    assert await store.list_open(approved_by=None, limit=9) == [first.id, second.id, third.id]
+    assert await store.list_open(approved_by=None, limit=2) == [first.id, second.id]
+    assert await store.list_open(approved_by="user:1", limit=9) == [second.id]
+    assert await store.list_open(approved_by="user:3", limit=9) == []
+
+
+def browser_of(user: User, now: int, **changes: Any) -> BrowserSession:
+    session = BrowserSession(new_id(), new_id().bytes, user.id, now, now, now + HOUR_MS, now + 2 * HOUR_MS)
+    return replace(session, **changes)
+
+
+async def test_a_link_signs_its_user_in_once(house: House) -> None:
+    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+    link = SignInLink(b"good", user.id, now, now + HOUR_MS)
+    await store.offer(link)
+    await store.offer(SignInLink(b"late", user.id, now - HOUR_MS, now))
+    assert await store.find_link(b"good") == link
+    other = await user_of(house)
+    assert not await store.sign_in(browser_of(other, now), link_hash=b"good")
+    done: list[bool] = []
+
+    async def sign_in() -> None:
+        done.append(await store.sign_in(browser_of(user, now), link_hash=b"good"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(sign_in)
+    assert sorted(done) == [False, False, True]
+    used = await store.find_link(b"good")
+    assert used is not None
+    assert used.used_at is not None
+    assert not await store.sign_in(browser_of(user, now), link_hash=b"late")
+    assert not await store.sign_in(browser_of(user, now), link_hash=b"none")
+    assert await store.find_link(b"none") is None
+
+
+async def test_a_browser_session_lives_until_it_is_ended(house: House) -> None:
+    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+    session = browser_of(user, now)
+    assert await store.sign_in(session, link_hash=None)
+    assert await store.find_session(session.token_hash) == session
+    assert await store.load_session(session.id) == session
+    await store.touch(session.id, seen_at=now + 5, idle_ends_at=now + HOUR_MS + 5)
+    await store.touch(session.id, seen_at=now + 3, idle_ends_at=now)
+    touched = replace(session, seen_at=now + 5, idle_ends_at=now + HOUR_MS + 5)
+    assert await store.load_session(session.id) == touched
+    assert await store.sign_out(session.id)
+    assert not await store.sign_out(session.id)
+    assert await store.find_session(session.token_hash) is None
+    assert await store.load_session(session.id) is None
+
+
+async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(house: House) -> None:
+    store, now = house.storage.sign_ins, house.now
+    attempt = SignInAttempt(b"state", "codehost", b"browser", b"sealed", now, now + HOUR_MS)
+    await store.begin(attempt)
+    taken: list[SignInAttempt | None] = []
+
+    async def take() -> None:
+        taken.append(await store.take(b"state"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(take)
+    assert [found for found in taken if found is not None] == [attempt]
+    assert await store.take(b"state") is None
+
+
+async def test_a_sweep_takes_what_signs_nobody_in_any_more(house: House) -> None:
+    storage, user, now = house.storage, await user_of(house), house.now
+    session = session_of(house, expires_at=now)
+    await storage.auth_sessions.create(session, limit=9)
+    await storage.sign_ins.offer(SignInLink(b"link", user.id, now, now + 10))
+    idle = browser_of(user, now, idle_ends_at=now + 10)
+    old = browser_of(user, now, ends_at=now + 10)
+    live = browser_of(user, now)
+    for browser in (idle, old, live):
+        await storage.sign_ins.sign_in(browser, link_hash=None)
+    await storage.sign_ins.begin(SignInAttempt(b"state", "codehost", b"b", b"s", now, now + 10))
+    assert await storage.instance.sweep(now + 9) == 0
+    assert await storage.instance.sweep(now + 10) == 4
+    assert await storage.sign_ins.load_session(live.id) == live
+    assert await storage.auth_sessions.load(session.id) == session
+    assert await storage.instance.sweep(now + AUTH_SESSION_KEEP_MS) == 2
+    assert await storage.auth_sessions.load(session.id) is None
+
+
+async def test_a_setting_is_settled_once(house: House) -> None:
+    instance = house.storage.instance
+    kept: list[bytes] = []
+
+    async def settle(value: bytes) -> None:
+        kept.append(await instance.settle_setting("key", value))
+
+    async with trio.open_nursery() as nursery:
+        for value in (b"one", b"two", b"three"):
+            nursery.start_soon(settle, value)
+    assert len(set(kept)) == 1
+    assert await instance.setting("key") == kept[0]
