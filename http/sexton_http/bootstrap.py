@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.secrets import Sealer
+from sexton_http.auth_keys import SECRET_BYTES, AuthKeys
 from sexton_http.jwt_issuer import BuiltinIssuer
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import ApiKey, PlanTier, Role, Tenant, User, Workspace
@@ -20,7 +21,9 @@ KEY_NAME: Final = "admin"
 FIRST: Final = "first_start"
 ISSUER_KEY: Final = "issuer_key"
 KEY_MADE: Final = "first_api_key"
+AUTH_SECRET: Final = "auth_secret"
 _IDENTITY: Final = b"setting:issuer_key"
+_AUTH_IDENTITY: Final = b"setting:auth_secret"
 
 
 class _First(msgspec.Struct, frozen=True):
@@ -37,6 +40,7 @@ class Installation:
     workspace_id: UUID
     user_id: UUID
     issuer: BuiltinIssuer
+    keys: AuthKeys
     api_key: str | None
     """Only from the start that made it: what is kept is its hash."""
 
@@ -62,7 +66,17 @@ async def bootstrap(
     api_key = None
     if await storage.instance.setting(KEY_MADE) is None:
         api_key = await _make_key(storage, first.tenant_id, new_id, new_token)
-    return Installation(first.tenant_id, first.workspace_id, first.user_id, issuer, api_key)
+    keys = await _auth_keys(storage, sealer, new_token)
+    return Installation(first.tenant_id, first.workspace_id, first.user_id, issuer, keys, api_key)
+
+
+async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int], str]) -> AuthKeys:
+    """Made by the first start that needs it; of many at once, the first to commit."""
+    kept = await storage.instance.setting(AUTH_SECRET)
+    if kept is None:
+        fresh = sealer.seal(bytes.fromhex(new_token(SECRET_BYTES)), _AUTH_IDENTITY)
+        kept = await storage.instance.settle_setting(AUTH_SECRET, fresh)
+    return AuthKeys(sealer.open(kept, _AUTH_IDENTITY), new_token)
 
 
 async def _first_start(

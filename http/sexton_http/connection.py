@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 import trio
@@ -15,7 +15,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import parse_socket_addr
 
 from sexton_http.intake import Intake
-from sexton_http.protocols import Protocol
+from sexton_http.protocols import Spoken
 
 RECEIVE_BYTES: Final = 64 * 1024
 READ_S: Final = 30.0
@@ -38,11 +38,19 @@ Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 App = Callable[..., Awaitable[None]]
 
 
+class Watched(Protocol):
+    """A connection, as far as its time is concerned."""
+
+    def due(self) -> float: ...
+    def cut(self) -> None: ...
+    def close_if_idle(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Live:
     """The connections of one server."""
 
-    connections: set["Connection"] = field(default_factory=set)
+    connections: set[Watched] = field(default_factory=set)
 
     def close_idle(self) -> None:
         """The server stops: who waits for nothing is let go."""
@@ -112,7 +120,17 @@ class Tasks:
 class Connection:
     """Speaks HTTP over one stream until either side is done; ``run`` raises nothing but a cancellation."""
 
-    def __init__(self, app: App, config: Config, context: WorkerContext, live: Live, stream: Stream) -> None:
+    def __init__(
+        self,
+        app: App,
+        config: Config,
+        context: WorkerContext,
+        live: Live,
+        stream: Stream,
+        *,
+        first: bytes = b"",
+    ) -> None:
+        """``first``: what was read of the stream before."""
         self._app = app
         self._config = config
         self._context = context
@@ -124,6 +142,7 @@ class Connection:
         self._idle = True
         self._since = trio.current_time()
         self._head_since: float | None = None
+        self._first = first
         self._over = False
         self._linger_until = math.inf
 
@@ -153,10 +172,12 @@ class Connection:
         server = parse_socket_addr(sock.family, sock.getsockname())
         async with trio.open_nursery() as nursery:
             tasks = Tasks(nursery, self)
-            self._protocol = Protocol(
+            self._protocol = Spoken(
                 self._config, alpn, self._app, self._context, tasks, secure, client, server, self._send
             )
             await self._protocol.initiate()
+            if self._first:
+                await self._protocol.handle(RawData(self._first))
             await self._read()
             await self._protocol.handle(Closed())
             nursery.cancel_scope.deadline = trio.current_time() + GONE_S

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
+from sexton_http.auth_keys import AuthKeys
 from sexton_storage.records import PlanTier, Role
 
 VERSION: Final = "0.1.0"
@@ -90,6 +91,7 @@ class HttpContext:
     registry: CollectorRegistry
     settings: HttpSettings
     stop: trio.Event
+    keys: AuthKeys
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
 

@@ -22,6 +22,15 @@ class Verdict(msgspec.Struct, frozen=True):
     """Whole seconds until all of the burst is there again."""
     wait_s: int = 0
     """Whole seconds until the next request is allowed; 0 when this one was."""
+    window_s: int = BURST_S
+    """What the burst is counted over."""
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """So many within a window, all at once if need be."""
+
+    count: int
+    window_s: int
 
 
 class Limiter(Protocol):
@@ -29,6 +38,9 @@ class Limiter(Protocol):
 
     def admit(self, key: object, rate: int) -> Verdict:
         """One request of ``key``, which may make ``rate`` a second."""
+
+    def spend(self, key: object, quota: Quota) -> Verdict:
+        """One of what ``key`` may do so many times within a window."""
 
 
 class Gcra:
@@ -42,20 +54,32 @@ class Gcra:
         return f"<Gcra {len(self._empty_at)} buckets>"
 
     def admit(self, key: object, rate: int) -> Verdict:
+        return self.spend(key, Quota(rate * BURST_S, BURST_S))
+
+    def spend(self, key: object, quota: Quota) -> Verdict:
         now = self._monotonic()
-        step, burst = 1.0 / rate, rate * BURST_S
+        burst, window = quota.count, quota.window_s
+        step = window / burst
         empty_at = max(now, self._empty_at.get(key, now)) + step
         ahead = empty_at - now
-        if ahead > BURST_S:
-            wait = ahead - BURST_S
+        if ahead > window + EPSILON:
             return Verdict(
-                allowed=False, burst=burst, remaining=0, reset_s=_ceil(ahead - step), wait_s=_ceil(wait)
+                allowed=False,
+                burst=burst,
+                remaining=0,
+                reset_s=_ceil(ahead - step),
+                wait_s=_ceil(ahead - window),
+                window_s=window,
             )
         if len(self._empty_at) >= MAX_BUCKETS:
             self._forget(now)
         self._empty_at[key] = empty_at
         return Verdict(
-            allowed=True, burst=burst, remaining=int((BURST_S - ahead) * rate + EPSILON), reset_s=_ceil(ahead)
+            allowed=True,
+            burst=burst,
+            remaining=int((window - ahead) / step + EPSILON),
+            reset_s=_ceil(ahead),
+            window_s=window,
         )
 
     def _forget(self, now: float) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.context import HttpContext
+from sexton_http.limits import Quota
 from sexton_http.principals import Member, Principal, RunnerHost
 from sexton_http.problems import CODES
 from sexton_http.services import Services
@@ -127,6 +128,8 @@ class Operation:
     """Other statuses that are a success, or at least no problem document."""
     untraced: bool
     """The answer is a document of another standard, to which nothing is added."""
+    quota: Quota | None
+    """So often from one address, beside the rates of the plan."""
 
     @property
     def name(self) -> str:
@@ -236,6 +239,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     oversize: Oversize | None = None,
     also: tuple[int, ...] = (),
     untraced: bool = False,
+    quota: Quota | None = None,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -267,6 +271,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             oversize=oversize,
             also=also,
             untraced=untraced,
+            quota=quota,
         )
 
     return declare

@@ -13,7 +13,7 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
-from sexton_http.limits import BURST_S, Ceiling, Verdict
+from sexton_http.limits import Ceiling, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
 from sexton_http.principals import NOBODY, RANK, Member, Principal
@@ -226,6 +226,9 @@ class Mounted:
         operation, settings = self.operation, self._services.ctx.settings
         if operation.never_shed or operation.auth is Auth.RUNNER:
             return
+        if operation.quota is not None:
+            key = (operation.name, "address", head.client)
+            self._judge(self._services.limiter.spend(key, operation.quota), verdicts)
         if isinstance(principal, Member):
             where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
             self._admit(where, settings.plan_rates[principal.plan], verdicts)
@@ -240,11 +243,13 @@ class Mounted:
     def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
         if rate is None:
             return
-        verdict = self._services.limiter.admit(key, rate)
+        self._judge(self._services.limiter.admit(key, rate), verdicts)
+
+    def _judge(self, verdict: Verdict, verdicts: list[Verdict]) -> None:
         verdicts.append(verdict)
         if not verdict.allowed:
             self._services.metrics.shed.labels("UZ-REQ-006").inc()
-            raise Problem("UZ-REQ-006", "more requests than the plan allows", wait_s=verdict.wait_s)
+            raise Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
 
     async def _handle(self, call: Call[Any, Any]) -> Any:
         operation = self.operation
@@ -294,9 +299,9 @@ async def _counted(chunks: AsyncGenerator[bytes, None], ceiling: Ceiling) -> Asy
 def _limits(verdicts: list[Verdict]) -> Headers:
     if not verdicts:
         return ()
-    last = verdicts[-1]
+    last = min(verdicts, key=lambda verdict: (verdict.allowed, verdict.remaining / verdict.burst))
     return (
-        (b"ratelimit-policy", b'"default";q=%d;w=%d' % (last.burst, BURST_S)),
+        (b"ratelimit-policy", b'"default";q=%d;w=%d' % (last.burst, last.window_s)),
         (b"ratelimit", b'"default";r=%d;t=%d' % (last.remaining, last.reset_s)),
     )
 

@@ -123,7 +123,7 @@ class Http2(H2Protocol):
             await super()._create_stream(request)
 
 
-class Protocol:
+class Spoken:
     """The one that a connection speaks: by ALPN, or by HTTP/2's preface on a plain one."""
 
     def __init__(self, config: Config, alpn: str, *rest: Any) -> None:

@@ -3,6 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from wsgiref.handlers import format_date_time
@@ -13,6 +14,7 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
 from sexton_http.connection import App, Connection, Live
+from sexton_http.quick import Quick
 
 GRACE_S: Final = 10.0
 """After the stop, requests that still run have so long."""
@@ -82,9 +84,12 @@ async def serve(
     stop: trio.Event,
     tls: Tls | None = None,
     grace_s: float = GRACE_S,
+    quick: bool = True,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve ``app`` until ``stop``; then take nothing new, and end what is left after ``grace_s``.
+
+    With ``quick`` HTTP/1.1 without TLS is read by llhttp and not by h11.
 
     Streams and long polls are to watch ``stop`` themselves: this only waits for them.
     """
@@ -96,7 +101,13 @@ async def serve(
     live = Live()
 
     async def handle(stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
-        await Connection(app, config, context, live, stream).run()
+        first = b""
+        if quick and isinstance(stream, trio.SocketStream):
+            preface = await _serve_quickly(app, config, context, live, stream)
+            if preface is None:
+                return
+            first = preface
+        await Connection(app, config, context, live, stream, first=first).run()
 
     async def accept(listener: trio.SocketListener) -> None:
         if ssl_context is None:
@@ -118,3 +129,22 @@ async def serve(
             live.close_idle()
             connections.cancel_scope.deadline = trio.current_time() + grace_s
         watching.cancel_scope.cancel()
+
+
+async def _serve_quickly(
+    app: App, config: ServerConfig, context: WorkerContext, live: Live, stream: trio.SocketStream
+) -> bytes | None:
+    """None when the connection is done; else its first bytes, which are those of HTTP/2."""
+    connection = Quick(app, partial(config.response_headers, "h11"), context.terminated.is_set)
+    live.connections.add(connection)
+    preface = b""
+    try:
+        preface = await connection.run(stream)
+    except* Exception as group:  # noqa: BLE001 - the border: a fault ends its connection, not the server
+        log.info("connection_dropped", faults=[repr(fault) for fault in group.exceptions])
+    finally:
+        live.connections.discard(connection)
+        if not preface:
+            with trio.CancelScope(shield=True):
+                await trio.aclose_forcefully(stream)
+    return preface or None

@@ -230,6 +230,7 @@ async def open_house_on(storage: Storage, *, fast: bool = True, **settings: Any)
             registry=registry,
             settings=replace(HttpSettings(doors.base_url), **settings),
             stop=stop,
+            keys=installation.keys,
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:

@@ -12,13 +12,15 @@ App = Callable[..., Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(app: App, *, tls: Tls | None = None, grace_s: float = 1.0) -> AsyncIterator[Doors]:
+async def serving(
+    app: App, *, tls: Tls | None = None, grace_s: float = 1.0, quick: bool = True
+) -> AsyncIterator[Doors]:
     doors = await open_doors("127.0.0.1", 0, secure=tls is not None)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None]) -> None:
-            await serve(app, doors, stop=stop, tls=tls, grace_s=grace_s, task_status=task_status)
+            await serve(app, doors, stop=stop, tls=tls, grace_s=grace_s, quick=quick, task_status=task_status)
 
         await nursery.start(run)
         try:

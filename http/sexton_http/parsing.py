@@ -1,0 +1,133 @@
+"""Cuts the bytes of an HTTP/1.1 connection into requests; refuses what could be read in two ways."""
+
+from collections import deque
+from typing import Final
+from urllib.parse import unquote
+
+import httptools
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+MAX_HEADERS: Final = 256
+
+
+class Request:
+    """One request whose head has been read; its body may still be on the way."""
+
+    __slots__ = (
+        "awaits_go",
+        "body",
+        "complete",
+        "discarding",
+        "ended",
+        "headers",
+        "keep_alive",
+        "method",
+        "path",
+        "query",
+        "raw_path",
+        "version",
+    )
+
+    def __init__(self, method: str, target: bytes, version: str, headers: list[tuple[bytes, bytes]]) -> None:
+        self.method = method
+        self.raw_path, _, self.query = target.partition(b"?")
+        path = self.raw_path.decode("ascii")
+        self.path = unquote(path) if "%" in path else path
+        self.version = version
+        self.headers = headers
+        self.keep_alive = True
+        self.awaits_go = False
+        """It waits for ``100 Continue`` before it sends its body."""
+        self.body: list[bytes] = []
+        """What has come of the body and was not taken yet."""
+        self.complete = False
+        """All of the body has come."""
+        self.discarding = False
+        """Nobody is to be given the rest of the body."""
+        self.ended = False
+        """The end of the body was handed on."""
+
+
+class Parser:
+    """Feeds llhttp, which is strict by default, and adds what it leaves to its users."""
+
+    __slots__ = (
+        "_head_bytes",
+        "_headers",
+        "_in_head",
+        "_llhttp",
+        "_target",
+        "broken",
+        "is_between",
+        "requests",
+        "upgraded",
+    )
+
+    def __init__(self) -> None:
+        self._llhttp = httptools.HttpRequestParser(self)
+        self._target = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._in_head = True
+        self._head_bytes = 0
+        self.requests: deque[Request] = deque()
+        """In order of arrival; the last may not be complete."""
+        self.broken = False
+        """Nothing after the requests that are here can be understood as HTTP/1.1."""
+        self.upgraded = False
+        """The last request offered another protocol, and what follows it may be of that."""
+        self.is_between = True
+        """The last request is here to its end, and no byte of another."""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they come; never raises."""
+        if self.broken:
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        try:
+            self._llhttp.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # The offer is passed over: the request is answered as it is, and nothing after it is read.
+            self.broken = self.upgraded = True
+            self.requests[-1].keep_alive = False
+        except (httptools.HttpParserError, UnicodeError):
+            self.broken = True
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self.broken = True
+
+    # --- called by llhttp -----------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._target, self._headers, self._in_head = b"", [], True
+        self.is_between = False
+
+    def on_url(self, part: bytes) -> None:
+        self._target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # Trailers are read over.
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._head_bytes = 0
+        version = self._llhttp.get_http_version()
+        hosts = [value for name, value in self._headers if name == b"host"]
+        if version not in {"1.0", "1.1"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
+            raise httptools.HttpParserError("one host is needed")
+        if len(self._headers) > MAX_HEADERS or not self._target.isascii():
+            raise httptools.HttpParserError("the head is not acceptable")
+        request = Request(self._llhttp.get_method().decode("ascii"), self._target, version, self._headers)
+        request.keep_alive = self._llhttp.should_keep_alive()
+        request.awaits_go = version == "1.1" and any(
+            name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
+        )
+        self.requests.append(request)
+
+    def on_body(self, part: bytes) -> None:
+        self.requests[-1].body.append(part)
+
+    def on_message_complete(self) -> None:
+        self.requests[-1].complete = True
+        self._in_head = True
+        self.is_between = True
