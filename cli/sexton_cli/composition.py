@@ -97,7 +97,9 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         registry.register(system.collector())
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         app = create_app(
-            HttpContext(system, world, installation.issuer, registry, HttpSettings(base_url), stop)
+            HttpContext(
+                system, world, installation.issuer, registry, HttpSettings(base_url), stop, installation.keys
+            )
         )
         async with trio.open_nursery() as nursery:
             await nursery.start(

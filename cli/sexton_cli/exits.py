@@ -1,25 +1,91 @@
-"""How a command ends: the exit statuses of sysexits.h, and one clear line with the way out."""
+"""How a command ends: the exit statuses, most of them of sysexits.h, and one clear line with the way out."""
 
 import sys
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
 
 OK = 0
 FAILED = 1
+USAGE = 2
 UNAVAILABLE = 69
+PROTOCOL = 76
+NO_PERMISSION = 77
 CONFIG = 78
+INTERRUPTED = 130
+
+MEANINGS: Final[Mapping[int, str]] = {
+    OK: "It was done.",
+    FAILED: "The server refused it, or a check failed; the code says why.",
+    USAGE: "The command line is wrong; nothing was sent.",
+    UNAVAILABLE: "The server, the database or the sandbox cannot be had now; trying later may help.",
+    PROTOCOL: "What answered is not a Sexton server, or its answer cannot be trusted.",
+    NO_PERMISSION: "The token is missing, invalid, expired or revoked, or may not do this.",
+    CONFIG: "A setting or a file on this machine has to be mended.",
+    INTERRUPTED: "Ctrl-C.",
+}
 
 
-class StartupFault(Exception):
-    """Something the operator has to see to before the command can run."""
+class Fault(Exception):
+    """Why a command cannot go on, for a person and for a script."""
 
-    def __init__(self, code: str, what: str, way_out: str, status: int) -> None:
-        super().__init__(f"{code}: {what}")
+    def __init__(
+        self,
+        what: str,
+        way_out: str = "",
+        *,
+        status: int,
+        code: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {what}" if code else what)
         self.code = code
         self.what = what
         self.way_out = way_out
         self.status = status
+        self.request_id = request_id
+
+    def line(self) -> str:
+        """One line: the code, what happened, what to do, and what finds it in the server's log."""
+        said = [f"{self.code}: {self.what.rstrip('.')}." if self.code else f"{self.what.rstrip('.')}."]
+        if self.way_out:
+            said.append(self.way_out)
+        if self.request_id:
+            said.append(f"(request {self.request_id})")
+        return printable(" ".join(said))
+
+    def document(self) -> dict[str, object]:
+        """The same for a program."""
+        return {
+            "error": {
+                "code": self.code,
+                "detail": self.what,
+                "way_out": self.way_out or None,
+                "request_id": self.request_id,
+                "exit_status": self.status,
+            }
+        }
 
 
-def explain(fault: StartupFault) -> int:
-    """Print the line and give the exit status."""
-    sys.stderr.write(f"sexton: {fault.code}: {fault.what}. {fault.way_out}\n")
+class StartupFault(Fault):
+    """Something the operator has to see to before the command can run."""
+
+    def __init__(self, code: str, what: str, way_out: str, status: int) -> None:
+        super().__init__(what, way_out, code=code, status=status)
+
+
+def explain(fault: Fault, *, as_json: bool = False) -> int:
+    """Print the line, on standard error, and give the exit status."""
+    text = orjson.dumps(fault.document()).decode() if as_json else f"sexton: {fault.line()}"
+    sys.stderr.write(f"{text}\n")
     return fault.status
+
+
+def printable(text: str) -> str:
+    r"""Take the sting out of control characters: what a server sends must not steer the terminal.
+
+    >>> printable("a\x1b[2Jb")
+    'a�[2Jb'
+    """
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -1,143 +1,65 @@
 """The command ``sexton`` and its subcommands."""
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
 
 import click
 
-from sexton_cli.demo.main import main as demo_main
-from sexton_cli.settings import (
-    DATABASE_VARIABLE,
-    DEFAULT_DATABASE_WAIT_S,
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    NodeSettings,
-    default_data,
-)
-from sexton_cli.up import UpSettings, run_serve, run_up
-from sexton_http.server import Tls
-from sexton_runner.__main__ import command as runner_command
+from sexton_cli.commands.options import shared
+from sexton_cli.exits import INTERRUPTED, OK
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
+COMMANDS: Final[Mapping[str, str]] = {
+    "up": "server:up",
+    "serve": "server:serve",
+    "runner": "server:runner",
+    "demo": "server:demo",
+    "login": "login:login",
+    "logout": "whoami:logout",
+    "whoami": "whoami:whoami",
+    "workspace": "workspace:workspace",
+    "keys": "keys:keys",
+    "doctor": "doctor:doctor",
+}
+"""Each by its module in ``commands``, and its name there."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Finds commands when they are called for: who lists keys does not wait for a server to be imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(f"sexton_cli.commands.{module}"), name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sexton", prog_name="sexton")
+@shared
 def cli() -> None:
     """Agents that sleep until an event wakes them."""
 
 
-def _node_options(command: click.decorators.FC) -> click.decorators.FC:
-    for option in reversed(
-        (
-            click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder for all state."),
-            click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="SEXTON_HOST"),
-            click.option(
-                "--port",
-                type=click.IntRange(0, 65535),
-                default=DEFAULT_PORT,
-                show_default=True,
-                envvar="SEXTON_PORT",
-                help="0 takes any that is free.",
-            ),
-            click.option(
-                "--database-url",
-                envvar=DATABASE_VARIABLE,
-                help="A PostgreSQL of your own in the place of the embedded one.",
-            ),
-            click.option(
-                "--database-wait",
-                "database_wait_s",
-                type=click.FloatRange(0),
-                default=DEFAULT_DATABASE_WAIT_S,
-                show_default=True,
-                help="Seconds to wait for that PostgreSQL to answer.",
-            ),
-            click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
-            click.option(
-                "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
-            ),
-            click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
-            click.option("--ready-file", type=FILE, help="Receives one JSON object when all is ready."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _node_settings(given: dict[str, object]) -> NodeSettings:
-    certificate, key = given.pop("tls_cert"), given.pop("tls_key")
-    if (certificate is None) != (key is None):
-        raise click.UsageError("--tls-cert and --tls-key go together")
-    tls = Tls(certificate, key) if isinstance(certificate, Path) and isinstance(key, Path) else None
-    data = given.pop("data") or default_data()
-    return NodeSettings(data=data, tls=tls, **given)  # type: ignore[arg-type]  # click has checked each by its option
-
-
-@cli.command()
-@_node_options
-@click.option("--runners", type=click.IntRange(0, 64), default=1, show_default=True, help="Local runners.")
-@click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Of each runner.")
-@click.option("--label", multiple=True, help="Of each runner; may be repeated.")
-@click.option(
-    "--sandbox",
-    type=click.Choice(["bubblewrap", "landlock", "none"]),
-    default="bubblewrap",
-    show_default=True,
-    help="'none' only for development.",
-)
-def up(
-    *,
-    runners: int,
-    slots: int,
-    label: tuple[str, ...],
-    sandbox: str,
-    ready_file: Path | None,
-    **given: object,
-) -> None:
-    """Start everything here: database, server and local runners."""
-    settings = UpSettings(
-        node=_node_settings(given),
-        ready_file=ready_file,
-        runners=runners,
-        runner_options=(
-            "--slots",
-            str(slots),
-            "--sandbox",
-            sandbox,
-            *(w for name in label for w in ("--label", name)),
-        ),
-    )
-    sys.exit(run_up(settings))
-
-
-@cli.command()
-@_node_options
-def serve(*, ready_file: Path | None, **given: object) -> None:
-    """Start the server alone; runners are started elsewhere."""
-    sys.exit(run_serve(_node_settings(given), ready_file))
-
-
-@cli.command(
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def runner(words: tuple[str, ...]) -> None:
-    """Start a runner on this machine (see 'sexton runner --help')."""
-    sys.exit(runner_command(list(words)))
-
-
-@cli.command()
-def demo() -> None:
-    """See the whole path work with real parts, from an empty folder."""
-    sys.exit(demo_main())
-
-
 def main() -> None:
     """Entry point of the command."""
-    cli()
+    try:
+        status = cli.main(standalone_mode=False)
+    except click.ClickException as fault:
+        fault.show()
+        sys.exit(fault.exit_code)
+    except click.Abort:
+        # click has ended the line already.
+        sys.exit(INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else OK)
 
 
 if __name__ == "__main__":

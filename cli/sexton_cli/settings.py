@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_http.server import Tls
 
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 8300
 DEFAULT_DATABASE_WAIT_S = 30.0
 DATABASE_VARIABLE = "DATABASE_URL"
 

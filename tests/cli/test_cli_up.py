@@ -112,7 +112,7 @@ def test_a_master_key_that_others_can_read_stops_the_start(tmp_path: Path) -> No
     keys.chmod(0o644)
     ended = sexton("up", "--data", str(data), "--port", "0", "--runners", "0")
     assert ended.returncode == CONFIG
-    assert "chmod 600" in ended.stderr
+    assert "mode 0600" in ended.stderr
 
 
 def test_certificate_and_key_go_together(tmp_path: Path) -> None:

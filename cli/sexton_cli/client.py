@@ -1,0 +1,144 @@
+"""Calls a server on behalf of a person at a terminal, one call at a time."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+import httpx2
+import orjson
+
+from sexton_cli.exits import PROTOCOL, Fault
+from sexton_cli.problems import NotSexton, Unreachable, read_problem
+
+CONNECT_S: Final = 5.0
+ANSWER_S: Final = 35.0
+"""The server's own deadline is 30 s."""
+MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+TRIES: Final = 3
+MAX_RETRY_AFTER_S: Final = 10.0
+"""Who is to wait longer is told so instead of being kept."""
+IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
+WAITED_OUT: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+BAD_REQUESTS: Final = 400
+
+
+class Reply(NamedTuple):
+    """Any answer, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Client:
+    """Calls with one bearer token. Raises Refused, Unreachable or NotSexton.
+
+    A call that may be made twice is made again when the server says when; any other never is.
+    """
+
+    def __init__(
+        self, http: httpx2.Client, base_url: str, token: str | None, *, sleep: Callable[[float], None]
+    ) -> None:
+        self._http = http
+        self._base_url = base_url
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._sleep = sleep
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._base_url}>"
+
+    def get(self, path: str) -> dict[str, Any]:
+        return self._call("GET", path, None)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("POST", path, body)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("PATCH", path, body)
+
+    def delete(self, path: str) -> None:
+        self._call("DELETE", path, None)
+
+    def look(self, path: str) -> Reply:
+        """One answer as it comes, without the token: for what tells about the server itself."""
+        return self._send("GET", path, None, {})
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        reply = self._send(method, path, body, self._headers)
+        for _ in range(TRIES - 1):
+            wait = _wait_s(method, reply)
+            if wait is None:
+                break
+            sys.stderr.write(f"sexton: the server asks to wait for {wait:g} s\n")
+            self._sleep(wait)
+            reply = self._send(method, path, body, self._headers)
+        if reply.status >= BAD_REQUESTS:
+            raise read_problem(self._base_url, reply.status, reply.body)
+        if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
+            # A token is never carried to where a redirect points.
+            raise NotSexton(self._base_url, f"it redirects to {reply.headers.get('location', 'nowhere')}")
+        return {} if reply.status == HTTPStatus.NO_CONTENT else self._document(reply.body)
+
+    def _document(self, body: bytes) -> dict[str, Any]:
+        try:
+            document = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            document = None
+        if not isinstance(document, dict):
+            raise NotSexton(self._base_url, "the answer is no JSON object")
+        return document
+
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> Reply:
+        content = None if body is None else orjson.dumps(body)
+        typed = {} if body is None else {"content-type": "application/json"}
+        try:
+            with self._http.stream(
+                method, f"{self._base_url}{path}", content=content, headers={**headers, **typed}
+            ) as response:
+                return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
+        except httpx2.TransportError as fault:
+            # Its text, not its request: that bears the token.
+            raise Unreachable(self._base_url, str(fault) or type(fault).__name__) from None
+        except httpx2.DecodingError:
+            raise NotSexton(self._base_url, "the answer is garbled") from None
+
+    def _bounded(self, pieces: Iterator[bytes]) -> bytes:
+        body = bytearray()
+        for piece in pieces:
+            body += piece
+            if len(body) > MAX_ANSWER_BYTES:
+                raise NotSexton(self._base_url, f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
+        return bytes(body)
+
+
+def _wait_s(method: str, reply: Reply) -> float | None:
+    """How long to wait before the same call; None for not at all."""
+    if method not in IDEMPOTENT or reply.status not in WAITED_OUT:
+        return None
+    given = reply.headers.get("retry-after", "")
+    if not given.isascii() or not given.isdigit() or int(given) > MAX_RETRY_AFTER_S:
+        return None
+    return float(given)
+
+
+@contextmanager
+def open_client(
+    base_url: str, token: str | None, *, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[Client]:
+    """A client of this address; ``token`` None calls as nobody."""
+    timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
+    with httpx2.Client(timeout=timeout, headers={"user-agent": "sexton-cli"}) as http:
+        yield Client(http, base_url, token, sleep=sleep)
+
+
+def field(document: Mapping[str, Any], name: str, kind: type) -> Any:
+    """A member that a Sexton server always gives; raises Fault when it is missing or of another kind."""
+    value = document.get(name)
+    if not isinstance(value, kind):
+        raise Fault(f"the answer lacks {name!r}", "Check the server's version.", status=PROTOCOL)
+    return value

@@ -1,0 +1,105 @@
+"""``sexton keys``: the tenant's API keys."""
+
+from typing import Any
+
+import click
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Client, field
+from sexton_cli.commands.options import calling
+from sexton_cli.identity import KEYS, is_id, keys_of, pick
+from sexton_cli.output import Column, moment
+
+COLUMNS = (
+    Column("key_name", "NAME"),
+    Column("id", "ID", whole=True),
+    Column("role", "ROLE"),
+    Column("state", "STATE"),
+    Column("created", "CREATED"),
+    Column("used", "LAST USED"),
+)
+
+
+@click.group()
+def keys() -> None:
+    """List, make, revoke and delete API keys."""
+
+
+@keys.command("list")
+@calling
+def list_(caller: Caller) -> None:
+    """List the tenant's keys, newest first; their values are never shown."""
+    with caller.client() as client:
+        rows = list(keys_of(client))
+    if caller.output.as_json:
+        caller.output.document({"items": rows, "total": len(rows)})
+        return
+    caller.output.table(
+        COLUMNS,
+        [
+            {
+                **row,
+                "state": "active" if row["active"] else "revoked",
+                "created": moment(row["created_at"]),
+                "used": moment(row["last_used_at"]),
+            }
+            for row in rows
+        ],
+    )
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "--role", type=click.Choice(["user", "operator", "admin"]), help="At most your own. [default: operator]"
+)
+@click.option("--description", help="What it is for; up to 256 letters.")
+@calling
+def create(caller: Caller, *, name: str, role: str | None, description: str | None) -> None:
+    """Make a key and show it: this once, never again."""
+    body: dict[str, Any] = {"key_name": name}
+    body |= {} if role is None else {"role": role}
+    body |= {} if description is None else {"description": description}
+    with caller.client() as client:
+        made = client.post(KEYS, body)
+    value = field(made, "key", str)
+    if caller.output.as_json:
+        caller.output.document(made)
+        return
+    caller.output.note(f"Made key {name}. It is shown this once; keep it in a safe place.")
+    caller.output.say(value)
+
+
+@keys.command()
+@click.argument("name")
+@calling
+def revoke(caller: Caller, *, name: str) -> None:
+    """Revoke the key of this NAME or id; it stops working at once, for good."""
+    with caller.client() as client:
+        revoked = client.patch(f"{KEYS}/{_id_of(client, name)}", {"active": False})
+    if caller.output.as_json:
+        caller.output.document(revoked)
+        return
+    caller.output.say(f"Revoked key {name}.")
+
+
+@keys.command()
+@click.argument("name")
+@calling
+def delete(caller: Caller, *, name: str) -> None:
+    """Delete the key of this NAME or id, which was revoked before."""
+    with caller.client() as client:
+        key_id = _id_of(client, name)
+        client.delete(f"{KEYS}/{key_id}")
+    if caller.output.as_json:
+        caller.output.document({"id": key_id, "deleted": True})
+        return
+    caller.output.say(f"Deleted key {name}.")
+
+
+def _id_of(client: Client, wanted: str) -> str:
+    """The server itself says what it thinks of an id; a name is looked up."""
+    if is_id(wanted):
+        return wanted
+    rows = list(keys_of(client))
+    return str(pick(rows, wanted, id_key="id", name_key="key_name", listing="sexton keys list")["id"])

@@ -1,0 +1,160 @@
+"""``sexton login``: gets a token, sees that it is good, and keeps it."""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import click
+
+from sexton_cli.addresses import in_the_open
+from sexton_cli.caller import Caller, ask_line
+from sexton_cli.client import Client, field, open_client
+from sexton_cli.commands.options import calling
+from sexton_cli.commands.whoami import show
+from sexton_cli.credentials import Kept
+from sexton_cli.exits import FAILED, PROTOCOL, USAGE, Fault, printable
+from sexton_cli.handover import Handover, NotForUs
+from sexton_cli.identity import Identity, identify, pick_workspace
+from sexton_cli.problems import Refused
+from sexton_cli.tokens import Token, well_formed
+
+SESSIONS: Final = "/v1/auth/sessions"
+MAX_WRONG: Final = 5
+MAX_PROMPTS: Final = 20
+CODE: Final = re.compile(r"[0-9]{6}")
+NAME_CHARS: Final = 64
+WRONG_CODE: Final = "UZ-AUTH-011"
+NOT_YET: Final = "UZ-AUTH-014"
+
+Ask = Callable[[str], str | None]
+"""Asks a person for one line; None when there is nobody any more."""
+Note = Callable[[str], None]
+
+
+@click.command()
+@click.option("--name", help="What the approval page calls this terminal. [default: from the host's name]")
+@click.option("--no-browser", is_flag=True, help="Only print the address of the approval page.")
+@calling
+def login(caller: Caller, *, name: str | None, no_browser: bool) -> None:
+    """Sign in, and keep the token for later commands.
+
+    In a terminal this opens the server's approval page and asks for the six digits that it shows. A token
+    that you have already is taken from --token, from SEXTON_TOKEN or from standard input, in this order.
+    """
+    token = caller.given_token(piped=True)
+    if token is None:
+        with open_client(caller.base_url, None) as client:
+            opener = None if no_browser else browser(os.environ)
+            value = sign_in(client, token_name(name), opener, _asker(caller), caller.output.note)
+        token = Token(value, "the approval page")
+    with open_client(caller.base_url, token.value) as client:
+        identity = identify(client, token)
+    workspace_id = _workspace(identity, caller)
+    caller.keep(lambda _: Kept(token.value, workspace_id))
+    if in_the_open(caller.base_url):
+        caller.output.note(
+            f"sexton: {caller.base_url} is not encrypted: others can read the token on the way"
+        )
+    caller.output.note(f"Signed in to {caller.base_url}.")
+    show(caller, token, identity)
+
+
+def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask: Ask, note: Note) -> str:
+    """Get a token by way of a browser, in which somebody is signed in. Raises Fault."""
+    handover = Handover()
+    session = client.post(SESSIONS, {"public_key": handover.public_key, "token_name": name})
+    url = printable(field(session, "login_url", str))
+    note(f"Approve this terminal in your browser: {url}")
+    # Only what a browser can show: the address is the server's word, and would be a program's argument.
+    if opener is not None and url.startswith(("https://", "http://")):
+        opener(url)
+    sealed = _verify(client, f"{SESSIONS}/{field(session, 'session_id', str)}/verify", ask, note)
+    try:
+        token = handover.open(
+            **{part: field(sealed, part, str) for part in ("dashboard_public_key", "ciphertext", "nonce")}
+        )
+    except NotForUs as fault:
+        raise Fault(
+            f"the token cannot be opened: {fault}",
+            "Somebody may have tampered; sign in again.",
+            status=PROTOCOL,
+        ) from fault
+    if not well_formed(token):
+        raise Fault("what was handed over is no token", "Sign in again.", status=PROTOCOL)
+    return token
+
+
+def _verify(client: Client, path: str, ask: Ask, note: Note) -> dict[str, object]:
+    wrong = 0
+    for _ in range(MAX_PROMPTS):
+        code = ask("Code shown there (6 digits): ")
+        if code is None:
+            break
+        if not CODE.fullmatch(code):
+            note("The code is six digits.")
+            continue
+        try:
+            return client.post(path, {"verification_code": code})
+        except Refused as refusal:
+            if refusal.code == NOT_YET:
+                note("The terminal is not approved yet; the page shows the code when it is.")
+                continue
+            wrong += 1
+            if refusal.code != WRONG_CODE or wrong == MAX_WRONG:
+                raise
+            note(f"That is not the code on the page ({refusal.code}); {MAX_WRONG - wrong} tries are left.")
+    raise Fault("no code was given", "Begin again with 'sexton login'.", status=FAILED)
+
+
+def token_name(given: str | None) -> str:
+    """What the token may be called, from the host's name when nobody gives one."""
+    if given is not None:
+        return given
+    return f"cli-{re.sub(r'[^A-Za-z0-9_-]', '-', socket.gethostname())}"[:NAME_CHARS]
+
+
+def browser(environ: Mapping[str, str]) -> Callable[[str], None] | None:
+    """A way to open a page beside this terminal; None where there is no screen to open it on."""
+    named = environ.get("BROWSER", "").split(os.pathsep)[0]
+    if named:
+        words = shlex.split(named)
+    elif environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
+        program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+        words = [program] if program else []
+    else:
+        words = []
+    if not words:
+        return None
+    return lambda url: _launch([*(w.replace("%s", url) for w in words), *([] if "%s" in named else [url])])
+
+
+def _launch(command: list[str]) -> None:
+    # Nobody waits for it: the address is on the screen anyway.
+    quiet = subprocess.DEVNULL
+    try:
+        subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    except OSError:
+        return
+
+
+def _asker(caller: Caller) -> Ask:
+    if not caller.interactive:
+        raise Fault("there is no terminal to ask for the code", status=USAGE)
+    return lambda prompt: ask_line(sys.stdin, prompt)
+
+
+def _workspace(identity: Identity, caller: Caller) -> str | None:
+    """The one that was asked for; else the only one; else the one chosen before, if it is still there."""
+    ids = [str(row["workspace_id"]) for row in identity.workspaces]
+    wanted = caller.workspace
+    if wanted is not None and wanted != caller.kept.workspace_id:
+        return str(pick_workspace(identity.workspaces, wanted)["workspace_id"])
+    if len(ids) == 1:
+        return ids[0]
+    return wanted if wanted in ids else None

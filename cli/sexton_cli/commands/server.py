@@ -1,0 +1,123 @@
+"""``sexton up``, ``serve``, ``runner`` and ``demo``: what runs on this machine."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
+from sexton_cli.demo.main import main as demo_main
+from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings, default_data
+from sexton_cli.up import UpSettings, run_serve, run_up
+from sexton_http.server import Tls
+from sexton_runner.__main__ import command as runner_command
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _node_options(command: click.decorators.FC) -> click.decorators.FC:
+    for option in reversed(
+        (
+            click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder for all state."),
+            click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="SEXTON_HOST"),
+            click.option(
+                "--port",
+                type=click.IntRange(0, 65535),
+                default=DEFAULT_PORT,
+                show_default=True,
+                envvar="SEXTON_PORT",
+                help="0 takes any that is free.",
+            ),
+            click.option(
+                "--database-url",
+                envvar=DATABASE_VARIABLE,
+                help="A PostgreSQL of your own in the place of the embedded one.",
+            ),
+            click.option(
+                "--database-wait",
+                "database_wait_s",
+                type=click.FloatRange(0),
+                default=DEFAULT_DATABASE_WAIT_S,
+                show_default=True,
+                help="Seconds to wait for that PostgreSQL to answer.",
+            ),
+            click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
+            click.option(
+                "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
+            ),
+            click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
+            click.option("--ready-file", type=FILE, help="Receives one JSON object when all is ready."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _node_settings(given: dict[str, object]) -> NodeSettings:
+    certificate, key = given.pop("tls_cert"), given.pop("tls_key")
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    tls = Tls(certificate, key) if isinstance(certificate, Path) and isinstance(key, Path) else None
+    data = given.pop("data") or default_data()
+    return NodeSettings(data=data, tls=tls, **given)  # type: ignore[arg-type]  # click has checked each by its option
+
+
+@click.command()
+@_node_options
+@click.option("--runners", type=click.IntRange(0, 64), default=1, show_default=True, help="Local runners.")
+@click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Of each runner.")
+@click.option("--label", multiple=True, help="Of each runner; may be repeated.")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["bubblewrap", "landlock", "none"]),
+    default="bubblewrap",
+    show_default=True,
+    help="'none' only for development.",
+)
+def up(
+    *,
+    runners: int,
+    slots: int,
+    label: tuple[str, ...],
+    sandbox: str,
+    ready_file: Path | None,
+    **given: object,
+) -> None:
+    """Start everything here: database, server and local runners."""
+    settings = UpSettings(
+        node=_node_settings(given),
+        ready_file=ready_file,
+        runners=runners,
+        runner_options=(
+            "--slots",
+            str(slots),
+            "--sandbox",
+            sandbox,
+            *(w for name in label for w in ("--label", name)),
+        ),
+    )
+    sys.exit(run_up(settings))
+
+
+@click.command()
+@_node_options
+def serve(*, ready_file: Path | None, **given: object) -> None:
+    """Start the server alone; runners are started elsewhere."""
+    sys.exit(run_serve(_node_settings(given), ready_file))
+
+
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def runner(words: tuple[str, ...]) -> None:
+    """Start a runner on this machine (see 'sexton runner --help')."""
+    sys.exit(runner_command(list(words)))
+
+
+@click.command()
+def demo() -> None:
+    """See the whole path work with real parts, from an empty folder."""
+    sys.exit(demo_main())

@@ -1,0 +1,86 @@
+"""``sexton whoami`` and ``sexton logout``."""
+
+import click
+
+from sexton_cli.caller import Caller
+from sexton_cli.commands.options import calling
+from sexton_cli.credentials import Credentials
+from sexton_cli.identity import Identity, identify, pick_workspace
+from sexton_cli.output import moment
+from sexton_cli.tokens import API_KEY, Token
+
+
+@click.command()
+@calling
+def whoami(caller: Caller) -> None:
+    """Ask the server whom it takes you for.
+
+    A user token names its bearer and role. An API key does not: its name is told when the tenant has one
+    active key, its role when all active keys have the same.
+    """
+    with caller.client() as client:
+        identity = identify(client, caller.token)
+    show(caller, caller.token, identity)
+
+
+def show(caller: Caller, token: Token, identity: Identity) -> None:
+    """Who it is, on which server, in which workspace."""
+    wanted = caller.workspace
+    workspace = None if wanted is None else pick_workspace(identity.workspaces, wanted)
+    document = {
+        "base_url": caller.base_url,
+        **identity.document(),
+        "token": token.hint,
+        "token_source": token.source,
+        "workspace": workspace and {"id": workspace["workspace_id"], "name": workspace["name"]},
+        "workspaces": len(identity.workspaces),
+    }
+    if caller.output.as_json:
+        caller.output.document(document)
+        return
+    used = f"{workspace['name']} ({workspace['workspace_id']})" if workspace else "none in use"
+    caller.output.facts(
+        {
+            "server": caller.base_url,
+            "caller": identity.name or "an API key",
+            "role": identity.role,
+            "platform admin": identity.platform_admin or None,
+            "tenant": identity.tenant_id,
+            "workspace": f"{used}, {len(identity.workspaces)} in all",
+            "token": f"{token.hint}, from {token.source}",
+            "expires": moment(identity.expires_at_ms),
+        }
+    )
+
+
+@click.command()
+@click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
+@calling
+def logout(caller: Caller, *, everywhere: bool) -> None:
+    """Forget the token that is kept for a server.
+
+    An API key stays valid: 'sexton keys revoke' ends it. A user token ends by itself within minutes.
+    """
+    gone: list[str] = []
+    had_key = False
+
+    def forget(credentials: Credentials) -> Credentials:
+        nonlocal had_key
+        for url in list(credentials.servers) if everywhere else [caller.base_url]:
+            token = credentials.of(url).token
+            if token is not None:
+                gone.append(url)
+                had_key |= token.startswith(API_KEY)
+            credentials = credentials.without(url)
+        return credentials
+
+    caller.file.change(forget)
+    if caller.output.as_json:
+        caller.output.document({"signed_out": gone})
+        return
+    for url in gone:
+        caller.output.say(f"Signed out of {url}.")
+    if not gone:
+        caller.output.say("There was nothing to forget.")
+    if had_key:
+        caller.output.note("The key itself is still valid; 'sexton keys revoke' ends it.")

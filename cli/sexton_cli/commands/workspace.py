@@ -1,0 +1,89 @@
+"""``sexton workspace``: the tenant's workspaces, and which of them is in use."""
+
+import click
+import msgspec
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Client, field
+from sexton_cli.commands.options import calling
+from sexton_cli.identity import Row, is_id, pick_workspace, workspaces_of
+from sexton_cli.output import Column, moment
+
+COLUMNS = (
+    Column("in_use", ""),
+    Column("name", "NAME"),
+    Column("workspace_id", "ID", whole=True),
+    Column("plan_tier", "PLAN"),
+    Column("paused", "PAUSED"),
+    Column("created", "CREATED"),
+)
+
+
+@click.group()
+def workspace() -> None:
+    """List, make and choose workspaces."""
+
+
+@workspace.command("list")
+@calling
+def list_(caller: Caller) -> None:
+    """List the workspaces that the token reaches."""
+    with caller.client() as client:
+        rows = workspaces_of(client)
+    used = {row["workspace_id"] for row in rows if caller.workspace in {row["workspace_id"], row["name"]}}
+    if caller.output.as_json:
+        items = [{**row, "in_use": row["workspace_id"] in used} for row in rows]
+        caller.output.document({"items": items, "total": len(items)})
+        return
+    shown = [
+        {
+            **row,
+            "in_use": "*" if row["workspace_id"] in used else "",
+            "created": moment(row.get("created_at")),
+        }
+        for row in rows
+    ]
+    caller.output.table(COLUMNS, shown)
+
+
+@workspace.command()
+@click.argument("name", required=False)
+@click.option("--use", "then_use", is_flag=True, help="Use it from now on.")
+@calling
+def create(caller: Caller, *, name: str | None, then_use: bool) -> None:
+    """Make a workspace; without NAME the server makes one up."""
+    with caller.client() as client:
+        made = client.post("/v1/workspaces", {} if name is None else {"name": name})
+    workspace_id = field(made, "workspace_id", str)
+    if then_use:
+        _keep(caller, workspace_id)
+    if caller.output.as_json:
+        caller.output.document({**made, "in_use": then_use})
+        return
+    used = ", now in use" if then_use else ""
+    caller.output.say(f"Made workspace {made.get('name')} ({workspace_id}){used}.")
+
+
+@workspace.command()
+@click.argument("name")
+@calling
+def use(caller: Caller, *, name: str) -> None:
+    """Use the workspace of this NAME or id from now on."""
+    with caller.client() as client:
+        row = _find(client, name)
+    _keep(caller, str(row["workspace_id"]))
+    if caller.output.as_json:
+        caller.output.document({"workspace_id": row["workspace_id"], "name": row["name"]})
+        return
+    caller.output.say(f"Using workspace {row['name']} ({row['workspace_id']}).")
+
+
+def _find(client: Client, wanted: str) -> Row:
+    """The server itself says what it thinks of an id; a name is looked up."""
+    if is_id(wanted):
+        return client.get(f"/v1/workspaces/{wanted}")
+    return pick_workspace(workspaces_of(client), wanted)
+
+
+def _keep(caller: Caller, workspace_id: str) -> None:
+    caller.keep(lambda kept: msgspec.structs.replace(kept, workspace_id=workspace_id))

@@ -1,0 +1,110 @@
+"""Finds out whom the server takes the caller for."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sexton_cli.client import Client, field
+from sexton_cli.exits import FAILED, NO_PERMISSION, Fault
+from sexton_cli.problems import Refused
+from sexton_cli.tokens import Token
+
+WORKSPACES: Final = "/v1/tenants/me/workspaces"
+KEYS: Final = "/v1/api-keys"
+PAGE_SIZE: Final = 100
+MAX_PAGES: Final = 100
+ID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What is known of the bearer of a token that the server has just accepted."""
+
+    kind: str
+    name: str | None
+    role: str | None
+    tenant_id: str | None
+    platform_admin: bool
+    expires_at_ms: int | None
+    workspaces: tuple[Row, ...]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "role": self.role,
+            "tenant_id": self.tenant_id,
+            "platform_admin": self.platform_admin,
+            "expires_at": self.expires_at_ms,
+        }
+
+
+def identify(client: Client, token: Token) -> Identity:
+    """Ask with the token; raises Refused when the server does not take it.
+
+    A user token says itself who bears it. A key does not, and the server names no caller: its name is known
+    when the tenant has one active key, its role when all its active keys have the same.
+    """
+    workspaces = tuple(workspaces_of(client))
+    claims = token.claims()
+    if claims is not None:
+        expires = None if claims.exp is None else int(claims.exp * 1000)
+        return Identity(
+            "user", claims.sub, claims.role, claims.tenant_id, claims.platform_admin, expires, workspaces
+        )
+    active = _active_keys(client)
+    names, roles = {key["key_name"] for key in active}, {key["role"] for key in active}
+    return Identity("api_key", _only(names), _only(roles), None, False, None, workspaces)  # noqa: FBT003 - no key is platform admin
+
+
+def workspaces_of(client: Client) -> list[Row]:
+    """All workspaces that the token reaches."""
+    rows: list[Row] = field(client.get(WORKSPACES), "items", list)
+    return rows
+
+
+def keys_of(client: Client) -> Iterator[Row]:
+    """All keys of the tenant, newest first."""
+    for page in range(1, MAX_PAGES + 1):
+        answer = client.get(f"{KEYS}?page={page}&page_size={PAGE_SIZE}")
+        yield from field(answer, "items", list)
+        if page * PAGE_SIZE >= field(answer, "total", int):
+            return
+
+
+def pick(rows: Sequence[Row], wanted: str, *, id_key: str, name_key: str, listing: str) -> Row:
+    """The row of this id, else of this name. Raises Fault when there is none."""
+    for key, value in ((id_key, wanted.lower()), (name_key, wanted)):
+        for row in rows:
+            if row[key] == value:
+                return row
+    raise Fault(f"there is none named {wanted!r}", f"'{listing}' shows them.", status=FAILED)
+
+
+def pick_workspace(rows: Sequence[Row], wanted: str) -> Row:
+    return pick(rows, wanted, id_key="workspace_id", name_key="name", listing="sexton workspace list")
+
+
+def is_id(text: str) -> bool:
+    """Whether the server is to be asked for this as an id.
+
+    >>> is_id("019363b0-0000-7000-8000-00000000ffff"), is_id("deadbeef" * 4)
+    (True, False)
+    """
+    return ID.fullmatch(text) is not None
+
+
+def _active_keys(client: Client) -> list[Row]:
+    try:
+        return [key for key in keys_of(client) if key["active"]]
+    except Refused as refusal:
+        if refusal.status == NO_PERMISSION:
+            return []
+        raise
+
+
+def _only(values: set[str]) -> str | None:
+    return next(iter(values)) if len(values) == 1 else None
