@@ -10,7 +10,10 @@ _decoder = msgspec.json.Decoder()
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """Spell a document for a ``json`` column, which keeps it as it is, escaped NUL included (``jsonb`` would not)."""
+    """Spell a document for a ``json`` column.
+
+    Unlike ``jsonb`` that keeps it as it is, an escaped NUL included.
+    """
     return _encoder.encode(document).decode()
 
 

@@ -55,7 +55,10 @@ def load_or_make_keys(path: Path, *, random_bytes: Callable[[int], bytes] = os.u
 
 
 def add_key(path: Path, *, random_bytes: Callable[[int], bytes] = os.urandom) -> int:
-    """Add a newer key to the file, which seals from the next start on; gives its version. Raises StartupFailed."""
+    """Add a newer key to the file, which seals from the next start on.
+
+    Gives its version. Raises StartupFailed.
+    """
     keys = load_or_make_keys(path, random_bytes=random_bytes)
     version = max(keys) + 1
     _write(path, {**keys, version: random_bytes(KEY_BYTES)}, replace=True)
@@ -71,7 +74,10 @@ def drop_keys_before(path: Path, version: int) -> None:
 
 
 def _write(path: Path, keys: MasterKeys, *, replace: bool) -> None:
-    """Write beside and move into place, both kept on disk before this returns: a lost key loses every secret."""
+    """Write beside and move into place, both kept on disk before this returns.
+
+    A lost key loses every secret.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     lines = "".join(f"{version}:{base64.b64encode(key).decode()}\n" for version, key in sorted(keys.items()))
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -19,7 +19,11 @@ LOCK_POLL_S = 0.1
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
-    version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, at timestamptz NOT NULL DEFAULT now())
+    version integer PRIMARY KEY,
+    name    text NOT NULL,
+    sha256  text NOT NULL,
+    at      timestamptz NOT NULL DEFAULT now()
+)
 """
 
 
@@ -45,10 +49,12 @@ def shipped_migrations() -> Sequence[Migration]:
 
 
 async def migrate(connection: Connection, migrations: Sequence[Migration]) -> Sequence[str]:
-    """Run what has not run yet, each in a transaction of its own; gives the names. Runs in the asyncio thread.
+    """Run what has not run yet, each in a transaction of its own.
 
-    Raises DatabaseNewer when the database has more than we know, MigrationFailed when a file that ran was changed
-    since, when one fails, or when another server holds the lock for too long.
+    Gives the names. Runs in the asyncio thread.
+
+    Raises DatabaseNewer when the database has more than we know, MigrationFailed when a file that ran was
+    changed since, when one fails, or when another server holds the lock for too long.
     """
     await _lock(connection)
     try:
@@ -66,8 +72,8 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> Se
 
 
 async def _lock(connection: Connection) -> None:
-    # Polled, not waited for: a waiter would hold a snapshot, and CREATE INDEX CONCURRENTLY in the lock's holder waits
-    # for old snapshots to go.
+    # Polled, not waited for: a waiter would hold a snapshot, and CREATE INDEX CONCURRENTLY in the lock's
+    # holder waits for old snapshots to go.
     for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
         if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK_KEY):
             return

@@ -45,8 +45,9 @@ class _Call(Generic[R]):
 class _GiveWay(trio.abc.Instrument):
     """Lets the other thread run while trio is never idle.
 
-    A trio loop that always has something to run drops and takes the GIL at each ``epoll_wait(0)`` so quickly that no
-    other thread gets it: no query would ever finish. A short sleep there, only while some are under way, cures it.
+    A trio loop that always has something to run drops and takes the GIL at each ``epoll_wait(0)`` so quickly
+    that no other thread gets it: no query would ever finish. A short sleep there, only while some are under
+    way, cures it.
     """
 
     def __init__(self, portal: "Portal") -> None:
@@ -73,14 +74,14 @@ class Portal:
         self._stop = asyncio.Event()
         self._thread: threading.Thread | None = None
 
-    # --- called in trio's thread ------------------------------------------------------------------------------
+    # --- called in trio's thread ----------------------------------------------------------------------------
 
     async def run(self, make: Callable[[], Coroutine[Any, Any, R]], *, shield: bool = False) -> R:
         """Run a coroutine in the asyncio thread: one crossing each way, so make the whole unit of work one.
 
         Context variables go along. A cancelled caller waits until the coroutine has cleaned up, so that no
-        connection is left in the middle of something; with ``shield`` it is not told at all, as what commits must
-        be let finish.
+        connection is left in the middle of something; with ``shield`` it is not told at all, as what commits
+        must be let finish.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         call = _Call(make, trio.lowlevel.current_task())
@@ -113,7 +114,7 @@ class Portal:
         while self._outward:
             self._outward.popleft()()
 
-    # --- called in the asyncio thread -------------------------------------------------------------------------
+    # --- called in the asyncio thread -----------------------------------------------------------------------
 
     def post(self, job: Callable[[], object]) -> None:
         """Call ``job`` in trio's thread, outside of any task; it must not raise."""
@@ -134,7 +135,7 @@ class Portal:
             lambda _: self.post(lambda: trio.lowlevel.reschedule(call.waiter, outcome.Value(None)))
         )
 
-    # --- opening and closing ----------------------------------------------------------------------------------
+    # --- opening and closing --------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Start the thread and wait for its loop."""

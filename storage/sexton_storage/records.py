@@ -1,9 +1,9 @@
 """The rows of the product as frozen values; what a transition reads and returns.
 
-Records are frozen ``msgspec.Struct``: immutable like a frozen dataclass, and made and replaced ten times faster,
-which a renewal pays several times over. None can be part of a cycle, so the collector need not walk them (``gc``
-off): a server holds a hundred thousand. Every ``*_at`` is Unix milliseconds by the database's clock, every
-``*_nanos`` a billionth of a US dollar, every id a UUIDv7.
+Records are frozen ``msgspec.Struct``: immutable like a frozen dataclass, and made and replaced ten times
+faster, which a renewal pays several times over. None can be part of a cycle, so the collector need not walk
+them (``gc`` off): a server holds a hundred thousand. Every ``*_at`` is Unix milliseconds by the database's
+clock, every ``*_nanos`` a billionth of a US dollar, every id a UUIDv7.
 """
 
 from collections.abc import Mapping
@@ -207,7 +207,10 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     runner_id: UUID
     fencing_token: int
     attempt: int
-    """Numbers the event's leases from 1, released ones included: it keys the metering rows and is never used twice."""
+    """Numbers the event's leases from 1, released ones included.
+
+    It keys the metering rows and is never used twice.
+    """
     status: LeaseStatus
     version: int
     granted_at: int

@@ -1,7 +1,7 @@
 """Seals secrets so that a stolen database, or a row moved to another's place, opens nothing.
 
-Envelope encryption by AES-256-GCM: each secret has a data key of its own, which is sealed by the newest master key.
-What it belongs to (its identity) is bound in as associated data. A sealed secret is::
+Envelope encryption by AES-256-GCM: each secret has a data key of its own, which is sealed by the newest
+master key. What it belongs to (its identity) is bound in as associated data. A sealed secret is::
 
     1 byte   format, 1                12 bytes  nonce of the data key     12 bytes  nonce of the secret
     4 bytes  master key's version     48 bytes  sealed data key           n + 16    sealed secret
@@ -30,7 +30,10 @@ _SECRET_AT = _NONCE_AT + NONCE_BYTES
 
 
 class VaultError(StorageError):
-    """A sealed secret does not open: damaged, of another place, or sealed by a master key that is not here."""
+    """A sealed secret does not open.
+
+    Damaged, of another place, or sealed by a master key that is not here.
+    """
 
 
 class Vault:
@@ -63,7 +66,10 @@ class Vault:
         return self._version(sealed) == self.newest
 
     def reseal(self, sealed: bytes, identity: bytes) -> bytes:
-        """Put the data key under the newest master key; the secret itself is not touched. Raises VaultError."""
+        """Put the data key under the newest master key.
+
+        The secret itself is not touched. Raises VaultError.
+        """
         return self._wrap(self._unwrap(sealed, identity), identity) + sealed[_NONCE_AT:]
 
     def _wrap(self, data_key: bytes, identity: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The hot writes that the journal commits in groups, each with the outcomes it can have.
 
-A write says what must still be true (a version, a fencing token, a status); one that lost its race comes back as a
-``Lost`` value and has changed nothing. Frames named in a write commit with it or not at all.
+A write says what must still be true (a version, a fencing token, a status); one that lost its race comes back
+as a ``Lost`` value and has changed nothing. Frames named in a write commit with it or not at all.
 """
 
 from collections.abc import Mapping
@@ -71,8 +71,8 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     """Keep one event, unless its dedup key is known, then unless the budget is spent, in this order.
 
     ``dedup_key`` None: never a duplicate. The window is ``DEDUP_WINDOW_MS`` before ``event.created_at``.
-    ``Lost`` when the agent does not exist any more or is killed (reason ``gone``).
-    Moves the agent's ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
+    ``Lost`` when the agent does not exist any more or is killed (reason ``gone``). Moves the agent's
+    ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
     """
 
     event: Event
@@ -98,7 +98,7 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class NothingToClaim(msgspec.Struct, frozen=True, gc=False):
-    """No received event, or the agent is not active, or it already has a live lease (``reason`` says which)."""
+    """No received event, the agent is not active, or it has a live lease; ``reason`` says which."""
 
     reason: str
 
@@ -112,10 +112,10 @@ class Exhausted(msgspec.Struct, frozen=True, gc=False):
 class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True, gc=False):
     """Give the agent's oldest received event to a runner under a new lease and the next fencing token.
 
-    ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` + parked_ms;
-    ``expires_at`` never passes ``ceiling_at``. An event that comes back from a gate has the time since
-    ``parked_at`` added to ``parked_ms``. Appends an ``event_leased`` frame (data: runner_id, lease_id, attempt,
-    fencing_token as the dispatcher's clients see them).
+    ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` +
+    parked_ms; ``expires_at`` never passes ``ceiling_at``. An event that comes back from a gate has the time
+    since ``parked_at`` added to ``parked_ms``. Appends an ``event_leased`` frame (data: runner_id, lease_id,
+    attempt, fencing_token as the dispatcher's clients see them).
     """
 
     zombie_id: UUID
@@ -144,9 +144,10 @@ class Renewed(msgspec.Struct, frozen=True, gc=False):
 class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True, gc=False):
     """Save a renewal with its metering row and debit.
 
-    Holds only while id and ``version`` match, the status is active or cancelling, and ``expires_at`` in the row is
-    later than the database's clock. Sets version+1, expires_at, metered_at, slice_seq and the token cursors to
-    those of ``lease``. Charged: slices of one tenant in order of arrival, each clamped at what is left.
+    Holds only while id and ``version`` match, the status is active or cancelling, and ``expires_at`` in the
+    row is later than the database's clock. Sets version+1, expires_at, metered_at, slice_seq and the token
+    cursors to those of ``lease``. Charged: slices of one tenant in order of arrival, each clamped at what is
+    left.
     """
 
     lease: Lease
@@ -190,11 +191,12 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     """End a lease and settle it: final metering row (if ``slice``), the event's new state, the agent freed.
 
     Holds only while id and ``version`` match and the status is live. With ``require_unexpired`` the row's
-    ``expires_at`` must be later than the database's clock (reports, releases, parks); with ``require_expired`` it
-    must not (a reclaim that comes late must not end a lease that was renewed on another node). A report and a
-    reclaim can therefore never both succeed. ``charged_nanos`` of a finished event becomes the sum of its metering
-    rows. A waiting event whose gate was resolved meanwhile goes straight to what the gate's outcome says: approved
-    to received, denied, timed out or auto_killed to received as well (the run learns the outcome from the gate).
+    ``expires_at`` must be later than the database's clock (reports, releases, parks); with
+    ``require_expired`` it must not (a reclaim that comes late must not end a lease that was renewed on
+    another node). A report and a reclaim can therefore never both succeed. ``charged_nanos`` of a finished
+    event becomes the sum of its metering rows. A waiting event whose gate was resolved meanwhile goes
+    straight to what the gate's outcome says: approved to received, denied, timed out or auto_killed to
+    received as well (the run learns the outcome from the gate).
     """
 
     lease_id: UUID
@@ -217,14 +219,19 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
 class GateOpened(msgspec.Struct, frozen=True, gc=False):
     gate: Gate
     existed: bool
-    """A gate of this event with the same action_id was there already: ``gate`` is that one, no frame was written.
+    """A gate of this event with the same action_id was there already.
+
+    ``gate`` is that one, no frame was written.
 
     A pending one that was opened under an earlier lease belongs to this lease from now on.
     """
 
 
 class OpenGate(msgspec.Struct, Write[GateOpened | Lost], frozen=True, gc=False):
-    """Open a gate under a live lease (fenced by id, fencing token, live status, unexpired by the database's clock)."""
+    """Open a gate under a live lease.
+
+    Fenced by id, fencing token, live status, and unexpired by the database's clock.
+    """
 
     gate: Gate
     fencing_token: int

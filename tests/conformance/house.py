@@ -77,7 +77,7 @@ class House:
         """Another tenant in the same storage."""
         return await House(self.storage).found(balance)
 
-    # --- agents -----------------------------------------------------------------------------------------------
+    # --- agents ---------------------------------------------------------------------------------------------
 
     def agent_record(self, **changes: Any) -> Zombie:
         at = self.now
@@ -116,7 +116,7 @@ class House:
         await self.storage.zombies.create(agent, self.config_of(agent))
         return agent
 
-    # --- events -----------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def event_of(self, agent: Zombie, **changes: Any) -> Event:
         at = self.now
@@ -145,7 +145,7 @@ class House:
         assert appended == Appended(event.id)
         return event
 
-    # --- leases -----------------------------------------------------------------------------------------------
+    # --- leases ---------------------------------------------------------------------------------------------
 
     def claim_of(self, agent: Zombie, **changes: Any) -> ClaimEvent:
         claim = ClaimEvent(
@@ -214,7 +214,7 @@ class House:
         assert isinstance(ended, Ended)
         return ended
 
-    # --- gates and runners ------------------------------------------------------------------------------------
+    # --- gates and runners ----------------------------------------------------------------------------------
 
     def gate_of(self, event: Event, lease: Lease | None = None, **changes: Any) -> Gate:
         at = self.now
@@ -253,7 +253,7 @@ class House:
         )
         return replace(runner, **changes)
 
-    # --- money ------------------------------------------------------------------------------------------------
+    # --- money ----------------------------------------------------------------------------------------------
 
     async def balance(self) -> int:
         tenant = await self.storage.tenants.load(self.tenant_id)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pytest
 import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
+
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records import EventStatus, Lease, LeaseStatus
 from sexton_storage.stores import Storage
 from sexton_storage.writes import Ended, EventEnd, Lost, Renewed
-
 from tests.conformance.house import House, metered
 
 TENANTS = 3
@@ -91,7 +91,7 @@ async def _run(storage: Storage, starts: Sequence[int], todo: Sequence[Step]) ->
     for step in todo:
         ledger.submit(step)
         if step[1] % 7 == 0:
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
     await ledger.settle()
     await ledger.check()
 

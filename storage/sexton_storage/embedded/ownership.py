@@ -23,7 +23,8 @@ def owned(base: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             raise AlreadyOwned(
-                f"{base} is in use by process {holder or 'unknown'}: stop that server first, or choose another directory"
+                f"{base} is in use by process {holder or 'unknown'}: stop that server first, "
+                "or choose another directory"
             ) from None
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -30,7 +30,7 @@ class Seen:
     command: Sequence[str]
 
     def is_postgres_of(self, data: Path) -> bool:
-        """Whether it is the server of this very data directory, and not one that was given its number later."""
+        """Whether it serves this very data directory, and is not one that was given its number later."""
         if self.is_zombie or not self.command:
             return False
         return os.path.basename(self.command[0]) == "postgres" and str(data) in self.command  # noqa: PTH119 - text

@@ -21,7 +21,8 @@ _OTHER_USERS = ("postgres", "nobody")
 def find_bindir(environ: Mapping[str, str]) -> Path:
     """Give the folder of ``postgres`` and ``initdb``: the wheel's, else what ``SEXTON_PG_BINDIR`` names.
 
-    The wheel's package is never imported: importing it starts a process layer that mistakes the state of servers.
+    The wheel's package is never imported: importing it starts a process layer that mistakes the state of
+    servers.
     """
     for package, bindir in _WHEELS:
         spec = find_spec(package)
@@ -47,7 +48,10 @@ class Programs:
 
     bindir: Path
     prefix: Sequence[str] = ()
-    """Put in front of every command: root maps itself to an ordinary user of a namespace; files stay root's."""
+    """Put in front of every command.
+
+    Root maps itself to an ordinary user of a namespace; files stay root's.
+    """
     user: str | None = None
     """Where namespaces are forbidden, root becomes this user, who then owns the data directory."""
     environ: Mapping[str, str] = field(default_factory=dict)

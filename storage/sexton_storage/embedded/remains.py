@@ -72,18 +72,18 @@ async def _stop(pid: int, data: Path) -> None:
 async def _until_nobody_works_in(data: Path) -> None:
     """Wait for the backends of a killed server: each ends when it sees that its postmaster is gone."""
     with trio.move_on_after(BACKENDS_END_S) as scope:
-        while at_work := processes_in(data):
+        while at_work := processes_in(data):  # noqa: ASYNC110 - nobody tells when a stranger's child ends
             await trio.sleep(0.02)
     if scope.cancelled_caught:
         raise ConnectFailed(f"processes {at_work} of an earlier database server still work in {data}")
 
 
 def _disarm(data: Path) -> None:
-    """Keep PostgreSQL from taking a zombie, or a stranger with the old number, for the server that wrote the file.
+    """Keep PostgreSQL from taking a zombie, or a stranger with the old number, for the server of before.
 
-    The file itself stays: it also names the shared memory, by which PostgreSQL sees for itself whether backends of a
-    dead server still live. Only the number is replaced, by one that cannot be. A file without a number (a crash while
-    it was written) says nothing, and PostgreSQL refuses to start over it.
+    The file itself stays: it also names the shared memory, by which PostgreSQL sees for itself whether
+    backends of a dead server still live. Only the number is replaced, by one that cannot be. A file without
+    a number (a crash while it was written) says nothing, and PostgreSQL refuses to start over it.
     """
     path = data / "postmaster.pid"
     pid = recorded_pid(data)

@@ -23,11 +23,17 @@ class Faults:
     _conflicts: int = 0
 
     def lose(self, kind: type[Write[Any]], times: int = 1) -> None:
-        """Let the next writes of a kind lose their race: nothing is changed (a claim finds the agent leased)."""
+        """Let the next writes of a kind lose their race.
+
+        Nothing is changed (a claim finds the agent leased).
+        """
         self._lost[kind] += times
 
     def leave_unknown(self, times: int = 1) -> None:
-        """Let the next writes commit and their writers hear StorageUnavailable, as when a server stops mid-commit."""
+        """Let the next writes commit and their writers hear StorageUnavailable.
+
+        So it is when a server is closed in the middle of a commit.
+        """
         self._unknown += times
 
     def conflict(self, times: int = 1) -> None:

@@ -37,11 +37,13 @@ _SAVE = (
 _SUPERSEDE = "UPDATE config_versions SET status = $2 WHERE zombie_id = $1 AND status = $3"
 _PUT_CONFIG = f"{CONFIGS.insert('config_versions')} ON CONFLICT (id) DO UPDATE SET status = excluded.status"
 _CANCEL_EVENTS = """
-UPDATE events SET status = 'cancelled', failure_label = $3, completed_at = $2, updated_at = $2, waiting_gate_id = NULL
+UPDATE events
+   SET status = 'cancelled', failure_label = $3, completed_at = $2, updated_at = $2, waiting_gate_id = NULL
  WHERE zombie_id = $1 AND completed_at IS NULL AND status <> 'running'
 """
 _KILL_GATES = """
-UPDATE gates SET status = 'auto_killed', updated_at = $2, resolved_by = $3 WHERE zombie_id = $1 AND status = 'pending'
+UPDATE gates SET status = 'auto_killed', updated_at = $2, resolved_by = $3
+ WHERE zombie_id = $1 AND status = 'pending'
 """
 _MARK_LEASE = """
 UPDATE leases SET status = 'cancelling', version = version + 1 WHERE id = $1 AND status = 'active'

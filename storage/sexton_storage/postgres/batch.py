@@ -23,9 +23,10 @@ from sexton_storage.writes import (
     Write,
 )
 
-# Locks are taken in one order on every node: tenants by id, then heads by id, then lease rows by the statements that
-# change them. Two batches that both change a lease lock its tenant or its agent first, so they cannot meet crosswise.
-# The mark is the batch's number in the lane's own row: it tells afterwards whether this transaction committed.
+# Locks are taken in one order on every node: tenants by id, then heads by id, then lease rows by the
+# statements that change them. Two batches that both change a lease lock its tenant or its agent first, so
+# they cannot meet crosswise. The mark is the batch's number in the lane's own row: it tells afterwards
+# whether this transaction committed.
 _MARK = """
 WITH marked AS (
     INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
@@ -111,8 +112,9 @@ class Batch:
     async def run(self, connection: Connection) -> None:
         """Run all statements; afterwards every write has its answer.
 
-        The order of kinds is one that lets the most succeed: what frees an agent or an event comes before what wants
-        it. All of them are under way at once, so any order is a true one; frames alone keep the order of arrival.
+        The order of kinds is one that lets the most succeed: what frees an agent or an event comes before
+        what wants it. All of them are under way at once, so any order is a true one; frames alone keep the
+        order of arrival.
         """
         frames, answers = NumberedFrames(), self.answers
         if self._leases:

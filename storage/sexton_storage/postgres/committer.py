@@ -19,9 +19,9 @@ from sexton_storage.writes import Write
 REPLAN_BATCHES = 1024
 MAX_TRANSIENT = 8
 """Times a batch runs again after deadlocks and the like."""
-# The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row is waited
-# for, and then the row holds the number of the last batch that committed. (A transaction id would not do: after a
-# crash the id of a transaction that was lost can be given to another, which commits.)
+# The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row
+# is waited for, and then the row holds the number of the last batch that committed. (A transaction id would
+# not do: after a crash the id of a transaction that was lost can be given to another, which commits.)
 _SETTLE = "SELECT batch FROM journal_lanes WHERE id = $1 FOR UPDATE"
 _CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8"
 log = logging.getLogger("sexton.storage")
@@ -128,8 +128,8 @@ class Committer:
     async def commit(self, writes: Sequence[Write[Any]]) -> Committed:
         """Run the writes as one transaction until it is known to have committed.
 
-        A batch that the database refuses is run singly, so that the refusal falls on the write that earned it.
-        Raises StorageUnavailable when the database stays away; then nothing was kept.
+        A batch that the database refuses is run singly, so that the refusal falls on the write that earned
+        it. Raises StorageUnavailable when the database stays away; then nothing was kept.
         """
         patience, met = _Patience(self._settings.patience_s), 0
         while True:
@@ -154,7 +154,7 @@ class Committer:
                 self._note_back()
                 return Committed(batch.answers, batch.news)
 
-    # --- one attempt -----------------------------------------------------------------------------------------
+    # --- one attempt ----------------------------------------------------------------------------------------
 
     async def _attempt(self, mark: BatchMark, batch: Batch) -> None:
         self._committing = False
@@ -185,7 +185,7 @@ class Committer:
         database_ms = await connection.fetchval(_CLOCK)
         self._clock.observe(float(database_ms), sent, monotonic_ms())
 
-    # --- what went wrong -------------------------------------------------------------------------------------
+    # --- what went wrong ------------------------------------------------------------------------------------
 
     async def _committed_after_all(self, mark: BatchMark, error: BaseException) -> bool:
         in_doubt, self._committing = self._committing, False

@@ -71,9 +71,9 @@ SESSION = {
     "lock_timeout": "10s",
     "timezone": "UTC",
 }
-# A lane's statements go from a batch's few rows to their keys, in pages that are in memory. Their plans are kept, so
-# none may be of the kind that only suits tables that are still small: no hash of a whole table. (That is also why no
-# statement of a lane joins two batches' worth of rows that have no index.)
+# A lane's statements go from a batch's few rows to their keys, in pages that are in memory. Their plans are
+# kept, so none may be of the kind that only suits tables that are still small: no hash of a whole table.
+# (That is also why no statement of a lane joins two batches' worth of rows that have no index.)
 _LANE_PLANS = """
 SET plan_cache_mode = force_generic_plan; SET random_page_cost = 0.1; SET seq_page_cost = 0.1;
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off
@@ -93,8 +93,8 @@ async def connect(dsn: str, *, session: Mapping[str, str] = SESSION, timeout_s: 
 async def connect_lane(dsn: str, *, timeout_s: float = 5.0) -> Connection:
     """Open a connection for a lane of the journal."""
     connection = await connect(dsn, timeout_s=timeout_s)
-    # asyncpg looks every array type up in the catalogue when it first meets it: before the lookup's own joins are
-    # forbidden their hashes, for it would take seconds then.
+    # asyncpg looks every array type up in the catalogue when it first meets it: before the lookup's own joins
+    # are forbidden their hashes, for it would take seconds then.
     await connection.fetchrow(_LANE_TYPES, [], [], [], [], [], [])
     await connection.execute(_LANE_PLANS)
     return connection

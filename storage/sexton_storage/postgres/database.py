@@ -21,7 +21,10 @@ Names = Mapping[str, type[StorageError]]
 """Constraint to the error that says what its violation means."""
 NO_NAMES: Names = {}
 DOUBT_S = 60.0
-"""How long a transaction whose outcome is unknown waits for the database to say; longer than any other call."""
+"""How long a transaction whose outcome is unknown waits for the database to say.
+
+Longer than any other call.
+"""
 MARK = "INSERT INTO commit_marks (id, at) VALUES ($1, sexton_now_ms())"
 log = logging.getLogger("sexton.storage")
 
@@ -77,7 +80,8 @@ class Database:
         session = SESSION | {"statement_timeout": f"{self._settings.statement_s}s"}
         pool = await asyncpg.create_pool(
             self._dsn,
-            min_size=0,  # connections are made when there is work; an idle pool need not nag a database that is away
+            # Made when there is work: an idle pool need not nag a database that is away.
+            min_size=0,
             max_size=self._settings.pool_size,
             max_inactive_connection_lifetime=0,
             server_settings=session,
@@ -96,10 +100,12 @@ class Database:
         return await self._portal.run(lambda: self._patiently(work, self._settings.patience_s))
 
     async def change(self, work: Work[R], names: Names = NO_NAMES) -> R:
-        """Run a transaction once, whatever happens to the connection; ``work`` may be called again after a failure.
+        """Run a transaction once, whatever happens to the connection.
 
-        Cancellation does not reach it. What the database refuses is raised by the name of the violated constraint,
-        else as RowRefused.
+        ``work`` may be called again after a failure.
+
+        Cancellation does not reach it. What the database refuses is raised by the name of the violated
+        constraint, else as RowRefused.
         """
         return await self._portal.run(lambda: self._settled(work, names), shield=True)
 
@@ -110,7 +116,7 @@ class Database:
         except StorageUnavailable:
             return False
 
-    # --- in the asyncio thread ---------------------------------------------------------------------------------
+    # --- in the asyncio thread ------------------------------------------------------------------------------
 
     async def _ping(self) -> bool:
         try:
@@ -208,8 +214,8 @@ class _Attempt(Generic[R]):
             raise
 
     async def committed(self, connection: Connection) -> bool:
-        # Inserting the same key waits for a transaction that is still committing it, then tells what became of it.
-        # It is rolled back: were this look itself lost and made again, it must not find its own mark.
+        # Inserting the same key waits for a transaction that is still committing it, then tells what became
+        # of it. It is rolled back: were this look itself lost and made again, it must not find its own mark.
         await connection.execute("BEGIN")
         new = await connection.fetchval(f"{MARK} ON CONFLICT DO NOTHING RETURNING id", self._mark)
         await connection.execute("ROLLBACK")

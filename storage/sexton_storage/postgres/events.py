@@ -16,16 +16,18 @@ _SO_FAR = (
 )
 _COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
 _READY = """
-SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed, e.created_at, h.last_runner_id
+SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed, e.created_at,
+       h.last_runner_id
   FROM {agents}
   JOIN agent_heads h ON h.zombie_id = a.zombie_id AND h.status = 'active' AND h.live_lease_id IS NULL
   JOIN zombies z ON z.id = a.zombie_id
   JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
-  CROSS JOIN LATERAL (SELECT created_at FROM events r WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
-                      ORDER BY r.zombie_id, r.id LIMIT 1) e
+  CROSS JOIN LATERAL (SELECT created_at FROM events r
+                       WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
+                       ORDER BY r.zombie_id, r.id LIMIT 1) e
 """
-# Steps from agent to agent through the index of received events, however many each has; the walk goes only as far as
-# the LIMIT pulls it.
+# Steps from agent to agent through the index of received events, however many each has; the walk goes only as
+# far as the LIMIT pulls it.
 _WALK = """
 WITH RECURSIVE a AS (
     (SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > $1 ORDER BY zombie_id LIMIT 1)
@@ -66,7 +68,8 @@ class PostgresEvents(PostgresStore):
             where.add("e.actor LIKE {}", like_pattern(actor_glob))
         if status is not None:
             where.add("e.status = {}", status)
-        query = f"SELECT {_COLUMNS} FROM events e WHERE {where} ORDER BY e.created_at DESC, e.id DESC LIMIT {int(limit)}"
+        newest = "ORDER BY e.created_at DESC, e.id DESC"
+        query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
         return EVENTS.many(await self._rows(query, *where.args))
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:

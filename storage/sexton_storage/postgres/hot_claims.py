@@ -6,6 +6,7 @@ from typing import Any
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import EVENTS
+from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import Event, Lease, LeaseStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
@@ -14,8 +15,7 @@ from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[], $6::bigint[], $7::bigint[],
-                         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
+    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9)}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
              output_rate, daily, monthly)
 ), f AS (
@@ -43,23 +43,24 @@ WITH v AS (
            parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
-    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate, f.output_rate,
-              f.daily, f.monthly, e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
+    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate,
+              f.output_rate, f.daily, f.monthly, e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
               least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
-    INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt, status,
-                        version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
-                        input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok, budget_daily_nanos,
-                        budget_monthly_nanos)
-    SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now, expires_at,
-           ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly
+    INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
+                        status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
+                        input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok,
+                        budget_daily_nanos, budget_monthly_nanos)
+    SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now,
+           expires_at, ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly
       FROM running
 ), taken AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
       FROM f WHERE h.zombie_id = f.zombie_id AND f.outcome = 'claimed'
 )
 SELECT f.ord, f.outcome, f.event_id,
-       EXISTS (SELECT FROM events m WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
+       EXISTS (SELECT FROM events m
+                WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
        r.token, r.lease_count, r.expires_at, r.ceiling_at, {EVENTS.columns("r")}
   FROM f LEFT JOIN running r ON r.ord = f.ord
 """

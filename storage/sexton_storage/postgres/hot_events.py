@@ -8,6 +8,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.hot_gates import insert_gates
+from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import CANCELLED_LABEL, GONE
 from sexton_storage.writes import (
@@ -23,15 +24,16 @@ from sexton_storage.writes import (
 )
 
 # The agents' heads are locked by the batch already: what is read of an agent here stays so until the commit.
-_APPEND = """
+_APPEND_TYPES = (
+    "int uuid uuid uuid uuid text text text text bigint bigint text uuid text text text bigint uuid bytea"
+    " bigint bigint int int int"
+)
+_APPEND = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-                         $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::uuid[], $14::text[], $15::text[],
-                         $16::text[], $17::bigint[], $18::uuid[], $19::bytea[], $20::bigint[], $21::bigint[],
-                         $22::int[], $23::int[], $24::int[])
+    SELECT * FROM {unnest(_APPEND_TYPES)}
         AS v(ord, id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
-             updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code, completed_at,
-             gate_id, key, daily, monthly, day, month, next_month)
+             updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
+             completed_at, gate_id, key, daily, monthly, day, month, next_month)
 ), f AS (
     SELECT v.*, d.event_id AS first_id,
            CASE WHEN h.zombie_id IS NULL OR h.status = 'killed' THEN 'gone'
@@ -43,15 +45,17 @@ WITH v AS (
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
       LEFT JOIN dedup_keys d ON d.zombie_id = v.zombie_id AND d.key = v.key AND d.seen_at > v.created_at - $25
       LEFT JOIN LATERAL (
-          SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day, coalesce(sum(nanos), 0) AS in_month
+          SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
+                 coalesce(sum(nanos), 0) AS in_month
             FROM spend p WHERE p.zombie_id = v.zombie_id AND p.day >= v.month AND p.day < v.next_month
       ) s ON v.daily IS NOT NULL OR v.monthly IS NOT NULL
 ), kept AS (
-    INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
-                        updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
-                        completed_at, waiting_gate_id)
-    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at, updated_at,
-           source_event_id, resumes_event_id, traceparent, failure_label, error_code, completed_at, gate_id
+    INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
+                        created_at, updated_at, source_event_id, resumes_event_id, traceparent, failure_label,
+                        error_code, completed_at, waiting_gate_id)
+    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
+           updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
+           completed_at, gate_id
       FROM f WHERE outcome = 'kept' ORDER BY ord
 ), seen AS (
     INSERT INTO dedup_keys (zombie_id, key, event_id, seen_at)
@@ -126,9 +130,9 @@ def _append_values(ord_: int, write: AppendEvent) -> tuple[Any, ...]:
 
 
 # The mark moves the lease's version, so that its actor on any node loses its next race and sees it.
-_CANCEL = """
+_CANCEL = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[]) AS v(ord, zombie_id, event_id, now)
+    SELECT * FROM {unnest("int uuid uuid bigint")} AS v(ord, zombie_id, event_id, now)
 ), f AS (
     SELECT v.*, h.live_lease_id,
            CASE WHEN e.completed_at IS NOT NULL THEN 'closed'

@@ -7,28 +7,30 @@ from uuid import UUID
 
 from sexton_storage.documents import to_json
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.sql import unnest
 from sexton_storage.rules import FENCED, GONE
 from sexton_storage.writes import AppendFrames, FramesAppended, Lost, NewFrame
 
 # Every agent's counter moves once, by as many as it has frames here; the heads are locked by the batch.
-_COUNT = """
+_COUNT = f"""
 UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
-  FROM unnest($1::uuid[], $2::bigint[]) AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
+  FROM {unnest("uuid bigint")} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
 RETURNING h.zombie_id, h.frame_seq
 """
-_INSERT = """
+_INSERT = f"""
 INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
 SELECT zombie_id, seq, event_id, kind, at_ms, data::json
-  FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::bigint[], $6::text[])
+  FROM {unnest("uuid bigint uuid text bigint text")}
     AS v(zombie_id, seq, event_id, kind, at_ms, data)
 """
-_FENCE = """
+_FENCE = f"""
 SELECT v.ord, h.zombie_id IS NOT NULL,
        v.lease_id IS NULL OR (
            h.live_lease_id = v.lease_id AND h.fence = v.token AND EXISTS (
                SELECT FROM leases l
-                WHERE l.id = v.lease_id AND l.status IN ('active', 'cancelling') AND l.expires_at > sexton_now_ms()))
-  FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[]) AS v(ord, zombie_id, lease_id, token)
+                WHERE l.id = v.lease_id AND l.status IN ('active', 'cancelling')
+                  AND l.expires_at > sexton_now_ms()))
+  FROM {unnest("int uuid uuid bigint")} AS v(ord, zombie_id, lease_id, token)
   LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
 """
 News = Sequence[tuple[UUID, int]]
@@ -36,7 +38,7 @@ News = Sequence[tuple[UUID, int]]
 
 
 class NumberedFrames:
-    """Collects the frames of the writes that hold, to be numbered in the order in which their writes arrived."""
+    """Collects the frames of the writes that hold, to be numbered in the order of their arrival."""
 
     def __init__(self) -> None:
         self._frames: list[tuple[int, NewFrame]] = []

@@ -9,18 +9,17 @@ from sexton_storage.documents import storable
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import GATES
+from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import FENCED, STALE, storable_gate
 from sexton_storage.writes import GateOpened, GateResolved, Lost, OpenGate, ResolveGate
 
 _INSERT = f"""
 INSERT INTO gates ({", ".join(GATES.names)})
-SELECT id, zombie_id, workspace_id, tenant_id, event_id, lease_id, action_id, status, requested_at, timeout_at,
-       zombie_name, tool_name, action_name, gate_kind, proposed_action, evidence::json, blast_radius, detail,
-       updated_at, resolved_by
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::text[],
-              $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[],
-              $17::text[], $18::text[], $19::bigint[], $20::text[])
+SELECT id, zombie_id, workspace_id, tenant_id, event_id, lease_id, action_id, status, requested_at,
+       timeout_at, zombie_name, tool_name, action_name, gate_kind, proposed_action, evidence::json,
+       blast_radius, detail, updated_at, resolved_by
+  FROM {unnest("uuid " * 6 + "text text bigint bigint" + " text" * 8 + " bigint text")}
     AS v({", ".join(GATES.names)})
 """
 # Whether the lease is held is read from the agent's head, which is locked: a lease that ends, ends there too.
@@ -30,20 +29,19 @@ SELECT v.ord,
                 WHERE h.zombie_id = v.zombie_id AND h.live_lease_id = v.lease_id AND h.fence = v.token
                   AND l.status IN ('active', 'cancelling') AND l.expires_at > sexton_now_ms()),
        {GATES.columns("g")}
-  FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[], $5::uuid[], $6::text[])
+  FROM {unnest("int uuid uuid bigint uuid text")}
     AS v(ord, zombie_id, lease_id, token, event_id, action_id)
   LEFT JOIN gates g ON g.event_id = v.event_id AND g.action_id = v.action_id
 """
 # A pending gate of an earlier lease is waited for by this one now.
-_ADOPT = """
+_ADOPT = f"""
 UPDATE gates g SET lease_id = v.lease_id
-  FROM unnest($1::uuid[], $2::uuid[]) AS v(id, lease_id)
+  FROM {unnest("uuid uuid")} AS v(id, lease_id)
  WHERE g.id = v.id AND g.status = 'pending'
 """
 _RESOLVE = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-                         $9::bigint[])
+    SELECT * FROM {unnest("int uuid text bigint text text text text bigint")}
         AS v(ord, id, status, now, resolved_by, detail, event_status, failure_label, completed_at)
 ), resolved AS (
     UPDATE gates g SET status = v.status, updated_at = v.now, resolved_by = v.resolved_by, detail = v.detail

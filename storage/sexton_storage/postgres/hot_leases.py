@@ -10,33 +10,32 @@ from sexton_storage.documents import json_or_none, storable
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.schema import EVENTS
+from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.writes import Ended, EndLease, Lost, Renewed, RenewLease
 
 LeaseWrite = RenewLease | EndLease
 
-# ``ord`` is the order of arrival in the batch; the window sums debit in that order. What is charged is computed from
-# the rows that the update gave back, so a write that lost its race in the last moment has not counted. The slice
-# travels along with its lease, for a join of two batches' worth of rows without an index would be a loop in a loop.
+# ``ord`` is the order of arrival in the batch; the window sums debit in that order. What is charged is
+# computed from the rows that the update gave back, so a write that lost its race in the last moment has not
+# counted. The slice travels along with its lease, for a join of two batches' worth of rows without an index
+# would be a loop in a loop.
 _SLICE = "seq, d_input, d_cached, d_output, slice_ms, run_fee, token_cost, now"
 _SLICE_TYPES = "int bigint bigint bigint bigint bigint bigint bigint"
 _BACK = (
     "RETURNING v.ord, l.event_id, l.attempt, l.zombie_id, l.workspace_id, l.tenant_id,"
-    f" {', '.join('v.' + name for name in _SLICE.split(', '))}, coalesce(v.run_fee + v.token_cost, 0) AS cost,"
+    f" {', '.join('v.' + name for name in _SLICE.split(', '))},"
+    " coalesce(v.run_fee + v.token_cost, 0) AS cost,"
 )
-
-
-def _unnest(types: str, first: int) -> str:
-    return f"unnest({', '.join(f'${i}::{t}[]' for i, t in enumerate(types.split(), first))})"
 
 
 # Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
 _RENEWED = f"""
 WITH v AS (
-    SELECT * FROM {_unnest(f"uuid bigint {_SLICE_TYPES} bigint bigint bigint bigint bigint bigint", 4)} WITH ORDINALITY
-        AS v(id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens, run_ms,
-             ord)
+    SELECT * FROM {unnest(f"uuid bigint {_SLICE_TYPES}" + " bigint" * 6, 4)} WITH ORDINALITY
+        AS v(id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
+             run_ms, ord)
 ), changed AS (
     UPDATE leases l
        SET version = v.version, expires_at = v.expires_at, metered_at = v.metered_at, slice_seq = v.seq,
@@ -47,13 +46,14 @@ WITH v AS (
        AND l.expires_at > (SELECT sexton_now_ms())
     {_BACK} $1::int AS day, $2::int AS month, $3::int AS next_month
 )"""
-# Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch has both.
-_CHANGE_TYPES = f"uuid bigint {_SLICE_TYPES} int int int bigint bigint bigint bigint bigint bigint text bigint bytea bool bool"
+# Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch
+# has both.
+_CHANGE_TYPES = f"uuid bigint {_SLICE_TYPES} int int int{' bigint' * 6} text bigint bytea bool bool"
 _CHANGED = f"""
 WITH v AS (
-    SELECT * FROM {_unnest(_CHANGE_TYPES, 1)} WITH ORDINALITY
-        AS v(id, version, {_SLICE}, day, month, next_month, expires_at, metered_at, input_tokens, cached_input_tokens,
-             output_tokens, run_ms, ends_as, ended_at, digest, unexpired, expired, ord)
+    SELECT * FROM {unnest(_CHANGE_TYPES)} WITH ORDINALITY
+        AS v(id, version, {_SLICE}, day, month, next_month, expires_at, metered_at, input_tokens,
+             cached_input_tokens, output_tokens, run_ms, ends_as, ended_at, digest, unexpired, expired, ord)
 ), changed AS (
     UPDATE leases l
        SET version = l.version + 1,
@@ -62,7 +62,8 @@ WITH v AS (
            metered_at = coalesce(v.metered_at, v.now, l.metered_at),
            slice_seq = coalesce(v.seq, l.slice_seq),
            input_tokens = coalesce(v.input_tokens, l.input_tokens + coalesce(v.d_input, 0)),
-           cached_input_tokens = coalesce(v.cached_input_tokens, l.cached_input_tokens + coalesce(v.d_cached, 0)),
+           cached_input_tokens =
+               coalesce(v.cached_input_tokens, l.cached_input_tokens + coalesce(v.d_cached, 0)),
            output_tokens = coalesce(v.output_tokens, l.output_tokens + coalesce(v.d_output, 0)),
            run_ms = coalesce(v.run_ms, l.run_ms)
       FROM v
@@ -71,8 +72,9 @@ WITH v AS (
        AND (NOT v.expired OR l.expires_at <= (SELECT sexton_now_ms()))
     {_BACK} v.day, v.month, v.next_month
 )"""
-# What the agent had spent is read as it was before this batch: it has one live lease, and a batch one write of that, so
-# nobody else is counting. That also tells whether the day has a row yet, which is cheaper than a conflict a row.
+# What the agent had spent is read as it was before this batch: it has one live lease, and a batch one write
+# of that, so nobody else is counting. That also tells whether the day has a row yet, which is cheaper than a
+# conflict a row.
 _MONEY = """
 , charged AS (
     SELECT p.*, least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) AS charged,
@@ -86,10 +88,10 @@ _MONEY = """
           FROM spend d WHERE d.zombie_id = p.zombie_id AND d.day >= p.month AND d.day < p.next_month) s
 ), metered AS (
     INSERT INTO metering (event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id, d_input_tokens,
-                          d_cached_tokens, d_output_tokens, run_ms, run_fee_nanos, token_cost_nanos, charged_nanos,
-                          created_at)
-    SELECT event_id, attempt, seq, zombie_id, workspace_id, tenant_id, d_input, d_cached, d_output, slice_ms, run_fee,
-           token_cost, charged, now
+                          d_cached_tokens, d_output_tokens, run_ms, run_fee_nanos, token_cost_nanos,
+                          charged_nanos, created_at)
+    SELECT event_id, attempt, seq, zombie_id, workspace_id, tenant_id, d_input, d_cached, d_output, slice_ms,
+           run_fee, token_cost, charged, now
       FROM charged WHERE seq IS NOT NULL
 ), debited AS (
     UPDATE tenants a
@@ -192,16 +194,16 @@ def _slice_values(part: Slice | None, now: int) -> tuple[int | None, ...]:
     return (*msgspec.structs.astuple(part), now, day, month.first_day, month.end_day)
 
 
-# --- the events of leases that ended ----------------------------------------------------------------------------
+# --- the events of leases that ended ------------------------------------------------------------------------
 
-# An event parks only while its gate is pending. The gate cannot be resolved beside us: that takes the agent's head too.
+# An event parks only while its gate is pending. The gate cannot be resolved beside us: that takes the agent's
+# head too.
 _END_EVENTS = f"""
 WITH v AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::int[], $7::text[], $8::text[],
-                         $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[],
-                         $15::bigint[], $16::uuid[], $17::bool[])
-        AS v(ord, lease_id, event_id, asked, now, given_back, failure_label, error_code, response_text, evidence,
-             checkpoint, input_tokens, cached_input_tokens, output_tokens, wall_ms, gate_id, finished)
+    SELECT * FROM {unnest("int uuid uuid text bigint int" + " text" * 5 + " bigint" * 4 + " uuid bool")}
+        AS v(ord, lease_id, event_id, asked, now, given_back, failure_label, error_code, response_text,
+             evidence, checkpoint, input_tokens, cached_input_tokens, output_tokens, wall_ms, gate_id,
+             finished)
 ), f AS (
     SELECT v.*, g.id AS waits_at,
            CASE WHEN v.asked = 'waiting_approval' AND g.id IS NULL THEN 'received' ELSE v.asked END AS status
@@ -226,7 +228,8 @@ UPDATE events e
        cached_input_tokens = e.cached_input_tokens + f.cached_input_tokens,
        output_tokens = e.output_tokens + f.output_tokens,
        wall_ms = e.wall_ms + f.wall_ms,
-       charged_nanos = (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m WHERE m.event_id = e.id),
+       charged_nanos =
+           (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m WHERE m.event_id = e.id),
        updated_at = f.now,
        completed_at = CASE WHEN f.finished THEN f.now END
   FROM f

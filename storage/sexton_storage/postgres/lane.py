@@ -64,7 +64,7 @@ class Lane:
             lane_id, connect=connect, clock=clock, settings=settings, on_pause=self._give_up_the_oldest
         )
 
-    # --- in trio's thread -------------------------------------------------------------------------------------
+    # --- in trio's thread -----------------------------------------------------------------------------------
 
     @property
     def is_full(self) -> bool:
@@ -77,7 +77,8 @@ class Lane:
     def put(self, write: Write[Any], done: Done) -> None:
         """Queue a write; the lane must be neither full nor closed."""
         self._queue.append(Waiting(write, done, time.monotonic()))
-        # The task says that it sleeps before it looks at the queue for the last time, so one of the two sees the other.
+        # The task says that it sleeps before it looks at the queue for the last time, so one of the two sees
+        # the other.
         if self._asleep:
             self._asleep = False
             self._portal.send(self._wake.set)
@@ -96,14 +97,17 @@ class Lane:
             outages=tally.outages,
         )
 
-    # --- in the asyncio thread --------------------------------------------------------------------------------
+    # --- in the asyncio thread ------------------------------------------------------------------------------
 
     async def open(self) -> None:
         await self._committer.open()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Take nothing more and finish what is queued, for a bounded time; the rest hears StorageUnavailable."""
+        """Take nothing more and finish what is queued, for a bounded time.
+
+        The rest hears StorageUnavailable.
+        """
         task = self._task
         if task is None:
             return
@@ -139,7 +143,10 @@ class Lane:
             await self._committer.look()
 
     def _take(self) -> list[Waiting]:
-        """Take a batch in which no two writes are about the same thing; the later of those two waits for the next."""
+        """Take a batch in which no two writes are about the same thing.
+
+        The later of those two waits for the next.
+        """
         taken: list[Waiting] = []
         seen: set[Hashable] = set()
         back: list[Waiting] = []
@@ -167,7 +174,8 @@ class Lane:
         self._tell([w.done for w in batch], committed.answers, committed.news)
 
     def _give_up_the_oldest(self) -> None:
-        # Called while the database is away: whoever has waited long enough in the queue is not kept waiting for it.
+        # Called while the database is away: whoever has waited long enough in the queue is not kept waiting
+        # for it.
         oldest = time.monotonic() - self._settings.patience_s
         late = []
         while self._queue and self._queue[0].since < oldest:

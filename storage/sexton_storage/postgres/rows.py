@@ -42,7 +42,9 @@ def _field(name: str, hint: Any) -> _Field:
 
 
 class Rows(Generic[T]):
-    """The columns of one kind of record, named as its fields; a nested record is spread over columns of its own.
+    """The columns of one kind of record, named as its fields.
+
+    A nested record is spread over columns of its own.
 
     Mappings are JSON, tuples are arrays, enums are text. ``without`` names fields that live in another table.
     """

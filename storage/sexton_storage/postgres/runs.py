@@ -33,8 +33,12 @@ class PostgresLeases(PostgresStore):
         return {runner_id: held.get(runner_id, 0) for runner_id in runner_ids}
 
     async def expired(self, *, limit: int) -> Sequence[UUID]:
-        # There is no index on expires_at: every renewal would have to move in it. The live ones are few enough to scan.
-        query = f"SELECT id FROM leases WHERE {_LIVE} AND expires_at <= sexton_now_ms() ORDER BY expires_at, id LIMIT $1"
+        # There is no index on expires_at: every renewal would have to move in it. The live ones are few
+        # enough to scan.
+        query = (
+            f"SELECT id FROM leases WHERE {_LIVE} AND expires_at <= sexton_now_ms()"
+            " ORDER BY expires_at, id LIMIT $1"
+        )
         return [row[0] for row in await self._rows(query, limit)]
 
 
@@ -94,7 +98,8 @@ DELETE FROM frames WHERE (zombie_id, seq) IN (
      WHERE h.frame_seq > $1 LIMIT $2)
 """
 _BOUNDS = """
-SELECT (SELECT min(seq) FROM frames WHERE zombie_id = $1), (SELECT frame_seq FROM agent_heads WHERE zombie_id = $1)
+SELECT (SELECT min(seq) FROM frames WHERE zombie_id = $1),
+       (SELECT frame_seq FROM agent_heads WHERE zombie_id = $1)
 """
 
 

@@ -19,6 +19,9 @@ UPDATE tenants
  WHERE id = $1
 RETURNING {TENANTS.columns()}
 """
+_NOTE_CREDIT = """
+INSERT INTO credits (tenant_id, amount_nanos, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+"""
 _FREE = """
 UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, updated_at = sexton_now_ms()
  WHERE tenant_id = $1 AND status = 'gate_blocked' AND failure_label = $2 AND completed_at IS NULL
@@ -46,13 +49,13 @@ class PostgresTenants(PostgresStore):
             raise ValueError("a credit is not negative")
 
         async def work(connection: Connection) -> Tenant | None:
-            # The tenant's row is locked first, as a claim does that finds the balance gone: no event can be blocked
-            # for want of this money after we have looked for such events.
+            # The tenant's row is locked first, as a claim does that finds the balance gone: no event can be
+            # blocked for want of this money after we have looked for such events.
             tenant = TENANTS.maybe(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos))
             if tenant is None:
                 return None
             await connection.execute(
-                "INSERT INTO credits (tenant_id, amount_nanos, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)",
+                _NOTE_CREDIT,
                 tenant_id,
                 amount_nanos,
                 reason,
