@@ -38,11 +38,17 @@ class StorageError(Exception):
 
 
 class StorageUnavailable(StorageError):
-    """The database cannot be reached now; the same call may succeed later. Nothing was done, or it is settled."""
+    """The database cannot be reached now.
+
+    The same call may succeed later. Nothing was done, or it is settled.
+    """
 
 
 class RowRefused(StorageError):
-    """The database takes no such row (a constraint, or a value out of range); the same write will fail again."""
+    """The database takes no such row (a constraint, or a value out of range).
+
+    The same write will fail again.
+    """
 
 
 class NameTaken(StorageError):
@@ -54,7 +60,10 @@ class Conflict(StorageError):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Keyset position: rows strictly before ``(created_at, id)`` when newest first, strictly after when oldest first."""
+    """Keyset position.
+
+    Rows strictly before ``(created_at, id)`` when newest first, strictly after when oldest first.
+    """
 
     created_at: int
     id: UUID
@@ -64,10 +73,16 @@ class Journal(Protocol):
     """The group-commit writer of the hot rows."""
 
     async def write(self, write: Write[R]) -> R:
-        """Answer once the write has committed. Raises StorageUnavailable (nothing was kept) when it cannot."""
+        """Answer once the write has committed.
+
+        Raises StorageUnavailable (nothing was kept) when it cannot.
+        """
 
     def submit(self, write: Write[R], done: Callable[[R | Exception], None]) -> None:
-        """As ``write``, but calls back in the caller's loop; for those who must not hold a task while it commits."""
+        """As ``write``, but calls back in the caller's loop.
+
+        For those who must not hold a task while it commits.
+        """
 
     def statistics(self) -> Any:
         """Depth of each lane, batches, writes, seconds, retries, outages (frozen)."""
@@ -75,11 +90,17 @@ class Journal(Protocol):
 
 class TenantStore(Protocol):
     async def create(self, tenant: Tenant, workspace: Workspace, user: User) -> None:
-        """Make a tenant with its first workspace and user, in one commit; NameTaken when the subject has one."""
+        """Make a tenant with its first workspace and user, in one commit.
+
+        NameTaken when the subject has one.
+        """
 
     async def load(self, tenant_id: UUID) -> Tenant | None: ...
     async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
-        """Add to the balance and free the events that waited for it; negative amounts are refused (ValueError)."""
+        """Add to the balance and free the events that waited for it.
+
+        Negative amounts are refused (ValueError).
+        """
 
 
 class WorkspaceStore(Protocol):
@@ -154,16 +175,22 @@ class ZombieStore(Protocol):
     async def save(
         self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
     ) -> None:
-        """Save where ``version`` is one below ``zombie.version``, else Conflict. ``config`` becomes the active version."""
+        """Save where ``version`` is one below ``zombie.version``, else Conflict.
+
+        ``config`` becomes the active version.
+        """
 
     async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
-        """Save as killed and end all that is open in one commit: waiting events cancelled, pending gates auto_killed
-        by system:kill, live leases cancelling. Gives the ids of those leases. Raises Conflict as ``save``.
+        """Save as killed and end all that is open in one commit.
+
+        Waiting events cancelled, pending gates auto_killed by system:kill, live leases cancelling. Gives the
+        ids of those leases. Raises Conflict as ``save``.
         """
 
     async def delete(self, zombie_id: UUID) -> bool:
-        """Purge the record and all that hangs on it: events, gates, leases, frames, versions. Metering rows stay:
-        money that is gone stays accounted for.
+        """Purge the record and all that hangs on it.
+
+        Events, gates, leases, frames, versions. Metering rows stay: money that is gone stays accounted for.
         """
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
@@ -186,7 +213,10 @@ class EventStore(Protocol):
         """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
-        """Agents with a received event, active, unpaused workspace, no live lease; by zombie id, for a paged walk."""
+        """Agents with a received event, active, unpaused workspace, no live lease.
+
+        By zombie id, for a paged walk.
+        """
 
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         """The same question for one agent."""
@@ -226,7 +256,10 @@ class GateStore(Protocol):
 class FrameStore(Protocol):
     async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]: ...
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
-        """``(oldest kept seq, newest seq)``; ``(newest + 1, newest)`` when none is kept, ``(1, 0)`` before the first."""
+        """``(oldest kept seq, newest seq)``.
+
+        ``(newest + 1, newest)`` when none is kept, ``(1, 0)`` before the first.
+        """
 
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]: ...
     async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
@@ -240,8 +273,10 @@ class MeteringStore(Protocol):
 
 class RunnerStore(Protocol):
     async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
-        """Use up the enrolment token and add the runner in one commit; False when the token is unknown, used or
-        expired by the database's clock. None: enrolled by a platform admin, without one.
+        """Use up the enrolment token and add the runner in one commit.
+
+        False when the token is unknown, used or expired by the database's clock. None: enrolled by a platform
+        admin, without one.
         """
 
     async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
@@ -262,7 +297,10 @@ class InstanceStore(Protocol):
     async def first_start(
         self, tenant: Tenant, workspace: Workspace, user: User, settings: dict[str, bytes]
     ) -> bool:
-        """Make the first tenant, workspace and admin and keep ``settings``, in one commit; False when done before."""
+        """Make the first tenant, workspace and admin and keep ``settings``, in one commit.
+
+        False when done before.
+        """
 
     async def setting(self, name: str) -> bytes | None: ...
     async def put_setting(self, name: str, value: bytes) -> None: ...
@@ -277,7 +315,10 @@ class InstanceStore(Protocol):
 
 class DatabaseClock(Protocol):
     def now_ms(self) -> int:
-        """The database's time as this node knows it: its own clock plus the offset that the last batch brought."""
+        """The database's time as this node knows it.
+
+        Its own clock plus the offset that the last batch brought.
+        """
 
 
 class Storage(Protocol):
@@ -322,7 +363,11 @@ class Storage(Protocol):
         """One round trip to the database within a second."""
 
     def on_frames(self, listener: Callable[[Sequence[tuple[UUID, int]]], None]) -> None:
-        """Call ``listener`` in the trio loop with ``(zombie_id, newest seq)`` after each commit that added frames."""
+        """Call ``listener`` in the trio loop after each commit that added frames.
+
+        It is given ``(zombie_id, newest seq)`` of each agent concerned. News may overtake one another: the
+        greatest number counts.
+        """
 
 
 OpenStorage = Callable[[], AbstractAsyncContextManager[Storage]]

@@ -66,7 +66,7 @@ class MemoryStorage:
 async def open_memory_storage(
     *, clock: Callable[[], int], faults: Faults | None = None, tables: Tables | None = None
 ) -> AsyncIterator[MemoryStorage]:
-    """Open an empty storage, or one over ``tables`` (of a storage that was closed before, or of another node's).
+    """Open an empty storage, or one over ``tables``: of one that was closed before, or of another node.
 
     ``clock`` gives Unix ms and is taken for the database's.
     """

@@ -24,14 +24,20 @@ _USE_UP = """
 UPDATE enrolment_tokens SET used_at = sexton_now_ms()
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms() RETURNING true
 """
+_SAVE = """
+UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id
+"""
 _TOUCH = """
 UPDATE runners r SET last_seen_at = greatest(r.last_seen_at, v.at)
   FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u(id, at) GROUP BY id) v
  WHERE r.id = v.id AND v.at > coalesce(r.last_seen_at, 0)
 """
-_PUT_SETTING = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_PUT_SETTING = """
+INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
 _SWEEP_DEDUP = """
-DELETE FROM dedup_keys WHERE (zombie_id, key) IN (SELECT zombie_id, key FROM dedup_keys WHERE seen_at <= $1 LIMIT $2)
+DELETE FROM dedup_keys WHERE (zombie_id, key) IN (
+    SELECT zombie_id, key FROM dedup_keys WHERE seen_at <= $1 LIMIT $2)
 """
 _SWEEP_TOKENS = "DELETE FROM enrolment_tokens WHERE used_at IS NOT NULL OR expires_at <= $1"
 
@@ -60,9 +66,8 @@ class PostgresRunners(PostgresStore):
         return RUNNERS.many(rows), await self._value("SELECT count(*) FROM runners")
 
     async def save(self, runner: Runner) -> None:
-        query = "UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id"
         args = (runner.id, runner.version, runner.admin_state)
-        if await self._database.change(lambda c: c.fetchval(query, *args)) is None:
+        if await self._database.change(lambda c: c.fetchval(_SAVE, *args)) is None:
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
