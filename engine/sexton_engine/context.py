@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -64,6 +64,15 @@ class ActorSystem(ABC):
 
         Raises ``AskTimeout``, ``MailboxFull``, ``ActorCrashed``, ``ActorStopped``, ``UnknownKind``, and
         those exceptions that the actor declares transparent. An ask that is cancelled may still be handled.
+        """
+
+    @abstractmethod
+    async def ask_all(
+        self, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float | None = None
+    ) -> list[R | Exception]:
+        """Ask many at once and wait for all; replies in the order of the questions.
+
+        What ``ask`` would raise stands in the place of a reply. Costs no task a question.
         """
 
     @abstractmethod

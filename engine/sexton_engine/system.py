@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random, SystemRandom
@@ -18,7 +18,7 @@ from sexton_engine.context import ActorSystem
 from sexton_engine.dead_letters import DeadLetters, Reason
 from sexton_engine.deadlines import Deadlines
 from sexton_engine.directory import Directory
-from sexton_engine.errors import ActorStopped, EngineFault
+from sexton_engine.errors import ActorStopped, EngineError, EngineFault
 from sexton_engine.home import ASK_TIMEOUT_S, Environment, Home
 from sexton_engine.lag import LagProbe
 from sexton_engine.lifecycle import kill
@@ -143,6 +143,39 @@ class _System(ActorSystem):
         reply = await port.wait()
         return reply
 
+    async def ask_all(
+        self, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float | None = None
+    ) -> list[R | Exception]:
+        """Ask many at once and wait for all."""
+        until = self._monotonic() + (ASK_TIMEOUT_S if timeout is None else timeout)
+        ports: list[AskPort | Exception] = []
+        try:
+            for key, message in asks:
+                ports.append(self._put(kind, key, message, until))
+            # One task may wait at many ports one after the other: a port keeps what comes before its turn.
+            replies = [await _outcome(port) for port in ports]
+        finally:
+            for port in ports:
+                if isinstance(port, AskPort) and not port.is_expired:
+                    port.withdraw()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return replies
+
+    def _put(self, kind: str, key: Hashable, message: Any, until: float) -> AskPort | Exception:
+        try:
+            cell = self._directory.resolve(kind, key)
+        except ActorStopped as stopped:
+            return stopped
+        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
+        try:
+            cell.post(Envelope(message, port, self._monotonic(), Lane.USER), may_wait=True)
+        except BaseException as fault:
+            port.withdraw()
+            if isinstance(fault, EngineError):
+                return fault
+            raise
+        return port
+
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
         """Send without a reply."""
         try:
@@ -229,6 +262,15 @@ class _System(ActorSystem):
 def new_urn() -> str:
     """A name for an activation that nothing else has."""
     return uuid.uuid4().urn
+
+
+async def _outcome(port: AskPort | Exception) -> Any:
+    if isinstance(port, Exception):
+        return port
+    try:
+        return await port.wait()
+    except Exception as fault:  # noqa: BLE001 - what ask would raise is here a result, transparent ones included
+        return fault
 
 
 @asynccontextmanager

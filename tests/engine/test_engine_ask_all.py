@@ -1,0 +1,51 @@
+"""Asking many actors at once from one task."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from sexton_engine import AskTimeout, Reason, UnknownKind, open_system
+from tests.engine.cast import Clock, Defer, Note, OutageError, Raise, Stage, Wait, players, tree
+
+
+async def test_replies_come_in_the_order_of_the_questions_and_not_of_the_answers(
+    autojump_clock: Clock,
+) -> None:
+    async with open_system(tree(players(Stage()))) as system:
+        asks = [(f"a{seconds}", Wait(seconds, str(seconds))) for seconds in (3, 1, 2)]
+        began = trio.current_time()
+        assert await system.ask_all("player", asks) == ["3", "1", "2"]
+        assert trio.current_time() - began == pytest.approx(3)
+
+
+async def test_one_actor_may_be_asked_many_times(autojump_clock: Clock) -> None:
+    async with open_system(tree(players(Stage()))) as system:
+        assert await system.ask_all("player", [("a", Note(str(number))) for number in range(200)]) == list(
+            range(1, 201)
+        )
+        assert await system.ask_all("player", []) == []
+
+
+async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        outage = OutageError("away")
+        asks = [("a", Raise(outage)), ("b", Defer()), ("c", Raise(outage))]
+        first, second, third = await system.ask_all("player", asks, timeout=5)
+        assert first is third is outage
+        assert isinstance(second, AskTimeout)
+        with pytest.raises(UnknownKind):
+            await system.ask_all("nobody", [("a", Note("x"))])
+
+
+async def test_questions_that_are_cancelled_are_withdrawn(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(players(stage))) as system:
+        with trio.move_on_after(1) as scope:
+            await system.ask_all("player", [("a", Defer()), ("b", Defer())])
+        assert scope.cancelled_caught
+        assert [port.is_expired for port in stage.ports] == [True, True]
+        for port in stage.ports:
+            port.set("late")
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 2
