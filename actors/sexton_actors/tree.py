@@ -8,6 +8,7 @@ dispatcher which has crashed is told so, and comes again.
 from collections.abc import Callable
 from functools import partial
 
+from sexton_actors.auth_session.actor import AuthSessionActor
 from sexton_actors.dispatcher.actor import Dispatcher
 from sexton_actors.gate.actor import GateActor
 from sexton_actors.hub.actor import Hub
@@ -82,6 +83,7 @@ def tree(world: World) -> SupervisorSpec:
                 family(QueueActor, QueueActor),
                 family(GateActor, GateActor),
                 family(LeaseActor, LeaseActor, LEASE_IDLE_S),
+                family(AuthSessionActor, AuthSessionActor),
             ),
             branch("rounds", one(Reclaimer, Reclaimer), one(Sweeper, Sweeper)),
         ),

@@ -19,7 +19,7 @@ SIGNATURE_BYTES: Final = hashlib.sha256().digest_size
 
 
 class AuthKeys:
-    """MACs what is too short to hash, seals what must be read again, signs what comes back by way of strangers."""
+    """MACs what is too short to hash, seals what must be read again, signs what comes back from strangers."""
 
     def __init__(self, secret: bytes, new_token: Callable[[int], str]) -> None:
         self._code = _derive(secret, b"code")

@@ -21,9 +21,9 @@ KEY_NAME: Final = "admin"
 FIRST: Final = "first_start"
 ISSUER_KEY: Final = "issuer_key"
 KEY_MADE: Final = "first_api_key"
-AUTH_SECRET: Final = "auth_secret"
+AUTH_KEY: Final = "auth_key"
 _IDENTITY: Final = b"setting:issuer_key"
-_AUTH_IDENTITY: Final = b"setting:auth_secret"
+_AUTH_IDENTITY: Final = b"setting:auth_key"
 
 
 class _First(msgspec.Struct, frozen=True):
@@ -72,10 +72,10 @@ async def bootstrap(
 
 async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int], str]) -> AuthKeys:
     """Made by the first start that needs it; of many at once, the first to commit."""
-    kept = await storage.instance.setting(AUTH_SECRET)
+    kept = await storage.instance.setting(AUTH_KEY)
     if kept is None:
         fresh = sealer.seal(bytes.fromhex(new_token(SECRET_BYTES)), _AUTH_IDENTITY)
-        kept = await storage.instance.settle_setting(AUTH_SECRET, fresh)
+        kept = await storage.instance.settle_setting(AUTH_KEY, fresh)
     return AuthKeys(sealer.open(kept, _AUTH_IDENTITY), new_token)
 
 

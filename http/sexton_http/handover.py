@@ -63,7 +63,7 @@ def check_code(text: str) -> str:
 
 
 def check_token_name(text: str) -> str:
-    """A name that can be shown: 1 to 64 printable characters, no blank at either end. Raises Problem UZ-AUTH-017.
+    """A name that can be shown: 1 to 64 printable characters, no blank at an end. Raises Problem UZ-AUTH-017.
 
     >>> check_token_name("laptop, upstairs")
     'laptop, upstairs'

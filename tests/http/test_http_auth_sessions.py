@@ -1,0 +1,361 @@
+"""Device login over HTTP: every call in every state, hostile input, limits, and the exchange itself."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from msgspec.structs import replace
+
+from sexton_actors.auth_session.actor import MAX_OPEN
+from sexton_actors.auth_session.messages import Open
+from sexton_storage.identity import AuthSession
+from sexton_storage.memory import open_memory_storage
+from tests.http.house import START_MS, House, open_house_on
+from tests.http.terminal import Party, raw, text
+
+SESSIONS = "/v1/auth/sessions"
+UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
+CODE = {"verification_code": "042137"}
+WRONG = {"verification_code": "999999"}
+STATES = ("pending", "verification_pending", "complete", "consumed", "expired", "aborted", "unknown")
+
+
+def approval(key: str = "", **changes: str) -> dict[str, str]:
+    browser = Party()
+    ciphertext, nonce = browser.encrypt("a.token.here", key or Party().public_key)
+    body = {"dashboard_public_key": browser.public_key, "ciphertext": ciphertext, "nonce": nonce, **CODE}
+    return {**body, **changes}
+
+
+async def begin(house: House, public_key: str | None = None, name: str | None = None) -> str:
+    """Made behind the route, which lets ten a minute through."""
+    key = Party().public_key if public_key is None else public_key
+    made = await house.system.ask("session", house.world.new_id(), Open(key, name))
+    assert isinstance(made, AuthSession)
+    return str(made.id)
+
+
+async def in_state(house: House, state: str) -> str:
+    if state == "unknown":
+        return UNKNOWN
+    session_id = await begin(house)
+    at = f"{SESSIONS}/{session_id}"
+    if state in {"verification_pending", "consumed"}:
+        assert (await house.call("PATCH", f"{at}/approve", json=approval())).status_code == 200
+    if state == "consumed":
+        assert (await house.post(f"{at}/verify", CODE, None)).status_code == 200
+    if state == "complete":
+        assert (await house.call("PATCH", at, json={"token": "t"})).status_code == 200
+    if state == "aborted":
+        assert (await house.call("DELETE", at, None)).status_code == 204
+    if state == "expired":
+        rows = house.memory.tables.auth_sessions
+        old = rows[UUID(session_id)]
+        expired = replace(old, id=house.world.new_id(), created_at=1, expires_at=2)
+        rows[expired.id] = expired
+        return str(expired.id)
+    return session_id
+
+
+async def code(house: House, method: str, path: str, body: Any = None, token: str | None = "") -> str:
+    rest = {} if body is None else {"json": body}
+    answer = await house.call(method, path, token, **rest)
+    return str(answer.status_code) if answer.is_success else answer.json()["error_code"]
+
+
+CALLS: dict[str, tuple[str, str, Any, tuple[str, ...]]] = {
+    # In the order of STATES.
+    "complete": (
+        "PATCH",
+        "",
+        {"token": "x", "status": "complete"},
+        ("200", "UZ-AUTH-015", "UZ-AUTH-007", "UZ-AUTH-007", "UZ-AUTH-006", "UZ-AUTH-013", "UZ-AUTH-005"),
+    ),
+    "approve": (
+        "PATCH",
+        "/approve",
+        approval(),
+        ("200", "UZ-AUTH-015", "UZ-AUTH-007", "UZ-AUTH-012", "UZ-AUTH-006", "UZ-AUTH-013", "UZ-AUTH-005"),
+    ),
+    "verify": (
+        "POST",
+        "/verify",
+        CODE,
+        ("UZ-AUTH-014", "200", "UZ-AUTH-007", "200", "UZ-AUTH-006", "UZ-AUTH-013", "UZ-AUTH-005"),
+    ),
+    "verify wrongly": (
+        "POST",
+        "/verify",
+        WRONG,
+        (
+            "UZ-AUTH-014",
+            "UZ-AUTH-011",
+            "UZ-AUTH-007",
+            "UZ-AUTH-012",
+            "UZ-AUTH-006",
+            "UZ-AUTH-013",
+            "UZ-AUTH-005",
+        ),
+    ),
+    "read": ("GET", "", None, ("200", "200", "200", "200", "200", "200", "UZ-AUTH-005")),
+    "abort": ("DELETE", "", None, ("204", "204", "204", "204", "204", "204", "UZ-AUTH-005")),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_every_call_has_its_answer_in_every_state(house: House, state: str) -> None:
+    for method, path, body, expected in CALLS.values():
+        session_id = await in_state(house, state)
+        answer = await code(house, method, f"{SESSIONS}/{session_id}{path}", body)
+        assert answer == expected[STATES.index(state)], (method, path, state)
+
+
+@pytest.mark.parametrize("state", STATES[:-1])
+async def test_a_session_says_what_it_is(house: House, state: str) -> None:
+    seen = (await house.get(f"{SESSIONS}/{await in_state(house, state)}", None)).json()
+    assert seen["status"] == state
+    assert seen.keys() - {"token"} == {
+        "session_id",
+        "status",
+        "cli_public_key",
+        "token_name",
+        "expires_at_ms",
+        "request_id",
+    }
+    assert ("token" in seen) == (state == "complete")
+
+
+async def test_a_token_goes_over_without_the_server_reading_it(house: House) -> None:
+    terminal, browser, token = Party(), Party(), house.user_token()
+    made = await house.post(SESSIONS, {"public_key": terminal.public_key, "token_name": "laptop"}, None)
+    assert made.status_code == 201
+    session = made.json()
+    assert session["login_url"] == f"{house.base_url}/auth/device/{session['session_id']}"
+    assert session["expires_at_ms"] - house.world.now_ms() > 290_000
+    at = f"{SESSIONS}/{session['session_id']}"
+    seen = (await house.get(at, None)).json()
+    assert (seen["cli_public_key"], seen["token_name"]) == (terminal.public_key, "laptop")
+    ciphertext, nonce = browser.encrypt(token, seen["cli_public_key"])
+    sent = {
+        "dashboard_public_key": browser.public_key,
+        "ciphertext": ciphertext,
+        "nonce": nonce,
+        **CODE,
+    }
+    approved = await house.call("PATCH", f"{at}/approve", house.user_token(), json=sent)
+    assert (approved.status_code, approved.json()["status"]) == (200, "verification_pending")
+    given = (await house.post(f"{at}/verify", CODE, None)).json()
+    opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
+    assert opened == token
+    assert (await house.get("/v1/tenants/me/workspaces", opened)).status_code == 200
+    again = await house.post(f"{at}/verify", CODE, None)
+    assert again.json()["ciphertext"] == ciphertext
+    row = house.memory.tables.auth_sessions[UUID(session["session_id"])]
+    assert b"042137" not in bytes(row.code_mac or b"")
+    assert token not in repr(row)
+
+
+async def test_a_session_goes_on_after_a_restart_of_the_server() -> None:
+    terminal, browser = Party(), Party()
+    async with open_memory_storage(clock=lambda: START_MS) as storage:
+        async with open_house_on(storage) as house:
+            made = (await house.post(SESSIONS, {"public_key": terminal.public_key}, None)).json()
+            at = f"{SESSIONS}/{made['session_id']}"
+            ciphertext, nonce = browser.encrypt("a.token.here", terminal.public_key)
+            body = approval(dashboard_public_key=browser.public_key, ciphertext=ciphertext, nonce=nonce)
+            assert (await house.call("PATCH", f"{at}/approve", json=body)).status_code == 200
+            for _ in range(2):
+                assert await code(house, "POST", f"{at}/verify", WRONG, None) == "UZ-AUTH-011"
+        async with open_house_on(storage) as house:
+            wrong = (await house.post(f"{at}/verify", WRONG, None)).json()
+            assert wrong["attempts_left"] == 2
+            given = (await house.post(f"{at}/verify", CODE, None)).json()
+            opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
+            assert opened == "a.token.here"
+
+
+async def test_a_token_in_plain_text_is_given_out_once_and_kept_sealed(house: House) -> None:
+    at = f"{SESSIONS}/{await begin(house)}"
+    done = await house.call("PATCH", at, json={"token": "the.token"})
+    assert {**done.json(), "request_id": ""} == {"status": "complete", "token": "the.token", "request_id": ""}
+    row = house.memory.tables.auth_sessions[UUID(at.rsplit("/", 1)[1])]
+    assert b"the.token" not in (row.sealed_token or b"")
+    assert (await house.call("HEAD", at, None)).status_code == 200
+    first, second = (await house.get(at, None)).json(), (await house.get(at, None)).json()
+    assert (first["status"], first["token"]) == ("complete", "the.token")
+    assert (second["status"], "token" in second) == ("consumed", False)
+
+
+async def test_the_fifth_wrong_code_ends_the_session(house: House) -> None:
+    at = f"{SESSIONS}/{await in_state(house, 'verification_pending')}"
+    codes = [await code(house, "POST", f"{at}/verify", WRONG, None) for _ in range(6)]
+    assert codes == ["UZ-AUTH-011"] * 4 + ["UZ-AUTH-013"] * 2
+    assert await code(house, "POST", f"{at}/verify", CODE, None) == "UZ-AUTH-013"
+
+
+def other_curve() -> str:
+    key = generate_private_key(SECP384R1()).public_key()
+    return text(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+def off_the_curve() -> str:
+    good = bytearray(raw(Party().public_key))
+    good[-1] ^= 1
+    return text(bytes(good))
+
+
+def compressed() -> str:
+    point = Party().key.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    return text(point)
+
+
+def no_such_kind() -> str:
+    key = Ed25519PrivateKey.generate().public_key()
+    return text(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+BAD_KEYS = [
+    "",
+    "AAAA",
+    "!",
+    "a" * 122,
+    "A" * 100_000,
+    other_curve(),
+    off_the_curve(),
+    compressed(),
+    no_such_kind(),
+]
+
+
+@pytest.mark.parametrize("key", BAD_KEYS)
+async def test_a_key_that_is_no_point_of_the_curve_is_refused(house: House, key: str) -> None:
+    assert await code(house, "POST", SESSIONS, {"public_key": key}, None) == "UZ-AUTH-016"
+    at = f"{SESSIONS}/{await begin(house)}/approve"
+    assert await code(house, "PATCH", at, approval(dashboard_public_key=key)) == "UZ-AUTH-016"
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 65, "a\nb", "\u202eevil", "tab\there", " lead", "\x7f"])
+async def test_a_name_that_cannot_be_shown_is_refused(house: House, name: str) -> None:
+    assert await code(house, "POST", SESSIONS, {"token_name": name}, None) == "UZ-AUTH-017"
+
+
+@pytest.mark.parametrize("name", ["x" * 64, "René's laptop", "<script>alert(1)</script>", "🔑"])
+async def test_a_name_is_kept_as_it_was_given(house: House, name: str) -> None:
+    made = (await house.post(SESSIONS, {"token_name": name}, None)).json()
+    seen = (await house.get(f"{SESSIONS}/{made['session_id']}", None)).json()
+    assert (seen["token_name"], seen["cli_public_key"]) == (name, None)
+
+
+@pytest.mark.parametrize(
+    "digits",
+    [
+        "",
+        "12345",
+        "1234567",
+        "12345a",
+        "\uff11\uff12\uff13\uff14\uff15\uff16",
+        "12 456",
+        "-12345",
+        "123456\n",
+    ],
+)
+async def test_a_code_that_is_not_six_digits_costs_no_guess(house: House, digits: str) -> None:
+    at = f"{SESSIONS}/{await in_state(house, 'verification_pending')}"
+    for _ in range(6):
+        body = {"verification_code": digits}
+        assert await code(house, "POST", f"{at}/verify", body, None) == "UZ-AUTH-018"
+    assert await code(house, "POST", f"{at}/verify", CODE, None) == "200"
+    fresh = f"{SESSIONS}/{await begin(house)}/approve"
+    assert await code(house, "PATCH", fresh, approval(verification_code=digits)) == "UZ-AUTH-018"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("ciphertext", "", "UZ-AUTH-019"),
+        ("ciphertext", "a b", "UZ-AUTH-019"),
+        ("ciphertext", text(b"x" * 16), "UZ-AUTH-019"),
+        ("ciphertext", "A" * 16_388, "UZ-AUTH-019"),
+        ("ciphertext", "A" * 25, "UZ-AUTH-019"),
+        ("nonce", "", "UZ-AUTH-020"),
+        ("nonce", text(b"x" * 11), "UZ-AUTH-020"),
+        ("nonce", text(b"x" * 13), "UZ-AUTH-020"),
+        ("nonce", "+" * 16, "UZ-AUTH-020"),
+        ("nonce", 12, "UZ-REQ-001"),
+        ("more", "x", "UZ-REQ-001"),
+    ],
+)
+async def test_an_approval_is_checked_to_the_last_byte(
+    house: House, field: str, value: Any, expected: str
+) -> None:
+    at = f"{SESSIONS}/{await begin(house)}/approve"
+    assert await code(house, "PATCH", at, approval(**{field: value})) == expected
+
+
+async def test_a_session_without_a_key_cannot_be_approved_but_completed(house: House) -> None:
+    made = (await house.post(SESSIONS, None, None)).json()
+    at = f"{SESSIONS}/{made['session_id']}"
+    assert await code(house, "PATCH", f"{at}/approve", approval()) == "UZ-AUTH-016"
+    assert await code(house, "PATCH", at, {"token": "t"}) == "200"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"token": ""},
+        {"token": "a b"},
+        {"token": "x" * 8193},
+        {"token": "t", "status": "pending"},
+        {"token": 1},
+    ],
+)
+async def test_a_completion_is_checked(house: House, body: Any) -> None:
+    assert await code(house, "PATCH", f"{SESSIONS}/{await begin(house)}", body) == "UZ-REQ-001"
+
+
+async def test_only_who_has_a_token_can_attach_one(house: House) -> None:
+    at = f"{SESSIONS}/{await begin(house)}"
+    for token in (None, "x", await house.enrol()):
+        assert await code(house, "PATCH", at, {"token": "t"}, token) == "UZ-AUTH-002"
+        assert await code(house, "PATCH", f"{at}/approve", approval(), token) == "UZ-AUTH-002"
+        assert await code(house, "DELETE", f"{SESSIONS}/all", None, token) == "UZ-AUTH-002"
+    for method, path, body in (("GET", "", None), ("POST", "/verify", CODE), ("DELETE", "", None)):
+        assert await code(house, method, f"{SESSIONS}/nonsense{path}", body, None) == "UZ-UUIDV7-009"
+
+
+async def test_a_caller_ends_what_he_approved_and_a_platform_admin_all(house: House) -> None:
+    mine, others, nobodys = [f"{SESSIONS}/{await begin(house)}" for _ in range(3)]
+    user = house.user_token()
+    assert await code(house, "PATCH", f"{mine}/approve", approval(), user) == "200"
+    assert await code(house, "PATCH", f"{others}/approve", approval()) == "200"
+    ended = await house.call("DELETE", f"{SESSIONS}/all", user)
+    assert (ended.status_code, ended.json()["aborted_count"]) == (200, 1)
+    statuses = [(await house.get(at, None)).json()["status"] for at in (mine, others, nobodys)]
+    assert statuses == ["aborted", "verification_pending", "pending"]
+    ended = await house.call("DELETE", f"{SESSIONS}/all", house.admin_token())
+    assert ended.json()["aborted_count"] == 2
+    assert (await house.call("DELETE", f"{SESSIONS}/all", house.admin_token())).json()["aborted_count"] == 0
+
+
+async def test_an_address_begins_ten_a_minute(house: House) -> None:
+    answers = [await house.post(SESSIONS, None, None) for _ in range(11)]
+    assert [answer.status_code for answer in answers] == [201] * 10 + [429]
+    assert answers[-1].json()["error_code"] == "UZ-REQ-006"
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 6
+    assert answers[0].headers["ratelimit-policy"] == '"default";q=10;w=60'
+    assert (await house.get(f"{SESSIONS}/{answers[0].json()['session_id']}", None)).status_code == 200
+
+
+async def test_a_server_that_is_full_says_so(house: House) -> None:
+    first = await begin(house)
+    rows = house.memory.tables.auth_sessions
+    for _ in range(MAX_OPEN - 1):
+        other = house.world.new_id()
+        rows[other] = rows[UUID(first)]
+    full = await house.post(SESSIONS, None, None)
+    assert (full.status_code, full.json()["error_code"]) == (503, "UZ-AUTH-008")
+    assert "retry-after" in full.headers
