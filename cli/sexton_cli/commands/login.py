@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -74,7 +75,14 @@ def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask
     # Only what a browser can show: the address is the server's word, and would be a program's argument.
     if opener is not None and url.startswith(("https://", "http://")):
         opener(url)
-    sealed = _verify(client, f"{SESSIONS}/{field(session, 'session_id', str)}/verify", ask, note)
+    path = f"{SESSIONS}/{field(session, 'session_id', str)}"
+    try:
+        sealed = _verify(client, f"{path}/verify", ask, note)
+    except BaseException:
+        # Nobody waits any more, so nobody else shall be able to take the token.
+        with suppress(Fault):
+            client.delete(path)
+        raise
     try:
         token = handover.open(
             **{part: field(sealed, part, str) for part in ("dashboard_public_key", "ciphertext", "nonce")}

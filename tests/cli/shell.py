@@ -1,0 +1,140 @@
+"""Runs the command as a person and as a script do: with a home, an environment, and perhaps a terminal."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+PATIENCE_S = 60.0
+"""Only a test that fails waits so long."""
+COMMAND = [sys.executable, "-m", "sexton_cli.main"]
+Ended = subprocess.CompletedProcess[str]
+
+
+class Shell:
+    """A home folder and an environment; each call is a process of its own."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.home = folder / "home"
+        self.home.mkdir(exist_ok=True)
+        self.environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.home),
+            "TMPDIR": str(folder),
+            "PYTHONWARNINGS": "error",
+            **environment,
+        }
+
+    @property
+    def credentials(self) -> Path:
+        return self.home / ".config" / "sexton" / "credentials.json"
+
+    def __call__(self, *words: str, stdin: str | None = None, **environment: str) -> Ended:
+        """Run to the end; without ``stdin`` there is nothing to read."""
+        source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        return subprocess.run(
+            [*COMMAND, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment | environment,
+            timeout=PATIENCE_S,
+            **source,
+        )
+
+    def json(self, *words: str, **rest: Any) -> Any:
+        """The one document that the command writes; it has to succeed, and be silent otherwise."""
+        ended = self(*words, "--json", **rest)
+        assert ended.returncode == 0, ended.stderr
+        return orjson.loads(ended.stdout)
+
+    @contextmanager
+    def terminal(self, *words: str, stdout: int | None = None, **environment: str) -> Iterator["Terminal"]:
+        """Start in a terminal; ``stdout`` may be turned elsewhere."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            ["setsid", "--ctty", *COMMAND, *words],
+            stdin=theirs,
+            stdout=theirs if stdout is None else stdout,
+            stderr=theirs,
+            env=self.environment | {"TERM": "xterm"} | environment,
+            # Not a leader of its group, so that setsid need not fork.
+            start_new_session=False,
+        )
+        os.close(theirs)
+        try:
+            yield Terminal(process, ours)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+            os.close(ours)
+
+
+class Terminal:
+    """What a person sees and types."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", descriptor: int) -> None:
+        self._process = process
+        self._descriptor = descriptor
+        self._read_to = 0
+        self.screen = ""
+
+    def expect(self, text: str) -> str:
+        """Wait until this has appeared, after what was expected before; what was said up to there."""
+        while (found := self.screen.find(text, self._read_to)) < 0:
+            assert self._more(), f"{text!r} never came; on the screen: {self.screen!r}"
+        said = self.screen[self._read_to : found + len(text)]
+        self._read_to = found + len(text)
+        return said
+
+    def type(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
+
+    def output(self) -> bytes:
+        """All of a standard output that was turned elsewhere."""
+        assert self._process.stdout is not None
+        return self._process.stdout.read()
+
+    def ends(self) -> int:
+        """Wait for its end; its exit status."""
+        while self._more():
+            pass
+        return self._process.wait(PATIENCE_S)
+
+    def _more(self) -> bool:
+        ready, _, _ = select.select([self._descriptor], [], [], PATIENCE_S)
+        assert ready, f"nothing more came; on the screen: {self.screen!r}"
+        try:
+            piece = os.read(self._descriptor, 4096)
+        except OSError:
+            # Linux's way to say that nobody has the other side open.
+            return False
+        self.screen += piece.decode(errors="replace")
+        return bool(piece)
+
+
+def said(ended: Ended) -> str:
+    """The one line on standard error that says what went wrong."""
+    assert "Traceback" not in ended.stderr
+    lines = ended.stderr.splitlines()
+    assert len(lines) == 1, ended.stderr
+    return lines[0]
+
+
+def wait_until(what: Any) -> None:
+    """Until it is so, for another process makes it so."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
