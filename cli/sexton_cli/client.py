@@ -1,5 +1,6 @@
 """Calls a server on behalf of a person at a terminal, one call at a time."""
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +19,13 @@ ANSWER_S: Final = 35.0
 """The server's own deadline is 30 s."""
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 TRIES: Final = 3
+SECONDS: Final = re.compile(r"[0-9]{1,6}")
 MAX_RETRY_AFTER_S: Final = 10.0
 """Who is to wait longer is told so instead of being kept."""
 IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
 WAITED_OUT: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 BAD_REQUESTS: Final = 400
+NAMED: Final = {"user-agent": "sexton-cli"}
 
 
 class Reply(NamedTuple):
@@ -44,7 +47,7 @@ class Client:
     ) -> None:
         self._http = http
         self._base_url = base_url
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._token = {"authorization": f"Bearer {token}"} if token else {}
         self._sleep = sleep
 
     def __repr__(self) -> str:
@@ -67,14 +70,14 @@ class Client:
         return self._send("GET", path, None, {})
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        reply = self._send(method, path, body, self._headers)
+        reply = self._send(method, path, body, self._token)
         for _ in range(TRIES - 1):
             wait = _wait_s(method, reply)
             if wait is None:
                 break
             sys.stderr.write(f"sexton: the server asks to wait for {wait:g} s\n")
             self._sleep(wait)
-            reply = self._send(method, path, body, self._headers)
+            reply = self._send(method, path, body, self._token)
         if reply.status >= BAD_REQUESTS:
             raise read_problem(self._base_url, reply.status, reply.body)
         if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
@@ -98,7 +101,7 @@ class Client:
         typed = {} if body is None else {"content-type": "application/json"}
         try:
             with self._http.stream(
-                method, f"{self._base_url}{path}", content=content, headers={**headers, **typed}
+                method, f"{self._base_url}{path}", content=content, headers={**NAMED, **headers, **typed}
             ) as response:
                 return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
         except httpx2.TransportError as fault:
@@ -121,7 +124,7 @@ def _wait_s(method: str, reply: Reply) -> float | None:
     if method not in IDEMPOTENT or reply.status not in WAITED_OUT:
         return None
     given = reply.headers.get("retry-after", "")
-    if not given.isascii() or not given.isdigit() or int(given) > MAX_RETRY_AFTER_S:
+    if not SECONDS.fullmatch(given) or float(given) > MAX_RETRY_AFTER_S:
         return None
     return float(given)
 
@@ -132,7 +135,7 @@ def open_client(
 ) -> Iterator[Client]:
     """A client of this address; ``token`` None calls as nobody."""
     timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
-    with httpx2.Client(timeout=timeout, headers={"user-agent": "sexton-cli"}) as http:
+    with httpx2.Client(timeout=timeout) as http:
         yield Client(http, base_url, token, sleep=sleep)
 
 

@@ -1,28 +1,31 @@
 """Says what came of a command: a table for a person, one JSON document for a program."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
-from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sexton_cli.exits import printable
 
 PIPE_COLUMNS: Final = 1000
 """A file has no edge: nothing that is read by a program is folded."""
+ELASTIC_COLUMNS: Final = 10
+"""So much of a name is left at least."""
+GAP: Final = "  "
 
 
 class Column(NamedTuple):
-    """``key`` in the row; ``whole`` for what is worthless when it is cut off."""
+    """``key`` in the row. In a narrow terminal an elastic column is cut, and then spare ones are left out."""
 
     key: str
     title: str
-    whole: bool = False
+    elastic: bool = False
+    spare: bool = False
 
 
 class Output:
@@ -39,13 +42,10 @@ class Output:
 
     def table(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows under titles, as wide as the terminal at most."""
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-        for column in columns:
-            overflow = "fold" if column.whole else "ellipsis"
-            table.add_column(column.title, overflow=overflow, no_wrap=not column.whole)  # type: ignore[arg-type]  # mypy widens the two words to str
-        for row in rows:
-            table.add_row(*(Text(cell(row.get(column.key))) for column in columns))
-        self._console.print(table)
+        title, *lines = lay_out(columns, rows, self._console.width)
+        self._console.print(Text(title, style="bold"), soft_wrap=True)
+        for line in lines:
+            self._console.print(Text(line), soft_wrap=True)
 
     def facts(self, facts: Mapping[str, Any]) -> None:
         """Names and values, one a line; what is not known is left out."""
@@ -62,6 +62,46 @@ class Output:
         """A line beside the answer: on standard error."""
         sys.stderr.write(f"{printable(text)}\n")
         sys.stderr.flush()
+
+
+def lay_out(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """The lines of a table; what is neither elastic nor spare is whole, however narrow the terminal.
+
+    >>> columns = [Column("n", "NAME", elastic=True), Column("id", "ID"), Column("at", "CREATED", spare=True)]
+    >>> for line in lay_out(columns, [{"n": "a-long-name", "id": "0193", "at": "today"}], 16):
+    ...     print(line)
+    NAME        ID
+    a-long-na…  0193
+    """
+    texts = {c.key: [c.title, *(cell(row.get(c.key)) for row in rows)] for c in columns}
+    natural = {key: max(map(cell_len, column)) for key, column in texts.items()}
+    least = {c.key: min(natural[c.key], ELASTIC_COLUMNS) if c.elastic else natural[c.key] for c in columns}
+    shown = list(columns)
+    while _total(least[c.key] for c in shown) > width and any(c.spare for c in shown):
+        shown.remove(next(c for c in reversed(shown) if c.spare))
+    left = width - _total(least[c.key] for c in shown)
+    widths = []
+    for column in shown:
+        more = min(natural[column.key] - least[column.key], max(left, 0))
+        widths.append(least[column.key] + more)
+        left -= more
+    return [
+        GAP.join(_fitted(texts[c.key][line], w) for c, w in zip(shown, widths, strict=True)).rstrip()
+        for line in range(len(rows) + 1)
+    ]
+
+
+def _total(widths: Iterable[int]) -> int:
+    widths = list(widths)
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _fitted(text: str, width: int) -> str:
+    return (
+        text + " " * (width - cell_len(text))
+        if cell_len(text) <= width
+        else f"{set_cell_size(text, width - 1)}…"
+    )
 
 
 def cell(value: Any) -> str:

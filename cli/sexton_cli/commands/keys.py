@@ -11,12 +11,12 @@ from sexton_cli.identity import KEYS, is_id, keys_of, pick
 from sexton_cli.output import Column, moment
 
 COLUMNS = (
-    Column("key_name", "NAME"),
-    Column("id", "ID", whole=True),
-    Column("role", "ROLE"),
+    Column("key_name", "NAME", elastic=True),
+    Column("id", "ID"),
+    Column("role", "ROLE", spare=True),
     Column("state", "STATE"),
-    Column("created", "CREATED"),
-    Column("used", "LAST USED"),
+    Column("created", "CREATED", spare=True),
+    Column("used", "LAST USED", spare=True),
 )
 
 

@@ -11,11 +11,11 @@ from sexton_cli.output import Column, moment
 
 COLUMNS = (
     Column("in_use", ""),
-    Column("name", "NAME"),
-    Column("workspace_id", "ID", whole=True),
-    Column("plan_tier", "PLAN"),
-    Column("paused", "PAUSED"),
-    Column("created", "CREATED"),
+    Column("name", "NAME", elastic=True),
+    Column("workspace_id", "ID"),
+    Column("plan_tier", "PLAN", spare=True),
+    Column("paused", "PAUSED", spare=True),
+    Column("created", "CREATED", spare=True),
 )
 
 
