@@ -20,14 +20,20 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
     for option in reversed(
         (
             click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder for all state."),
-            click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="SEXTON_HOST"),
+            click.option(
+                "--host",
+                default=DEFAULT_HOST,
+                show_default=True,
+                envvar="SEXTON_HOST",
+                help="Address to listen on.",
+            ),
             click.option(
                 "--port",
                 type=click.IntRange(0, 65535),
                 default=DEFAULT_PORT,
                 show_default=True,
                 envvar="SEXTON_PORT",
-                help="0 takes any that is free.",
+                help="Port to listen on; 0 takes any that is free.",
             ),
             click.option(
                 "--database-url",
