@@ -1,6 +1,6 @@
 """Runs one batch of hot writes inside a transaction that somebody else begins and commits."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -27,28 +27,30 @@ from sexton_storage.writes import (
 # statements that change them. Two batches that both change a lease lock its tenant or its agent first, so
 # they cannot meet crosswise. The mark is the batch's number in the lane's own row: it tells afterwards
 # whether this transaction committed.
-_MARK = """
-WITH marked AS (
-    INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
-    ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
-), locked AS (
-    SELECT id FROM tenants WHERE {which} ORDER BY id FOR NO KEY UPDATE
-)
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8, (SELECT count(*) FROM locked)
-"""
-_FIRST_OF_RENEWALS = _MARK.format(which="id = ANY($3::uuid[])")
-_FIRST = _MARK.format(
-    which="""id IN (SELECT unnest($3::uuid[])
-                  UNION SELECT tenant_id FROM leases WHERE id = ANY($4::uuid[])
-                  UNION SELECT tenant_id FROM agent_heads WHERE zombie_id = ANY($5::uuid[]))"""
-)
-_HEADS = """
-SELECT count(*) FROM (
-    SELECT FROM agent_heads
-     WHERE zombie_id IN (SELECT unnest($1::uuid[])
-                         UNION SELECT zombie_id FROM leases WHERE id = ANY($2::uuid[])
-                         UNION SELECT zombie_id FROM gates WHERE id = ANY($3::uuid[]))
-     ORDER BY zombie_id FOR NO KEY UPDATE) locked
+#
+# All that opens a batch goes in one message: while trio is busy, each answer of the database may wait for the
+# interpreter's lock as long as one of trio's turns takes. These statements are therefore prepared by name.
+PREPARE = """
+PREPARE sexton_mark (uuid, bigint) AS
+INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
+ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at;
+
+PREPARE sexton_lock_tenants (uuid[]) AS
+SELECT FROM tenants WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE;
+
+PREPARE sexton_lock_tenants_of (uuid[], uuid[], uuid[]) AS
+SELECT FROM tenants
+ WHERE id IN (SELECT unnest($1)
+              UNION SELECT tenant_id FROM leases WHERE id = ANY($2)
+              UNION SELECT tenant_id FROM agent_heads WHERE zombie_id = ANY($3))
+ ORDER BY id FOR NO KEY UPDATE;
+
+PREPARE sexton_lock_heads (uuid[], uuid[], uuid[]) AS
+SELECT FROM agent_heads
+ WHERE zombie_id IN (SELECT unnest($1)
+                     UNION SELECT zombie_id FROM leases WHERE id = ANY($2)
+                     UNION SELECT zombie_id FROM gates WHERE id = ANY($3))
+ ORDER BY zombie_id FOR NO KEY UPDATE;
 """
 Numbered = list[tuple[int, Any]]
 
@@ -73,6 +75,11 @@ KEYS: Mapping[type, Callable[[Any], Hashable | None]] = {
 """What two writes of one batch must not share, by kind; None when a write may stand beside any other."""
 
 
+def _array(ids: Iterable[UUID]) -> str:
+    """Spell an array of ids as a literal; there is nothing in an id to escape."""
+    return f"'{{{','.join(map(str, ids))}}}'"
+
+
 class Batch:
     """The writes of one transaction, sorted by kind; their position is their order of arrival."""
 
@@ -89,25 +96,31 @@ class Batch:
     def _of(self, kind: type) -> Numbered:
         return self._by_kind.get(kind, [])
 
-    async def begin(self, connection: Connection, mark: BatchMark) -> float:
-        """Leave the mark and lock; gives the database's clock in ms."""
-        tenants = list({w.lease.tenant_id for _, w in self._of(RenewLease)})
+    async def begin(self, connection: Connection, mark: BatchMark) -> None:
+        """Begin the transaction, leave the mark, and lock."""
+        script = f"BEGIN; EXECUTE sexton_mark ('{mark.lane_id}', {mark.number})"
+        tenants = {w.lease.tenant_id for _, w in self._of(RenewLease)}
         if self._only_renews:
-            return float(await connection.fetchval(_FIRST_OF_RENEWALS, *mark, tenants))
-        leases = [w.lease_id for _, w in self._of(EndLease)]
-        zombies = [w.zombie_id for _, w in self._of(ClaimEvent)]
-        clock = await connection.fetchval(_FIRST, *mark, tenants, leases, zombies)
-        await self._lock_heads(connection)
-        return float(clock)
+            script += f"; EXECUTE sexton_lock_tenants ({_array(tenants)})"
+        else:
+            script += self._other_locks(tenants)
+        await connection.execute(script)
 
-    async def _lock_heads(self, connection: Connection) -> None:
-        zombies = [
-            *(w.event.zombie_id for _, w in self._of(AppendEvent)),
-            *(w.gate.zombie_id for _, w in self._of(OpenGate)),
-            *(w.zombie_id for kind in (ClaimEvent, CancelEvent, AppendFrames) for _, w in self._of(kind)),
-        ]
-        leases = [w.lease_id for _, w in self._of(EndLease)]
-        await connection.fetchval(_HEADS, zombies, leases, [w.gate_id for _, w in self._of(ResolveGate)])
+    def _other_locks(self, tenants: Iterable[UUID]) -> str:
+        leases = _array(w.lease_id for _, w in self._of(EndLease))
+        claims = _array(w.zombie_id for _, w in self._of(ClaimEvent))
+        gates = _array(w.gate_id for _, w in self._of(ResolveGate))
+        zombies = _array(
+            [
+                *(w.event.zombie_id for _, w in self._of(AppendEvent)),
+                *(w.gate.zombie_id for _, w in self._of(OpenGate)),
+                *(w.zombie_id for kind in (ClaimEvent, CancelEvent, AppendFrames) for _, w in self._of(kind)),
+            ]
+        )
+        return (
+            f"; EXECUTE sexton_lock_tenants_of ({_array(tenants)}, {leases}, {claims})"
+            f"; EXECUTE sexton_lock_heads ({zombies}, {leases}, {gates})"
+        )
 
     async def run(self, connection: Connection) -> None:
         """Run all statements; afterwards every write has its answer.

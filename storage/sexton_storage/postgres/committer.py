@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sexton_storage.clock import NodeClock, monotonic_ms
-from sexton_storage.postgres.batch import Batch, BatchMark
+from sexton_storage.postgres.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.connection import FORGET_PLANS, Connection, Failure, failure_of
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
@@ -17,6 +17,8 @@ from sexton_storage.stores import RowRefused, StorageUnavailable
 from sexton_storage.writes import Write
 
 REPLAN_BATCHES = 1024
+CLOCK_EVERY_MS = 1000.0
+"""A busy lane asks for the database's time so often; an idle one at its heartbeat."""
 MAX_TRANSIENT = 8
 """Times a batch runs again after deadlocks and the like."""
 # The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row
@@ -99,6 +101,7 @@ class Committer:
         self._connection: Connection | None = None
         self._numbers = count(1)
         self._committing = False
+        self._asked_time = 0.0
         self._away = False
 
     async def open(self) -> None:
@@ -163,10 +166,9 @@ class Committer:
             connection = await self._ready()
             if _replans(self.tally.batches):
                 await connection.execute(FORGET_PLANS)
-            await connection.execute("BEGIN")
-            sent = monotonic_ms()
-            database_ms = await batch.begin(connection, mark)
-            self._clock.observe(database_ms, sent, monotonic_ms())
+            if started - self._asked_time > CLOCK_EVERY_MS:
+                await self._ask_time(connection)
+            await batch.begin(connection, mark)
             await batch.run(connection)
             self._committing = True
             await connection.execute("COMMIT")
@@ -178,10 +180,11 @@ class Committer:
     async def _ready(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
             self._connection = await self._connect()
+            await self._connection.execute(PREPARE)
         return self._connection
 
     async def _ask_time(self, connection: Connection) -> None:
-        sent = monotonic_ms()
+        self._asked_time = sent = monotonic_ms()
         database_ms = await connection.fetchval(_CLOCK)
         self._clock.observe(float(database_ms), sent, monotonic_ms())
 

@@ -11,17 +11,21 @@ from sexton_storage.postgres.sql import unnest
 from sexton_storage.rules import FENCED, GONE
 from sexton_storage.writes import AppendFrames, FramesAppended, Lost, NewFrame
 
-# Every agent's counter moves once, by as many as it has frames here; the heads are locked by the batch.
-_COUNT = f"""
-UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
-  FROM {unnest("uuid bigint")} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
-RETURNING h.zombie_id, h.frame_seq
-"""
-_INSERT = f"""
-INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
-SELECT zombie_id, seq, event_id, kind, at_ms, data::json
-  FROM {unnest("uuid bigint uuid text bigint text")}
-    AS v(zombie_id, seq, event_id, kind, at_ms, data)
+# Every agent's counter moves once, by as many as it has frames here. The numbers go on from the counter as it
+# was before: the heads are locked by the batch, so nobody else moves it meanwhile.
+_APPEND = f"""
+WITH moved AS (
+    UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
+      FROM {unnest("uuid bigint")} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
+    RETURNING h.zombie_id, h.frame_seq
+), kept AS (
+    INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
+    SELECT v.zombie_id, h.frame_seq + v.number, v.event_id, v.kind, v.at_ms, v.data::json
+      FROM {unnest("uuid bigint uuid text bigint text", 3)}
+        AS v(zombie_id, number, event_id, kind, at_ms, data)
+      JOIN agent_heads h ON h.zombie_id = v.zombie_id
+)
+SELECT zombie_id, frame_seq FROM moved
 """
 _FENCE = f"""
 SELECT v.ord, h.zombie_id IS NOT NULL,
@@ -52,23 +56,23 @@ class NumberedFrames:
             return ()
         frames = [frame for _, frame in sorted(self._frames, key=lambda pair: pair[0])]
         counts = Counter(frame.zombie_id for frame in frames)
-        rows = await connection.fetch(_COUNT, list(counts), list(counts.values()))
-        newest: dict[UUID, int] = {row[0]: row[1] for row in rows}
-        kept = [frame for frame in frames if frame.zombie_id in newest]
-        await connection.execute(
-            _INSERT,
-            [f.zombie_id for f in kept],
-            _numbers(kept, {zombie_id: seq - counts[zombie_id] for zombie_id, seq in newest.items()}),
-            [f.event_id for f in kept],
-            [f.kind for f in kept],
-            [f.at_ms for f in kept],
-            [to_json(f.data) for f in kept],
+        rows = await connection.fetch(
+            _APPEND,
+            list(counts),
+            list(counts.values()),
+            [f.zombie_id for f in frames],
+            _numbers(frames),
+            [f.event_id for f in frames],
+            [f.kind for f in frames],
+            [f.at_ms for f in frames],
+            [to_json(f.data) for f in frames],
         )
-        return list(newest.items())
+        return [(row[0], row[1]) for row in rows]
 
 
-def _numbers(frames: Sequence[NewFrame], last: dict[UUID, int]) -> list[int]:
-    """Number each agent's frames on from its ``last``, which is counted up."""
+def _numbers(frames: Sequence[NewFrame]) -> list[int]:
+    """Count each agent's frames from 1."""
+    last: Counter[UUID] = Counter()
     numbers = []
     for frame in frames:
         last[frame.zombie_id] += 1
