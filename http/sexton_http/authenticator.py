@@ -9,7 +9,8 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem, RequestHead
-from sexton_http.context import HttpContext, Issuer
+from sexton_http.browsers import Browsers
+from sexton_http.context import Claims, HttpContext, Issuer
 from sexton_http.principals import Approver, Enroller, Member, RunnerHost
 from sexton_http.tokens import TokenKind, digest, same
 from sexton_storage.records import AdminState, Role
@@ -48,7 +49,9 @@ def bearer(head: RequestHead) -> str | None:
 class Authenticator:
     """Asks the stores and the issuers; a token that was right a moment ago is not asked about again."""
 
-    def __init__(self, ctx: HttpContext) -> None:
+    def __init__(self, ctx: HttpContext, browsers: Browsers) -> None:
+        self._browsers = browsers
+        self._builtin = ctx.issuer.name
         self._storage: Storage = ctx.world.storage
         self._issuers: dict[str, Issuer] = {
             issuer.name: issuer for issuer in (ctx.issuer, *ctx.other_issuers)
@@ -118,6 +121,16 @@ class Authenticator:
         """The record behind a token has changed."""
         self._known.pop(token_hash, None)
 
+    def forget_session(self, session_id: UUID) -> None:
+        """A browser was signed out: its tokens are to be asked about again."""
+        hangs = [
+            hashed
+            for hashed, known in self._known.items()
+            if isinstance(known.principal, Member) and known.principal.browser == session_id
+        ]
+        for hashed in hangs:
+            del self._known[hashed]
+
     async def _member_by_key(self, hashed: bytes) -> Member:
         key = await self._storage.api_keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
@@ -153,6 +166,7 @@ class Authenticator:
         claims = await issuer.verify(token, now_s)
         if claims.role not in _ROLES:
             raise Problem("UZ-AUTH-010", f"the role {claims.role!r} does not exist here")
+        browser = await self._browser_of(claims)
         tenant = await self._storage.tenants.load(claims.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the token's tenant does not exist", headers=CHALLENGE)
@@ -164,10 +178,18 @@ class Authenticator:
             name=claims.subject,
             workspace_id=claims.workspace_id,
             platform_admin=claims.platform_admin,
+            browser=browser,
         )
         if claims.expires_at - now_s > REMEMBER_S:
             self._remember(hashed, member)
         return member
+
+    async def _browser_of(self, claims: Claims) -> UUID | None:
+        if claims.browser is None or claims.issuer != self._builtin:
+            return None
+        if not await self._browsers.left_ms(claims.browser):
+            raise Problem("UZ-AUTH-002", "the browser that had this token was signed out", headers=CHALLENGE)
+        return claims.browser
 
     def _recall(self, hashed: bytes) -> Member | RunnerHost | None:
         known = self._known.get(hashed)

@@ -28,6 +28,8 @@ class Claims:
     platform_admin: bool
     expires_at: int
     """Unix seconds."""
+    browser: UUID | None = None
+    """The browser session that the token ends with; of the built-in issuer only."""
 
 
 class Issuer(Protocol):
@@ -53,11 +55,46 @@ class Signer(Issuer, Protocol):
         now_s: float,
         workspace_id: UUID | None = None,
         platform_admin: bool = False,
+        browser: UUID | None = None,
     ) -> str: ...
 
     @property
     def jwks(self) -> Mapping[str, object]:
         """The public half, as ``/.well-known/jwks.json`` shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who comes back from an identity provider."""
+
+    subject: str
+    """Whom the provider knows by this name, with the provider's own; the same for ever."""
+    name: str
+    """To be shown."""
+
+
+class Provider(Protocol):
+    """A place elsewhere where people sign in."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in addresses."""
+
+    @property
+    def label(self) -> str:
+        """As people read it."""
+
+    @property
+    def issuer(self) -> str | None:
+        """What it calls itself when it sends somebody back; None when it does not."""
+
+    async def depart(self, *, state: str, nonce: str, challenge: str, redirect_uri: str) -> str:
+        """Where to send the browser. Raises Unreachable."""
+
+    async def arrive(
+        self, *, code: str, verifier: str, nonce: str, redirect_uri: str, now_s: float
+    ) -> Person:
+        """Who has come back. Raises Unreachable, and Problem when the answer cannot be trusted."""
 
 
 def _plan_rates() -> dict[PlanTier, int | None]:
@@ -94,6 +131,7 @@ class HttpContext:
     keys: AuthKeys
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
+    providers: tuple[Provider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,15 @@ App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 def head_of(scope: Mapping[str, Any]) -> RequestHead:
-    client = scope.get("client")
+    client, headers = scope.get("client"), dict(scope["headers"])
+    if b"cookie" in headers:
+        # HTTP/2 may send each cookie in a header of its own.
+        headers[b"cookie"] = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     return RequestHead(
         scope["method"],
         scope["path"],
         scope["query_string"],
-        dict(scope["headers"]),
+        headers,
         client[0] if client else "",
     )
 

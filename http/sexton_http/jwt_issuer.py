@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -71,6 +72,7 @@ class BuiltinIssuer:
         now_s: float,
         workspace_id: UUID | None = None,
         platform_admin: bool = False,
+        browser: UUID | None = None,
     ) -> str:
         claims: dict[str, Any] = {
             "iss": ISSUER,
@@ -84,6 +86,8 @@ class BuiltinIssuer:
         }
         if workspace_id is not None:
             claims["workspace_id"] = str(workspace_id)
+        if browser is not None:
+            claims["browser"] = str(browser)
         return jwt.encode(claims, self._key, ALGORITHM, {"kid": self.key_id})
 
     async def verify(self, token: str, now_s: float) -> Claims:
@@ -101,7 +105,9 @@ class BuiltinIssuer:
             )
         except jwt.PyJWTError as fault:
             raise _unauthorized("the token is not valid") from fault
-        return read_claims(claims, now_s)
+        known = read_claims(claims, now_s)
+        browser = claims.get("browser")
+        return known if browser is None else replace(known, browser=UUID(browser))
 
 
 class _Wire(msgspec.Struct, frozen=True):

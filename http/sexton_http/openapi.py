@@ -69,7 +69,10 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
         "paths": paths,
         "components": {
             "schemas": {**components, "Problem": PROBLEM, "Traced": TRACED},
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "browser": {"type": "apiKey", "in": "cookie", "name": "sexton"},
+            },
         },
     }
 
@@ -96,7 +99,7 @@ def _describe(
         "responses": {**_success(operation, by_shape), **_failures(operation)},
     }
     if operation.auth not in {Auth.PUBLIC, Auth.WEBHOOK}:
-        described["security"] = [{"bearer": []}]
+        described["security"] = _security(operation)
     if operation.has_body:
         described["requestBody"] = {
             "required": not operation.body_optional,
@@ -107,6 +110,12 @@ def _describe(
     if operation.deprecated:
         described["deprecated"] = True
     return described
+
+
+def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    if operation.auth is Auth.BROWSER:
+        return [{"browser": []}]
+    return [{"bearer": []}, {"browser": []}] if operation.cookie else [{"bearer": []}]
 
 
 def _description(operation: Operation) -> str:

@@ -14,7 +14,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.context import HttpContext
 from sexton_http.limits import Quota
-from sexton_http.principals import Member, Principal, RunnerHost
+from sexton_http.principals import Member, Principal, RunnerHost, SignedIn
 from sexton_http.problems import CODES
 from sexton_http.services import Services
 from sexton_storage.records import Role
@@ -40,6 +40,7 @@ class Auth(Enum):
     PUBLIC = "nobody in particular"
     MEMBER = "an API key or a user token"
     PLATFORM = "a user token of a platform admin"
+    BROWSER = "a signed-in browser, from pages of this server"
     RUNNER = "a runner token"
     ENROLMENT = "an enrolment token, or a platform admin"
     APPROVAL = "the agent's approval token"
@@ -76,6 +77,13 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
         """The caller of a route that is for members; the declaration says so."""
         if not isinstance(self.principal, Member):
             raise TypeError("this route is not declared for members")
+        return self.principal
+
+    @property
+    def signed_in(self) -> SignedIn:
+        """The caller of a route that is for browsers; the declaration says so."""
+        if not isinstance(self.principal, SignedIn):
+            raise TypeError("this route is not declared for browsers")
         return self.principal
 
     @property
@@ -130,6 +138,8 @@ class Operation:
     """The answer is a document of another standard, to which nothing is added."""
     quota: Quota | None
     """So often from one address, beside the rates of the plan."""
+    cookie: bool
+    """A signed-in browser needs no token."""
 
     @property
     def name(self) -> str:
@@ -202,6 +212,7 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
     Auth.PUBLIC: frozenset(),
     Auth.MEMBER: _MEMBER,
     Auth.PLATFORM: _MEMBER | {"UZ-AUTH-021"},
+    Auth.BROWSER: frozenset({"UZ-AUTH-001", "UZ-AUTH-002"}),
     Auth.RUNNER: frozenset({"UZ-RUN-001", "UZ-RUN-009"}),
     Auth.ENROLMENT: _MEMBER | {"UZ-AUTH-021", "UZ-RUN-015"},
     Auth.APPROVAL: frozenset({"UZ-AUTH-002", "UZ-WH-001"}),
@@ -240,6 +251,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     also: tuple[int, ...] = (),
     untraced: bool = False,
     quota: Quota | None = None,
+    cookie: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -272,6 +284,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             also=also,
             untraced=untraced,
             quota=quota,
+            cookie=cookie,
         )
 
     return declare

@@ -205,7 +205,9 @@ class Mounted:
                 case Auth.PUBLIC | Auth.WEBHOOK:
                     return NOBODY
                 case Auth.MEMBER:
-                    return _with_role(await authenticator.member(head), self.operation.role)
+                    return _with_role(await self._member(head), self.operation.role)
+                case Auth.BROWSER:
+                    return await self._services.browsers.require(head)
                 case Auth.PLATFORM:
                     return _platform_admin(await authenticator.member(head))
                 case Auth.RUNNER:
@@ -219,6 +221,13 @@ class Mounted:
             if problem.row.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
                 self._admit(("address", head.client), self._services.ctx.settings.address_rate, [])
             raise
+
+    async def _member(self, head: RequestHead) -> Member:
+        if self.operation.cookie and b"authorization" not in head.headers:
+            who = await self._services.browsers.find(head)
+            if who is not None:
+                return who.member
+        return await self._services.authenticator.member(head)
 
     async def _limit(
         self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]

@@ -4,7 +4,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import PlanTier, Role, Runner
+from sexton_storage.identity import BrowserSession
+from sexton_storage.records import PlanTier, Role, Runner, Tenant, User
 
 RANK: dict[Role, int] = {Role.USER: 0, Role.OPERATOR: 1, Role.ADMIN: 2}
 
@@ -22,6 +23,28 @@ class Member(msgspec.Struct, frozen=True):
     workspace_id: UUID | None = None
     """Set for a token that is limited to one workspace."""
     platform_admin: bool = False
+    browser: UUID | None = None
+    """The browser session that this hangs on, and ends with."""
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """A person in a browser."""
+
+    session: BrowserSession
+    user: User
+    tenant: Tenant
+
+    @property
+    def member(self) -> Member:
+        return Member(
+            tenant_id=self.tenant.id,
+            plan=self.tenant.plan_tier,
+            role=self.user.role,
+            by=f"user:{self.user.id}",
+            name=str(self.user.id),
+            platform_admin=self.user.platform_admin,
+            browser=self.session.id,
+        )
 
 
 class RunnerHost(msgspec.Struct, frozen=True):
@@ -46,5 +69,5 @@ class Nobody(msgspec.Struct, frozen=True):
     """No token was asked for."""
 
 
-Principal = Member | RunnerHost | Enroller | Approver | Nobody
+Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Nobody
 NOBODY = Nobody()

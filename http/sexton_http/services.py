@@ -1,9 +1,11 @@
 """What the front end itself keeps for the life of a server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from sexton_http.authenticator import Authenticator
+from sexton_http.browsers import Browsers
 from sexton_http.context import Documents, HttpContext
 from sexton_http.limits import Ceiling, Gcra, Limiter
 from sexton_http.metrics import HttpMetrics
@@ -17,6 +19,7 @@ class Services:
     ctx: HttpContext
     documents: Documents
     authenticator: Authenticator
+    browsers: Browsers
     scopes: Scopes
     limiter: Limiter
     metrics: HttpMetrics
@@ -24,14 +27,21 @@ class Services:
     long_polls: Ceiling
     streams: Ceiling
 
+    @property
+    def ways(self) -> Sequence[tuple[str, str]]:
+        """Where else people sign in: the name in addresses, and the label."""
+        return [(provider.name, provider.label) for provider in self.ctx.providers]
+
 
 def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | None = None) -> Services:
     settings = ctx.settings
     metrics = HttpMetrics(ctx.registry)
+    browsers = Browsers(ctx)
     services = Services(
         ctx=ctx,
         documents=documents,
-        authenticator=Authenticator(ctx),
+        authenticator=Authenticator(ctx, browsers),
+        browsers=browsers,
         scopes=Scopes(ctx.world.storage, ctx.monotonic),
         limiter=Gcra(ctx.monotonic) if limiter is None else limiter,
         metrics=metrics,

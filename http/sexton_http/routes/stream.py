@@ -1,15 +1,19 @@
 """The activity stream: an agent's frames as server-sent events, resumed by number, over restarts too."""
 
+import math
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 import msgspec
+import trio
 
 from sexton_actors.hub.messages import AwaitFrames
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext
 from sexton_http.operations import Call, NoBody, Wait, operation
 from sexton_http.shapes import Query
@@ -40,6 +44,7 @@ class StreamQuery(Query):
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/stream",
     tag="Events",
     wait=Wait.STREAM,
+    cookie=True,
     media="text/event-stream",
     codes=("UZ-ZMB-009",),
 )
@@ -47,14 +52,17 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     """Follow an agent's activity.
 
     Frames have `id`, `event` and `data`; with Last-Event-ID what was missed comes first. What is older
-    than is kept comes as one `resync` frame. Without it the stream begins with what happens next.
+    than is kept comes as one `resync` frame. Without it the stream begins with what happens next. What a
+    browser opened ends when the browser is signed out.
     """
     ctx, zombie_id = call.ctx, call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     asked = _last_event_id(call.head, call.query.last_event_id)
     oldest, newest = await ctx.world.storage.frames.bounds(zombie_id)
     after = newest if asked is None else min(asked, newest)
-    return StreamAnswer(HEADERS, _follow(ctx, zombie_id, after, missed=after < oldest - 1, oldest=oldest))
+    standing = Standing(call.services.browsers, call.member.browser)
+    chunks = _follow(ctx, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
+    return StreamAnswer(HEADERS, chunks)
 
 
 def _last_event_id(head: RequestHead, query: int | None) -> int | None:
@@ -66,16 +74,51 @@ def _last_event_id(head: RequestHead, query: int | None) -> int | None:
     return int(text)
 
 
+class Standing:
+    """Whether a stream may go on: for ever, or as long as the browser that opened it is signed in."""
+
+    def __init__(self, browsers: Browsers, browser: UUID | None) -> None:
+        self._browsers = browsers
+        self._browser = browser
+        self.over = trio.Event()
+
+    def __enter__(self) -> Self:
+        if self._browser is not None:
+            self.over = self._browsers.watch(self._browser)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._browser is not None:
+            self._browsers.unwatch(self._browser, self.over)
+
+    async def left_s(self) -> float:
+        """Seconds until it must be asked again; 0 when it is over."""
+        if self._browser is None:
+            return math.inf
+        return 0 if self.over.is_set() else await self._browsers.left_ms(self._browser) / 1000
+
+
 async def _follow(
-    ctx: HttpContext, zombie_id: UUID, after: int, *, missed: bool, oldest: int
+    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int, *, missed: bool, oldest: int
 ) -> AsyncGenerator[bytes, None]:
     yield b"retry: %d\n\n" % RETRY_MS
     if missed:
         yield _resync(zombie_id, oldest, ctx.world.now_ms())
         after = oldest - 1
-    wait_s = ctx.settings.stream_heartbeat_s
+    with standing:
+        async with aclosing(_frames(ctx, standing, zombie_id, after)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+async def _frames(
+    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int
+) -> AsyncGenerator[bytes, None]:
     while not ctx.stop.is_set():
         try:
+            wait_s = min(ctx.settings.stream_heartbeat_s, await standing.left_s())
+            if wait_s <= 0:
+                return
             frames = await ctx.world.storage.frames.read(zombie_id, after=after, limit=FRAMES_A_READ)
             if frames:
                 yield _spell(frames)
@@ -83,7 +126,7 @@ async def _follow(
                 continue
             message = AwaitFrames(zombie_id, after, wait_s)
             ask = partial(ctx.system.ask, "hub", "", message, timeout=wait_s + SLACK_S)
-            newest = await until_stopped(ctx.stop, ask)
+            newest = await until_stopped(ctx.stop, ask, standing.over)
         except (StorageError, EngineError):
             return  # The client comes back by the id that it has.
         if newest is not None and newest <= after:

@@ -1,0 +1,166 @@
+"""Who is signed in with a browser: cookies, and the sessions behind them."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import trio
+
+from sexton_http.answers import Problem, RequestHead
+from sexton_http.context import HttpContext
+from sexton_http.principals import SignedIn
+from sexton_http.same_origin import check_same_origin
+from sexton_http.tokens import TOKEN_BYTES, digest
+from sexton_storage.identity import BrowserSession, SignInLink
+
+HOUR_MS: Final = 3600 * 1000
+IDLE_MS: Final = 12 * HOUR_MS
+"""A browser that nobody used for so long is signed out."""
+LIFE_MS: Final = 30 * 24 * HOUR_MS
+"""And any, however much it is used, after so long."""
+LINK_MS: Final = HOUR_MS
+TOUCH_MS: Final = 60_000
+"""Use is written at most so often."""
+_TOKEN: Final = re.compile(rf"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
+
+Header = tuple[bytes, bytes]
+
+
+class Browsers:
+    """Every look goes to the store: who signs out is out at once, on every node."""
+
+    def __init__(self, ctx: HttpContext) -> None:
+        self._storage = ctx.world.storage
+        self._now: Callable[[], int] = ctx.world.now_ms
+        self._new_id = ctx.world.new_id
+        self._new_token = ctx.world.new_token
+        self._base_url = ctx.settings.base_url
+        self._secure = ctx.settings.base_url.startswith("https:")
+        # With this prefix a browser takes the cookie from this host alone, and only over TLS.
+        self.cookie_name = "__Host-sexton" if self._secure else "sexton"
+        self._watched: dict[UUID, list[trio.Event]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Browsers, {len(self._watched)} watched>"
+
+    # --- coming and going -----------------------------------------------------------------------------------
+
+    async def offer(self, user_id: UUID) -> str:
+        """The address of a page that signs this user in, once, within an hour."""
+        token, now = self._new_token(TOKEN_BYTES), self._now()
+        await self._storage.sign_ins.offer(SignInLink(digest(token), user_id, now, now + LINK_MS))
+        return f"{self._base_url}/auth/sign-in/{token}"
+
+    async def find_link(self, token: str) -> SignInLink | None:
+        """None for one that signs nobody in."""
+        link = await self._storage.sign_ins.find_link(digest(token))
+        if link is None or link.used_at is not None or link.expires_at <= self._now():
+            return None
+        return link
+
+    async def sign_in(
+        self, head: RequestHead, user_id: UUID, link: SignInLink | None = None
+    ) -> Header | None:
+        """The cookie of a new session, in the place of the one that the browser has; None for a used link."""
+        token, now = self._new_token(TOKEN_BYTES), self._now()
+        session = BrowserSession(
+            id=self._new_id(),
+            token_hash=digest(token),
+            user_id=user_id,
+            created_at=now,
+            seen_at=now,
+            idle_ends_at=now + IDLE_MS,
+            ends_at=now + LIFE_MS,
+        )
+        link_hash = None if link is None else link.token_hash
+        if not await self._storage.sign_ins.sign_in(session, link_hash=link_hash):
+            return None
+        old = await self._session(head)
+        if old is not None:
+            await self.sign_out(old.id)
+        return self._cookie(token, LIFE_MS // 1000)
+
+    async def sign_out(self, session_id: UUID) -> Header:
+        """End the session and all that hangs on it; gives the header that takes the cookie away."""
+        await self._storage.sign_ins.sign_out(session_id)
+        for event in self._watched.get(session_id, ()):
+            event.set()
+        return self._cookie("", 0)
+
+    def _cookie(self, value: str, age_s: int) -> Header:
+        secure = "; Secure" if self._secure else ""
+        text = f"{self.cookie_name}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+        return b"set-cookie", text.encode()
+
+    # --- who it is ------------------------------------------------------------------------------------------
+
+    async def find(self, head: RequestHead) -> SignedIn | None:
+        """Whose browser it is; looking counts as use."""
+        session = await self._session(head)
+        if session is None:
+            return None
+        user = await self._storage.users.load(session.user_id)
+        tenant = None if user is None else await self._storage.tenants.load(user.tenant_id)
+        if user is None or tenant is None:
+            return None
+        await self._touch(session)
+        return SignedIn(session, user, tenant)
+
+    async def require(self, head: RequestHead) -> SignedIn:
+        """As ``find``, for a request of our own pages. Raises Problem UZ-AUTH-001 or UZ-AUTH-002."""
+        check_same_origin(head, self._base_url)
+        who = await self.find(head)
+        if who is None:
+            raise Problem("UZ-AUTH-002", "this browser is not signed in")
+        return who
+
+    async def left_ms(self, session_id: UUID) -> int:
+        """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
+        session = await self._storage.sign_ins.load_session(session_id)
+        return 0 if session is None else max(0, ends_at(session) - self._now())
+
+    def watch(self, session_id: UUID) -> trio.Event:
+        """Set when the session is signed out on this node. Give it back to ``unwatch``."""
+        event = trio.Event()
+        self._watched.setdefault(session_id, []).append(event)
+        return event
+
+    def unwatch(self, session_id: UUID, event: trio.Event) -> None:
+        events = self._watched[session_id]
+        events.remove(event)
+        if not events:
+            del self._watched[session_id]
+
+    async def _session(self, head: RequestHead) -> BrowserSession | None:
+        token = read_cookie(head, self.cookie_name)
+        if token is None or _TOKEN.fullmatch(token) is None:
+            return None
+        session = await self._storage.sign_ins.find_session(digest(token))
+        return None if session is None or self._now() >= ends_at(session) else session
+
+    async def _touch(self, session: BrowserSession) -> None:
+        now = self._now()
+        if now - session.seen_at >= TOUCH_MS:
+            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + IDLE_MS)
+
+
+def ends_at(session: BrowserSession) -> int:
+    """When it ends if nobody uses it any more."""
+    return min(session.idle_ends_at, session.ends_at)
+
+
+def read_cookie(head: RequestHead, name: str) -> str | None:
+    """The value of one cookie.
+
+    >>> read_cookie(RequestHead("GET", "/", b"", {b"cookie": b"a=1; b=2"}, ""), "b")
+    '2'
+    """
+    text = head.header(b"cookie")
+    if text is None:
+        return None
+    for part in text.split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            return value
+    return None

@@ -1,0 +1,139 @@
+"""What people meet in a browser: signing in by a link, the overview, the page that approves a terminal."""
+
+from uuid import UUID
+
+from sexton_actors.auth_session.messages import Read
+from sexton_actors.refusal import Refusal
+from sexton_http.answers import Answer, Headers, Problem
+from sexton_http.jwt_issuer import TOKEN_S
+from sexton_http.limits import Quota
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.pages.assets import ASSETS
+from sexton_http.pages.layout import HEADERS
+from sexton_http.pages.people import (
+    device_page,
+    home_page,
+    link_page,
+    no_device_page,
+    sign_in_page,
+    used_link_page,
+)
+from sexton_http.same_origin import check_same_origin
+from sexton_http.shapes import Body, Shape
+
+TAG = "Browser"
+SEE_OTHER = 303
+GONE = 410
+GUESSES = Quota(count=30, window_s=60)
+"""At sign-in links, from one address."""
+
+
+class TokenWish(Body):
+    session_id: UUID | None = None
+    """The terminal that it is for. Such a token outlives the browser's sign-out; any other does not."""
+
+
+class TokenMade(Shape):
+    token: str
+    expires_at: int
+
+
+@operation("GET", "/", tag=TAG, auth=Auth.PUBLIC, media="text/html")
+async def show_home(call: Call[NoBody, NoQuery]) -> Answer:
+    """Show who is signed in, and the workspaces; or how to sign in."""
+    who = await call.services.browsers.find(call.head)
+    if who is None:
+        return sign_in_page(call.services.ways)
+    return home_page(who, await call.ctx.world.storage.workspaces.list(who.tenant.id))
+
+
+@operation(
+    "GET", "/auth/sign-in/{token}", tag=TAG, auth=Auth.PUBLIC, media="text/html", also=(GONE,), quota=GUESSES
+)
+async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
+    """Show the button that uses a sign-in link up.
+
+    Looking changes nothing, so previews of links, scanners and prefetching browsers sign nobody in.
+    """
+    link = await call.services.browsers.find_link(call.text("token"))
+    return used_link_page() if link is None else link_page()
+
+
+@operation(
+    "POST",
+    "/auth/sign-in/{token}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    status=SEE_OTHER,
+    also=(GONE,),
+    codes=("UZ-AUTH-001",),
+    quota=GUESSES,
+)
+async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
+    """Sign this browser in, once, and go to the overview. Only from the page of the link itself."""
+    check_same_origin(call.head, call.ctx.settings.base_url)
+    browsers = call.services.browsers
+    link = await browsers.find_link(call.text("token"))
+    cookie = None if link is None else await browsers.sign_in(call.head, link.user_id, link)
+    return used_link_page() if cookie is None else to_overview(cookie)
+
+
+@operation("POST", "/auth/sign-out", tag=TAG, auth=Auth.BROWSER, media="text/html", status=SEE_OTHER)
+async def sign_out(call: Call[NoBody, NoQuery]) -> Answer:
+    """Sign this browser out; its tokens and streams end with it."""
+    services, session_id = call.services, call.signed_in.session.id
+    cookie = await services.browsers.sign_out(session_id)
+    services.authenticator.forget_session(session_id)
+    return to_overview(cookie)
+
+
+@operation("POST", "/auth/token", tag=TAG, auth=Auth.BROWSER)
+async def make_token(call: Call[TokenWish, NoQuery]) -> TokenMade:
+    """Mint a user token for fifteen minutes, for a page or for the terminal that it approves."""
+    who, now = call.signed_in, call.ctx.world.now_ms()
+    token = call.ctx.issuer.mint(
+        subject=str(who.user.id),
+        tenant_id=who.tenant.id,
+        role=who.user.role,
+        now_s=now / 1000,
+        platform_admin=who.user.platform_admin,
+        browser=None if call.body.session_id is not None else who.session.id,
+    )
+    return TokenMade(token, (now // 1000 + TOKEN_S) * 1000)
+
+
+@operation("GET", "/auth/device/{session_id}", tag=TAG, auth=Auth.PUBLIC, media="text/html", also=(404,))
+async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
+    """Show the page on which a signed-in person approves a terminal and reads the code."""
+    session_id, who = call.id("session_id"), await call.services.browsers.find(call.head)
+    if who is None:
+        return sign_in_page(call.services.ways, f"?next=/auth/device/{session_id}")
+    seen = await call.ctx.system.ask("session", session_id, Read(take=False))
+    if isinstance(seen, Refusal):
+        if seen.code != "UZ-AUTH-005":
+            raise Problem(seen.code, seen.detail, wait_s=seen.retry_after_s)
+        return no_device_page(who)
+    return device_page(who, seen)
+
+
+@operation(
+    "GET",
+    "/assets/{name}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="application/octet-stream",
+    codes=("UZ-REQ-003",),
+)
+async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
+    """Give out a file that pages load."""
+    asset = ASSETS.get(call.text("name"))
+    if asset is None:
+        raise Problem("UZ-REQ-003", "no page loads such a file")
+    headers = ((b"content-type", asset.content_type), *HEADERS[1:-1], (b"cache-control", b"no-cache"))
+    return Answer(200, headers, asset.body)
+
+
+def to_overview(cookie: tuple[bytes, bytes]) -> Answer:
+    headers: Headers = ((b"location", b"/"), cookie, *HEADERS)
+    return Answer(SEE_OTHER, headers, b"")

@@ -1,0 +1,210 @@
+"""Signing in elsewhere: off to an identity provider, and back with proof."""
+
+import re
+from typing import Annotated, Final
+
+import msgspec
+
+from sexton_http.answers import Answer, Problem, RequestHead
+from sexton_http.bootstrap import STARTER_CREDIT_NANOS
+from sexton_http.browsers import read_cookie
+from sexton_http.context import HttpContext, Person, Provider
+from sexton_http.jwks import Unreachable
+from sexton_http.limits import Quota
+from sexton_http.oauth import challenge_of
+from sexton_http.operations import Auth, Call, NoBody, operation
+from sexton_http.pages.layout import HEADERS
+from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
+from sexton_http.shapes import Query
+from sexton_http.tokens import TOKEN_BYTES, digest, same
+from sexton_storage.identity import SignInAttempt
+from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
+from sexton_storage.stores import NameTaken
+
+TAG = "Browser"
+SEE_OTHER = 303
+ATTEMPT_MS: Final = 10 * 60 * 1000
+"""So long a person may take at the provider."""
+STATE_BYTES: Final = 16
+ATTEMPTS: Final = Quota(count=20, window_s=60)
+"""From one address."""
+COOKIE: Final = "sexton-login"
+MAX_NAME_CHARS: Final = 128
+_WHERE_TO: Final = re.compile(r"/auth/device/[0-9a-f-]{36}")
+_REASON: Final = re.compile(r"[a-z_]{1,64}")
+
+Text = Annotated[str, msgspec.Meta(max_length=4096)]
+
+
+class Departure(Query):
+    next: Text | None = None
+    """A page of this server to go on to; only the approval of a terminal."""
+
+
+class Arrival(Query):
+    state: Text | None = None
+    code: Text | None = None
+    error: Text | None = None
+    iss: Text | None = None
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """What is sealed into an attempt."""
+
+    verifier: str
+    nonce: str
+    going_on: str
+
+
+class _Refused(Exception):
+    """Nobody is signed in, and a page says why."""
+
+
+@operation(
+    "GET",
+    "/auth/login/{provider}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    status=SEE_OTHER,
+    also=(UNAVAILABLE,),
+    codes=("UZ-REQ-003",),
+    quota=ATTEMPTS,
+)
+async def depart(call: Call[NoBody, Departure]) -> Answer:
+    """Send a person to an identity provider to sign in."""
+    ctx, provider = call.ctx, _provider(call.ctx, call.text("provider"))
+    new_token, now = ctx.world.new_token, ctx.world.now_ms()
+    verifier, nonce, browser = new_token(TOKEN_BYTES), new_token(TOKEN_BYTES), new_token(TOKEN_BYTES)
+    state = ctx.keys.sign(bytes.fromhex(new_token(STATE_BYTES)))
+    try:
+        url = await provider.depart(
+            state=state, nonce=nonce, challenge=challenge_of(verifier), redirect_uri=_back(ctx, provider)
+        )
+    except Unreachable:
+        return refused_page(f"{provider.label} cannot be reached now.", UNAVAILABLE)
+    hashed, kept = digest(state), _Kept(verifier, nonce, _going_on(call.query.next))
+    sealed = ctx.keys.seal(msgspec.json.encode(kept).decode(), hashed)
+    attempt = SignInAttempt(hashed, provider.name, digest(browser), sealed, now, now + ATTEMPT_MS)
+    await ctx.world.storage.sign_ins.begin(attempt)
+    headers = ((b"location", url.encode()), _cookie(ctx, browser, ATTEMPT_MS // 1000), *HEADERS)
+    return Answer(SEE_OTHER, headers, b"")
+
+
+@operation(
+    "GET",
+    "/auth/callback/{provider}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    also=(FORBIDDEN, UNAVAILABLE),
+    codes=("UZ-REQ-003",),
+    quota=ATTEMPTS,
+)
+async def arrive(call: Call[NoBody, Arrival]) -> Answer:
+    """Sign in whom an identity provider sends back, in the browser that left, once."""
+    ctx, provider = call.ctx, _provider(call.ctx, call.text("provider"))
+    try:
+        kept = await _attempt(ctx, provider, call.head, call.query)
+        person = await provider.arrive(
+            code=_code(call.query),
+            verifier=kept.verifier,
+            nonce=kept.nonce,
+            redirect_uri=_back(ctx, provider),
+            now_s=ctx.world.now_ms() / 1000,
+        )
+    except _Refused as refused:
+        return refused_page(str(refused))
+    except Unreachable:
+        return refused_page(
+            f"{provider.label} cannot be reached now, or did not accept the code.", UNAVAILABLE
+        )
+    except Problem as problem:
+        if problem.code not in {"UZ-AUTH-001", "UZ-AUTH-002", "UZ-AUTH-004"}:
+            raise
+        status = UNAVAILABLE if problem.code == "UZ-AUTH-004" else FORBIDDEN
+        return refused_page(f"{provider.label}: {problem.detail}.", status)
+    user = await _user_of(ctx, person)
+    cookie = await call.services.browsers.sign_in(call.head, user.id)
+    if cookie is None:
+        raise RuntimeError("a session without a link is always made")
+    return signed_in_page(kept.going_on, (cookie, _cookie(ctx, "", 0)))
+
+
+async def _attempt(ctx: HttpContext, provider: Provider, head: RequestHead, query: Arrival) -> _Kept:
+    """What was kept when this browser left; given once."""
+    again = "This sign-in was used before, took too long, or began in another browser."
+    if query.state is None or ctx.keys.check(query.state) is None:
+        raise _Refused(again)
+    attempt = await ctx.world.storage.sign_ins.take(digest(query.state))
+    browser = read_cookie(head, COOKIE) or ""
+    if (
+        attempt is None
+        or attempt.provider != provider.name
+        or attempt.expires_at <= ctx.world.now_ms()
+        or not same(attempt.browser_hash, digest(browser))
+    ):
+        raise _Refused(again)
+    if query.iss is not None and provider.issuer is not None and query.iss != provider.issuer:
+        raise _Refused("Another provider answered than the one that was asked.")
+    return msgspec.json.decode(ctx.keys.open(attempt.sealed, attempt.state_hash), type=_Kept)
+
+
+def _code(query: Arrival) -> str:
+    if query.error is not None:
+        reason = query.error if _REASON.fullmatch(query.error) else "an error"
+        raise _Refused(f"The provider answered: {reason}.")
+    if not query.code:
+        raise _Refused("The provider sent no code.")
+    return query.code
+
+
+async def _user_of(ctx: HttpContext, person: Person) -> User:
+    """The user of this subject; the first sign-in makes a tenant with a workspace."""
+    storage = ctx.world.storage
+    found = await storage.users.find_by_subject(person.subject)
+    if found is not None:
+        return found
+    new_id, now = ctx.world.new_id, ctx.world.now_ms()
+    tenant = Tenant(
+        id=new_id(),
+        name=person.name[:MAX_NAME_CHARS],
+        plan_tier=PlanTier.FREE,
+        balance_nanos=STARTER_CREDIT_NANOS,
+        exhausted_at=None,
+        created_at=now,
+        updated_at=now,
+    )
+    workspace = Workspace(new_id(), tenant.id, "default", paused=False, created_at=now)
+    user = User(new_id(), tenant.id, person.subject, Role.ADMIN, platform_admin=False, created_at=now)
+    try:
+        await storage.tenants.create(tenant, workspace, user)
+    except NameTaken:
+        # Two sign-ins of the same person at once: both are of the tenant that was first.
+        first = await storage.users.find_by_subject(person.subject)
+        if first is None:
+            raise
+        return first
+    return user
+
+
+def _provider(ctx: HttpContext, name: str) -> Provider:
+    for provider in ctx.providers:
+        if provider.name == name:
+            return provider
+    raise Problem("UZ-REQ-003", "nobody signs in there")
+
+
+def _back(ctx: HttpContext, provider: Provider) -> str:
+    return f"{ctx.settings.base_url}/auth/callback/{provider.name}"
+
+
+def _going_on(asked: str | None) -> str:
+    return asked if asked is not None and _WHERE_TO.fullmatch(asked) else "/"
+
+
+def _cookie(ctx: HttpContext, value: str, age_s: int) -> tuple[bytes, bytes]:
+    # Not strict: the provider sends the browser back from another site, and it has to bring this one along.
+    secure = "; Secure" if ctx.settings.base_url.startswith("https:") else ""
+    text = f"{COOKIE}={value}; Path=/auth/callback; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
+    return b"set-cookie", text.encode()
