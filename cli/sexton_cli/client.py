@@ -1,6 +1,7 @@
 """Calls a server on behalf of a person at a terminal, one call at a time."""
 
 import re
+import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import orjson
 
-from sexton_cli.exits import PROTOCOL, Fault
-from sexton_cli.problems import NotSexton, Unreachable, read_problem
+from sexton_cli.exits import CONFIG, PROTOCOL, Fault
+from sexton_cli.problems import NotSexton, Unreachable, Untrusted, read_problem
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 35.0
@@ -106,7 +107,9 @@ class Client:
                 return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
         except httpx2.TransportError as fault:
             # Its text, not its request: that bears the token.
-            raise Unreachable(self._base_url, str(fault) or type(fault).__name__) from None
+            why = str(fault) or type(fault).__name__
+            untrusted = _rests_on(fault, ssl.SSLCertVerificationError)
+            raise (Untrusted if untrusted else Unreachable)(self._base_url, why) from None
         except httpx2.DecodingError:
             raise NotSexton(self._base_url, "the answer is garbled") from None
 
@@ -129,13 +132,26 @@ def _wait_s(method: str, reply: Reply) -> float | None:
     return float(given)
 
 
+def _rests_on(fault: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether a fault was caused by one of this kind, however far down."""
+    while fault is not None and not isinstance(fault, kind):
+        fault = fault.__cause__ or fault.__context__
+    return fault is not None
+
+
 @contextmanager
 def open_client(
     base_url: str, token: str | None, *, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Client]:
     """A client of this address; ``token`` None calls as nobody."""
     timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
-    with httpx2.Client(timeout=timeout) as http:
+    try:
+        http = httpx2.Client(timeout=timeout)
+    except (OSError, ValueError, httpx2.InvalidURL) as fault:
+        # It reads the environment: certificates to trust, and proxies.
+        way_out = "Mend SSL_CERT_FILE, SSL_CERT_DIR or the variables of proxies."
+        raise Fault(f"no connection can be made: {fault}", way_out, status=CONFIG) from fault
+    with http:
         yield Client(http, base_url, token, sleep=sleep)
 
 

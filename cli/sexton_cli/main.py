@@ -1,5 +1,6 @@
 """The command ``sexton`` and its subcommands."""
 
+import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -8,7 +9,7 @@ from typing import Final
 import click
 
 from sexton_cli.commands.options import shared
-from sexton_cli.exits import INTERRUPTED, OK
+from sexton_cli.exits import FAILED, INTERRUPTED, OK
 
 COMMANDS: Final[Mapping[str, str]] = {
     "up": "server:up",
@@ -59,7 +60,20 @@ def main() -> None:
     except click.Abort:
         # click has ended the line already.
         sys.exit(INTERRUPTED)
-    sys.exit(status if isinstance(status, int) else OK)
+    sys.exit(_flushed(status if isinstance(status, int) else OK))
+
+
+def _flushed(status: int) -> int:
+    """What was said is out, or the command has failed: the reader may be gone, or the disk full."""
+    try:
+        sys.stdout.flush()
+    except OSError as fault:
+        # The interpreter flushes once more as it ends; that is to meet no fault.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(fault, BrokenPipeError):
+            sys.stderr.write(f"sexton: standard output: {fault.strerror}\n")
+        return FAILED
+    return status
 
 
 if __name__ == "__main__":

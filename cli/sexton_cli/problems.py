@@ -61,6 +61,17 @@ class Unreachable(Fault):
         )
 
 
+class Untrusted(Fault):
+    """Somebody answers, but cannot show a certificate that counts here."""
+
+    def __init__(self, base_url: str, why: str) -> None:
+        super().__init__(
+            f"{base_url} is not trusted: {why}",
+            "If it is yours, let SSL_CERT_FILE name its authority's certificate.",
+            status=PROTOCOL,
+        )
+
+
 class NotSexton(Fault):
     """An answer that no Sexton server gives."""
 
