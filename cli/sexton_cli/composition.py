@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
+import httpx2
 import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -19,10 +20,16 @@ from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.keeping import keep_api_key
 from sexton_cli.settings import NodeSettings
+from sexton_cli.trusting import load_identity
 from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
+from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext, HttpSettings
+from sexton_http.elsewhere import Elsewhere
+from sexton_http.identity_settings import open_identity
+from sexton_http.oauth import OAuthProvider
+from sexton_http.oidc_issuer import OidcIssuer
 from sexton_http.server import Doors, open_doors, serve
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
@@ -49,6 +56,8 @@ class Node:
     api_key: str | None
     """Of the first start; None when its file was taken away."""
     database: EmbeddedServer | None
+    sign_in_url: str
+    """Signs the first admin in with a browser, once, within an hour."""
 
     @property
     def tenant_id(self) -> UUID:
@@ -92,23 +101,40 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         world = _world(storage, vault)
         installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
         api_key = keep_api_key(settings.data, installation.api_key)
+        issuers, providers = await _trusted(stack, settings)
         stop, registry = trio.Event(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
-        app = create_app(
-            HttpContext(
-                system, world, installation.issuer, registry, HttpSettings(base_url), stop, installation.keys
-            )
+        ctx = HttpContext(
+            system=system,
+            world=world,
+            issuer=installation.issuer,
+            registry=registry,
+            settings=HttpSettings(base_url),
+            stop=stop,
+            keys=installation.keys,
+            other_issuers=issuers,
+            providers=providers,
         )
+        app = create_app(ctx)
+        sign_in_url = await Browsers(ctx).offer(installation.user_id)
         async with trio.open_nursery() as nursery:
             await nursery.start(
                 lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status)
             )
             try:
-                yield Node(base_url, storage, world, installation, api_key, database)
+                yield Node(base_url, storage, world, installation, api_key, database, sign_in_url)
             finally:
                 stop.set()
+
+
+async def _trusted(
+    stack: AsyncExitStack, settings: NodeSettings
+) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
+    identity = load_identity(settings.identity, settings.data)
+    client = await stack.enter_async_context(httpx2.AsyncClient())
+    return open_identity(identity, Elsewhere(client), trio.current_time)
 
 
 async def _storage(

@@ -28,3 +28,5 @@ class NodeSettings:
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
+    identity: Path | None = None
+    """The file of identity providers and issuers; None: the one of ``data``, if it is there."""

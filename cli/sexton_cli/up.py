@@ -191,6 +191,7 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
     lines = [
         ("address", node.base_url),
         ("reference", f"{node.base_url}/docs"),
+        ("sign in", node.sign_in_url),
         ("workspace", str(node.workspace_id)),
         ("API key", node.api_key or "the one shown at the first start"),
         ("runners", str(len(runners)) if runners else "none here"),

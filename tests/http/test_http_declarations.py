@@ -16,7 +16,7 @@ from sexton_http.front import HotRoutes
 from sexton_http.limits import Gcra
 from sexton_http.openapi import make_document
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, Operation, operation
-from sexton_http.pages.documents import make_documents
+from sexton_http.documents import make_documents
 from sexton_http.pipeline import Mounted
 from sexton_http.problems import CODES, Shown
 from sexton_http.reference import errors_page, http_page

@@ -50,6 +50,12 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
             ),
             click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
             click.option(
+                "--identity",
+                type=FILE,
+                envvar="SEXTON_IDENTITY",
+                help="Identity providers and issuers, as TOML. [default: identity.toml in the data folder]",
+            ),
+            click.option(
                 "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
             ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),

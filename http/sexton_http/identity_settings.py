@@ -1,0 +1,145 @@
+"""Reads which identity providers and issuers a server trusts, from a TOML file."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final
+
+import msgspec
+
+from sexton_http.elsewhere import Elsewhere, is_safe
+from sexton_http.jwt_issuer import ISSUER
+from sexton_http.oauth import ClientAuth, OAuthProvider, ProviderSettings
+from sexton_http.oidc_issuer import IssuerSettings, OidcIssuer
+
+MAX_EACH: Final = 16
+_SLUG: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+
+
+class IdentityMistake(Exception):
+    """The file says something that cannot be; the message names the entry."""
+
+
+class _Provider(msgspec.Struct, forbid_unknown_fields=True):
+    name: Text
+    client_id: Text
+    admit: Annotated[list[Text], msgspec.Meta(min_length=1, max_length=1024)]
+    label: Text | None = None
+    client_secret: Text | None = None
+    client_secret_env: Text | None = None
+    client_auth: ClientAuth | None = None
+    issuer: Text | None = None
+    authorize_url: Text | None = None
+    token_url: Text | None = None
+    jwks_url: Text | None = None
+    userinfo_url: Text | None = None
+    subject_field: Text = "sub"
+    name_field: Text = "name"
+    scopes: list[Text] | None = None
+
+
+class _Issuer(msgspec.Struct, forbid_unknown_fields=True):
+    issuer: Text
+    audience: Text
+    jwks_url: Text | None = None
+    platform_admins: bool = False
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    provider: Annotated[list[_Provider], msgspec.Meta(max_length=MAX_EACH)] = msgspec.field(
+        default_factory=list
+    )
+    issuer: Annotated[list[_Issuer], msgspec.Meta(max_length=MAX_EACH)] = msgspec.field(default_factory=list)
+
+
+class IdentitySettings(msgspec.Struct, frozen=True):
+    """Whom a server trusts beside itself."""
+
+    providers: tuple[ProviderSettings, ...] = ()
+    issuers: tuple[IssuerSettings, ...] = ()
+    holds_secrets: bool = False
+    """A client secret stands in the file itself."""
+
+
+def read_identity(text: str, environ: Mapping[str, str]) -> IdentitySettings:
+    """Raises IdentityMistake."""
+    try:
+        file = msgspec.convert(tomllib.loads(text), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as fault:
+        raise IdentityMistake(str(fault)) from fault
+    providers = tuple(_read_provider(row, environ) for row in file.provider)
+    issuers = tuple(_read_issuer(row) for row in file.issuer)
+    _once("provider", [row.name for row in providers])
+    _once("issuer", [row.issuer for row in issuers])
+    return IdentitySettings(providers, issuers, any(row.client_secret for row in file.provider))
+
+
+def open_identity(
+    settings: IdentitySettings, elsewhere: Elsewhere, monotonic: Callable[[], float]
+) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
+    """Issuers and providers; nothing is asked of them until somebody comes."""
+    issuers = tuple(OidcIssuer(row, elsewhere, monotonic) for row in settings.issuers)
+    return issuers, tuple(OAuthProvider(row, elsewhere, monotonic) for row in settings.providers)
+
+
+def _read_provider(row: _Provider, environ: Mapping[str, str]) -> ProviderSettings:
+    where = f"provider {row.name!r}"
+    if _SLUG.fullmatch(row.name) is None:
+        raise IdentityMistake(f"{where}: a name is a small letter, then small letters, digits and hyphens")
+    _safe(where, row.issuer, row.authorize_url, row.token_url, row.jwks_url, row.userinfo_url)
+    if row.issuer is None and None in {row.authorize_url, row.token_url, row.userinfo_url}:
+        raise IdentityMistake(
+            f"{where}: without an issuer it needs authorize_url, token_url and userinfo_url"
+        )
+    scopes = ["openid", "email", "profile"] if row.scopes is None and row.issuer else row.scopes or []
+    if row.issuer is not None and "openid" not in scopes:
+        raise IdentityMistake(f"{where}: with an issuer, openid is among the scopes")
+    return ProviderSettings(
+        name=row.name,
+        label=row.label or row.name,
+        client_id=row.client_id,
+        admit=tuple(pattern.lower() if "@" in pattern else pattern for pattern in row.admit),
+        client_secret=_secret(where, row, environ),
+        client_auth=row.client_auth,
+        issuer=row.issuer,
+        authorize_url=row.authorize_url,
+        token_url=row.token_url,
+        jwks_url=row.jwks_url,
+        userinfo_url=row.userinfo_url,
+        subject_field=row.subject_field,
+        name_field=row.name_field,
+        scopes=tuple(scopes),
+    )
+
+
+def _read_issuer(row: _Issuer) -> IssuerSettings:
+    where = f"issuer {row.issuer!r}"
+    if row.issuer == ISSUER:
+        raise IdentityMistake(f"{where}: this is what the server calls itself")
+    _safe(where, *([] if row.jwks_url else [row.issuer]), row.jwks_url)
+    return IssuerSettings(row.issuer, row.audience, row.jwks_url, row.platform_admins)
+
+
+def _secret(where: str, row: _Provider, environ: Mapping[str, str]) -> str | None:
+    if row.client_secret_env is None:
+        return row.client_secret
+    if row.client_secret is not None:
+        raise IdentityMistake(f"{where}: client_secret or client_secret_env, not both")
+    secret = environ.get(row.client_secret_env)
+    if not secret:
+        raise IdentityMistake(f"{where}: the environment has no {row.client_secret_env}")
+    return secret
+
+
+def _safe(where: str, *urls: str | None) -> None:
+    for url in urls:
+        if url is not None and not is_safe(url):
+            raise IdentityMistake(f"{where}: {url} is neither HTTPS nor on this machine")
+
+
+def _once(kind: str, names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise IdentityMistake(f"{kind} {min(twice)!r} stands there twice")
