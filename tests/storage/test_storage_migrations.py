@@ -6,11 +6,10 @@ import asyncpg
 import pytest
 import trio
 
-from sexton_storage import migrate as migrate_module
-from sexton_storage.migrate import Migration, migrate, shipped_migrations
 from sexton_storage.portal import open_portal
-from sexton_storage.postgres import open_postgres_storage
+from sexton_storage.postgres import migrate as migrate_module, open_postgres_storage
 from sexton_storage.postgres.connection import Connection, connect
+from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 
 NEXT = Migration(9001, "9001_next.sql", "CREATE TABLE next_one (id int); CREATE INDEX ON next_one (id)")

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from sexton_storage.clock import NodeClock
-from sexton_storage.migrate import migrate, shipped_migrations
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
@@ -21,6 +20,7 @@ from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignI
 from sexton_storage.postgres.journal import Listener, PostgresJournal
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
+from sexton_storage.postgres.migrate import migrate, shipped_migrations
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
