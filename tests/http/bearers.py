@@ -1,0 +1,286 @@
+"""Every kind of token that somebody may come with, and what it is worth by the contract."""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
+from tests.http.house import START_MS, House
+
+TENANT_B = UUID("019363b0-0000-7000-8000-0000000000b0")
+WORKSPACE_B = UUID("019363b0-0000-7000-8000-0000000000b1")
+USER_B = UUID("019363b0-0000-7000-8000-0000000000b2")
+MINUTE_S = 60
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a token gets on each kind of route: a code, or nothing where it is let in."""
+
+    member: str = "UZ-AUTH-002"
+    """Where members call."""
+    role: Role = Role.USER
+    """Of a member."""
+    platform: bool = False
+    workspace: str = ""
+    """Of a member, in the workspace of the first tenant."""
+    runner: str = "UZ-RUN-001"
+    enroller: str | None = None
+    """Where runners are enrolled; None: as for members, of whom only platform admins are let in."""
+    approver: str = "UZ-AUTH-002"
+
+
+Make = Callable[[House], Awaitable[str | None]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``make`` gives the Authorization header."""
+
+    make: Make
+    worth: Worth
+
+
+def encoded(part: bytes) -> str:
+    return base64.urlsafe_b64encode(part).rstrip(b"=").decode()
+
+
+def bearer(token: str) -> str:
+    return f"Bearer {token}"
+
+
+def given(header: str | None) -> Make:
+    async def make(house: House) -> str | None:
+        return header
+
+    return make
+
+
+def claims_of(house: House, **changes: Any) -> dict[str, Any]:
+    """Of a valid token of an admin who is platform admin; a change to None leaves the claim out."""
+    claims = {
+        "iss": "sexton",
+        "aud": "sexton",
+        "sub": "u1",
+        "exp": house.world.now_ms() // 1000 + 10 * MINUTE_S,
+        "tenant_id": str(house.installation.tenant_id),
+        "role": "admin",
+        "platform_admin": True,
+    }
+    return {name: value for name, value in {**claims, **changes}.items() if value is not None}
+
+
+def signed(house: House, sign: Callable[[bytes], bytes], algorithm: str = "EdDSA", **claims: Any) -> str:
+    """A token of the built-in issuer's form under any signature, made by hand: no library would make some."""
+    head = {"typ": "JWT", "alg": algorithm, "kid": house.installation.issuer.key_id}
+    text = ".".join(encoded(json.dumps(part).encode()) for part in (head, claims_of(house, **claims)))
+    return f"{text}.{encoded(sign(text.encode()))}"
+
+
+def private(house: House) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(house.installation.issuer.to_bytes())
+
+
+def true(**claims: Any) -> Make:
+    """Signed by the issuer's own key."""
+
+    async def make(house: House) -> str:
+        return bearer(signed(house, private(house).sign, **claims))
+
+    return make
+
+
+async def expired(house: House) -> str:
+    past = house.world.now_ms() // 1000 - MINUTE_S
+    return bearer(signed(house, private(house).sign, exp=past))
+
+
+async def not_yet(house: House) -> str:
+    soon = house.world.now_ms() // 1000 + MINUTE_S
+    return bearer(signed(house, private(house).sign, nbf=soon))
+
+
+async def unsigned(house: House) -> str:
+    return bearer(signed(house, lambda text: b"", "none"))
+
+
+async def of_another_key(house: House) -> str:
+    return bearer(signed(house, Ed25519PrivateKey.from_private_bytes(b"\7" * 32).sign))
+
+
+def confused(spell: Callable[[bytes, bytes], bytes]) -> Make:
+    """HS256 with what everybody knows, the public key, as the secret."""
+
+    async def make(house: House) -> str:
+        public = private(house).public_key()
+        raw = public.public_bytes(Encoding.Raw, PublicFormat.Raw)
+        pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        secret = spell(raw, pem)
+        return bearer(signed(house, lambda text: hmac.new(secret, text, hashlib.sha256).digest(), "HS256"))
+
+    return make
+
+
+async def key_of(house: House, role: Role) -> dict[str, Any]:
+    answer = await house.post("/v1/api-keys", {"key_name": f"k-{role.value}", "role": role.value})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def api_key(role: Role) -> Make:
+    async def make(house: House) -> str:
+        return bearer((await key_of(house, role))["key"])
+
+    return make
+
+
+async def revoked_key(house: House) -> str:
+    made = await key_of(house, Role.ADMIN)
+    answer = await house.call("PATCH", f"/v1/api-keys/{made['id']}", json={"active": False})
+    assert answer.status_code == 200
+    return bearer(made["key"])
+
+
+async def deleted_key(house: House) -> str:
+    header = await revoked_key(house)
+    keys = house.memory.tables.api_keys
+    name = f"k-{Role.ADMIN.value}"
+    [key_id] = [key.id for key in keys.values() if key.key_name == name]
+    assert (await house.call("DELETE", f"/v1/api-keys/{key_id}")).status_code == 204
+    return header
+
+
+async def settle_tenant_b(house: House) -> None:
+    tenant = Tenant(TENANT_B, "b", PlanTier.ENTERPRISE, 10**9, None, START_MS, START_MS)
+    workspace = Workspace(WORKSPACE_B, TENANT_B, "b", paused=False, created_at=START_MS)
+    user = User(USER_B, TENANT_B, "b", Role.ADMIN, platform_admin=False, created_at=START_MS)
+    await house.storage.tenants.create(tenant, workspace, user)
+
+
+async def neighbour(house: House) -> str:
+    await settle_tenant_b(house)
+    return bearer(house.user_token(Role.ADMIN, tenant_id=TENANT_B))
+
+
+async def neighbours_key(house: House) -> str:
+    await settle_tenant_b(house)
+    answer = await house.post(
+        "/v1/api-keys", {"key_name": "b", "role": "admin"}, house.user_token(Role.ADMIN, tenant_id=TENANT_B)
+    )
+    return bearer(answer.json()["key"])
+
+
+async def orphan(house: House) -> str:
+    return bearer(house.user_token(Role.ADMIN, tenant_id=TENANT_B))
+
+
+async def orphaned_key(house: House) -> str:
+    header = await neighbours_key(house)
+    del house.memory.tables.tenants[TENANT_B]
+    return header
+
+
+async def confined(house: House) -> str:
+    """Limited to a workspace that is not the first."""
+    made = (await house.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
+    return bearer(house.user_token(Role.ADMIN, workspace_id=UUID(made)))
+
+
+async def runner(house: House) -> str:
+    return bearer(await house.enrol())
+
+
+async def revoked_runner(house: House) -> str:
+    token = await house.enrol()
+    me = (await house.get("/v1/runners/me", token)).json()["id"]
+    path = f"/v1/fleet/runners/{me}"
+    answer = await house.call("PATCH", path, house.admin_token(), json={"admin_state": "revoked"})
+    assert answer.status_code == 200
+    return bearer(token)
+
+
+async def enrolment(house: House) -> str:
+    answer = await house.post("/v1/fleet/enrolment-tokens", token=house.admin_token())
+    token: str = answer.json()["token"]
+    return bearer(token)
+
+
+async def spent_enrolment(house: House) -> str:
+    header = await enrolment(house)
+    body = {"host_id": "h", "sandbox_tier": "bubblewrap"}
+    answer = await house.post("/v1/runners", body, header.removeprefix("Bearer "))
+    assert answer.status_code == 201
+    return header
+
+
+async def approval(house: House) -> str:
+    """Of another agent of the same workspace."""
+    other: dict[str, str] = await house.install("another")
+    return bearer(other["approval_token"])
+
+
+LOST = Worth()
+ADMIN = Worth(member="", role=Role.ADMIN)
+
+KINDS: dict[str, Kind] = {
+    "none": Kind(given(None), LOST),
+    "another scheme": Kind(given("Basic eDp5"), LOST),
+    "a scheme without a token": Kind(given("Bearer"), LOST),
+    "malformed": Kind(given("Bearer x"), LOST),
+    "malformed JWT": Kind(given("Bearer a.b.c"), LOST),
+    "malformed API key": Kind(given("Bearer zmb_t_short"), LOST),
+    "unknown API key": Kind(given(f"Bearer zmb_t_{'0' * 64}"), LOST),
+    "revoked API key": Kind(revoked_key, Worth(member="UZ-APIKEY-004")),
+    "deleted API key": Kind(deleted_key, LOST),
+    "API key of a deleted tenant": Kind(orphaned_key, LOST),
+    "API key of another tenant": Kind(
+        neighbours_key, Worth(member="", role=Role.ADMIN, workspace="UZ-WORKSPACE-001")
+    ),
+    "API key of role user": Kind(api_key(Role.USER), Worth(member="", role=Role.USER)),
+    "API key of role operator": Kind(api_key(Role.OPERATOR), Worth(member="", role=Role.OPERATOR)),
+    "API key of role admin": Kind(api_key(Role.ADMIN), ADMIN),
+    "expired JWT": Kind(expired, Worth(member="UZ-AUTH-003")),
+    "JWT that is not valid yet": Kind(not_yet, LOST),
+    "JWT of a wrong issuer": Kind(true(iss="https://elsewhere.example"), LOST),
+    "JWT for a wrong audience": Kind(true(aud="elsewhere"), LOST),
+    "JWT without an audience": Kind(true(aud=None), LOST),
+    "JWT without an expiry": Kind(true(exp=None), LOST),
+    "JWT without a subject": Kind(true(sub=None), LOST),
+    "JWT without a tenant": Kind(true(tenant_id=None), LOST),
+    "JWT with alg none": Kind(unsigned, LOST),
+    "JWT with HS256 under the raw public key": Kind(confused(lambda raw, pem: raw), LOST),
+    "JWT with HS256 under the PEM of the public key": Kind(confused(lambda raw, pem: pem), LOST),
+    "JWT of another key": Kind(of_another_key, LOST),
+    "JWT of an unknown role": Kind(true(role="owner"), Worth(member="UZ-AUTH-010")),
+    "JWT of another tenant": Kind(neighbour, Worth(member="", role=Role.ADMIN, workspace="UZ-WORKSPACE-001")),
+    "JWT of a deleted tenant": Kind(orphan, LOST),
+    "JWT limited to another workspace": Kind(
+        confined, Worth(member="", role=Role.ADMIN, workspace="UZ-AUTH-001")
+    ),
+    "JWT of role user": Kind(true(role="user", platform_admin=None), Worth(member="", role=Role.USER)),
+    "JWT of role operator": Kind(
+        true(role="operator", platform_admin=None), Worth(member="", role=Role.OPERATOR)
+    ),
+    "JWT of role admin": Kind(true(platform_admin=None), ADMIN),
+    "JWT of a platform admin": Kind(true(), Worth(member="", role=Role.ADMIN, platform=True)),
+    "JWT of a user who is platform admin": Kind(
+        true(role="user"), Worth(member="", role=Role.USER, platform=True)
+    ),
+    "runner token": Kind(runner, Worth(runner="")),
+    "unknown runner token": Kind(given(f"Bearer zrn_{'0' * 64}"), LOST),
+    "revoked runner token": Kind(revoked_runner, Worth(runner="UZ-RUN-009")),
+    "enrolment token": Kind(enrolment, Worth(enroller="")),
+    "spent enrolment token": Kind(spent_enrolment, Worth(enroller="UZ-RUN-015")),
+    "unknown enrolment token": Kind(given(f"Bearer zre_{'0' * 64}"), Worth(enroller="UZ-RUN-015")),
+    "approval token of another agent": Kind(approval, LOST),
+    "unknown approval token": Kind(given(f"Bearer zap_{'0' * 64}"), LOST),
+}

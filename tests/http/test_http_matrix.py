@@ -1,0 +1,174 @@
+"""Every route meets every kind of token, and gives the code that the contract says."""
+
+import re
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from sexton_http.operations import Auth, Operation
+from sexton_http.principals import RANK
+from sexton_http.routes.table import OPERATIONS
+from sexton_storage.records import Role
+from tests.http.bearers import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b
+from tests.http.house import House, open_house
+
+UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
+REFUSALS = frozenset(
+    {
+        "UZ-AUTH-001",
+        "UZ-AUTH-002",
+        "UZ-AUTH-003",
+        "UZ-AUTH-004",
+        "UZ-AUTH-009",
+        "UZ-AUTH-010",
+        "UZ-AUTH-021",
+        "UZ-APIKEY-004",
+        "UZ-RUN-001",
+        "UZ-RUN-009",
+        "UZ-RUN-015",
+        "UZ-WORKSPACE-001",
+    }
+)
+BODIES: dict[str, Any] = {
+    # An enrolment token is looked at when it is used, and that is when the body has been read.
+    "enrol_runner": {"host_id": "h", "sandbox_tier": "bubblewrap"},
+    # What is another's is looked for when the body has been read, too.
+    "change_zombie": {"status": "stopped"},
+    "steer_zombie": {"message": "hello"},
+    "change_api_key": {"active": False},
+}
+NOT_FOUND = {"zombie_id": "UZ-ZMB-009", "gate_id": "UZ-APPROVAL-002", "key_id": "UZ-APIKEY-003"}
+"""What a tenant has, by the parameter that names it, and how it reads to another tenant."""
+
+
+def expected(operation: Operation, worth: Worth) -> str:
+    """The code by the contract; nothing where the bearer is let in."""
+    if operation.auth.name == "BROWSER":
+        # Only a page of this server, in a browser that is signed in, is let in; no token helps.
+        return "UZ-AUTH-001"
+    match operation.auth:
+        case Auth.PUBLIC | Auth.WEBHOOK:
+            return ""
+        case Auth.RUNNER:
+            return worth.runner
+        case Auth.APPROVAL:
+            return worth.approver
+        case Auth.PLATFORM:
+            return worth.member or ("" if worth.platform else "UZ-AUTH-021")
+        case Auth.ENROLMENT:
+            if worth.enroller is not None:
+                return worth.enroller
+            return worth.member or ("" if worth.platform else "UZ-AUTH-021")
+    return worth.member or _within(operation, worth)
+
+
+def _within(operation: Operation, worth: Worth) -> str:
+    if RANK[worth.role] < RANK[operation.role or Role.USER]:
+        return "UZ-AUTH-009"
+    return worth.workspace if operation.in_workspace else ""
+
+
+def address(operation: Operation, house: House, zombie_id: str) -> str:
+    """The route's path in the first workspace, with its agent and with no other thing that exists."""
+    known = {"workspace_id": house.installation.workspace_id, "zombie_id": zombie_id}
+    return re.sub(r"\{(\w+)\}", lambda part: str(known.get(part[1], UNKNOWN)), operation.path)
+
+
+async def probe(house: House, method: str, path: str, header: str | None, body: Any) -> httpx2.Response:
+    """The answer, read to its end only where it says no: a stream has none."""
+    headers = {} if header is None else {"authorization": header}
+    async with house.http.stream(method, path, headers=headers, json=body) as answer:
+        if not answer.is_success:
+            await answer.aread()
+    return answer
+
+
+def code_of(answer: httpx2.Response) -> str:
+    is_problem = answer.headers.get("content-type") == "application/problem+json"
+    return answer.json()["error_code"] if is_problem else ""
+
+
+async def meet(house: House, name: str, operations: list[Operation]) -> list[str]:
+    """What is not as it should be, a line each."""
+    kind = KINDS[name]
+    zombie = await house.install()
+    header = await kind.make(house)
+    wrong = []
+    for operation in operations:
+        path = address(operation, house, zombie["zombie_id"])
+        answer = await probe(house, operation.method, path, header, BODIES.get(operation.name, {}))
+        got, want = code_of(answer), expected(operation, kind.worth)
+        if got != want and (want or got in REFUSALS - set(operation.codes)):
+            wrong.append(f"{operation.method} {operation.path}: {got or answer.status_code}, not {want}")
+        if got in {"UZ-AUTH-002", "UZ-RUN-001"} and operation.auth is not Auth.PUBLIC:
+            assert answer.headers["www-authenticate"].startswith("Bearer"), path
+    return wrong
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_every_route_gives_this_kind_of_token_its_due(name: str) -> None:
+    async with open_house(address_rate=None) as house:
+        assert await meet(house, name, list(OPERATIONS)) == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_the_other_mount_of_a_hot_route_is_no_way_round(name: str) -> None:
+    hot = [operation for operation in OPERATIONS if operation.hot]
+    async with open_house(fast=False, address_rate=None) as house:
+        assert await meet(house, name, hot) == []
+
+
+async def test_head_is_let_in_where_get_is_and_nowhere_else(house: House) -> None:
+    zombie = await house.install()
+    gets = [operation for operation in OPERATIONS if operation.method == "GET"]
+    for header in (None, f"Bearer {house.api_key}", f"Bearer {house.admin_token()}"):
+        for operation in gets:
+            path = address(operation, house, zombie["zombie_id"])
+            looked = await probe(house, "GET", path, header, None)
+            asked = await probe(house, "HEAD", path, header, None)
+            assert asked.status_code == looked.status_code, path
+            assert asked.headers["content-type"] == looked.headers["content-type"], path
+            assert asked.is_success or asked.content == b"", path
+
+
+async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
+    """Under the other's own workspace, with a token that is good for it."""
+    zombie, token, lease = await house.working()
+    ask = {"action_id": "a1", "tool_name": "http", "action_name": "POST"}
+    gate = (await house.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", ask, token)).json()
+    key = (await house.post("/v1/api-keys", {"key_name": "k"})).json()
+    await settle_tenant_b(house)
+    header = f"Bearer {house.user_token(Role.ADMIN, tenant_id=TENANT_B)}"
+    ids = {
+        "workspace_id": str(WORKSPACE_B),
+        "zombie_id": zombie["zombie_id"],
+        "gate_id": gate["gate_id"],
+        "key_id": key["id"],
+    }
+    tried = 0
+    for operation in OPERATIONS:
+        owned = [name for name in operation.params if name in NOT_FOUND]
+        if operation.auth is not Auth.MEMBER or not owned:
+            continue
+        path = re.sub(r"\{(\w+)\}", lambda part: ids.get(part[1], str(UNKNOWN)), operation.path)
+        answer = await probe(house, operation.method, path, header, BODIES.get(operation.name, {}))
+        assert (code_of(answer), answer.status_code) == (NOT_FOUND[owned[0]], 404), operation.path
+        tried += 1
+    assert tried >= len(NOT_FOUND)
+    shown = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}")).json()
+    assert shown["status"] == "active"
+
+
+def test_the_matrix_leaves_no_route_and_no_kind_of_route_out() -> None:
+    cells = {(operation.name, name) for operation in OPERATIONS for name in KINDS}
+    assert len(cells) == len(OPERATIONS) * len(KINDS)
+    for auth in {operation.auth for operation in OPERATIONS} - {Auth.PUBLIC, Auth.WEBHOOK}:
+        outcomes = {
+            expected(operation, kind.worth)
+            for operation in OPERATIONS
+            if operation.auth is auth
+            for kind in KINDS.values()
+        }
+        assert len(outcomes) > 1 or outcomes == {"UZ-AUTH-001"} or auth is Auth.APPROVAL, auth
