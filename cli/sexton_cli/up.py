@@ -1,5 +1,6 @@
 """Starts a server, and its local runners, and tells the operator and his scripts when all is ready."""
 
+import gc
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ from sexton_cli.settings import NodeSettings
 
 Ready = Callable[[Node, trio.Nursery], Awaitable[None]]
 """What is done once the server answers; the nursery is for what lives as long as it does."""
+COLLECT_AFTER = (50_000, 20, 50)
+"""New container objects before the collector looks at the young ones, and rounds before it looks at older ones."""
 RUNNER_READY_S = 30.0
 POLL_S = 0.05
 
@@ -86,8 +89,17 @@ async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None
                 open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node,
                 trio.open_nursery() as runners,
             ):
+                _spare_the_collector()
                 await ready(node, runners)
                 await trio.sleep_forever()
+
+
+def _spare_the_collector() -> None:
+    # What is there now stays for good, and what comes after is mostly freed by its reference count: to look through
+    # all of it every few hundred allocations was two fifths of the work of a busy node.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
