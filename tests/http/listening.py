@@ -72,11 +72,12 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(base_url: str, path: str, token: str, **headers: str) -> AsyncIterator[Listener]:
+async def listening(base_url: str, path: str, token: str | None, **headers: str) -> AsyncIterator[Listener]:
     url = urlsplit(base_url)
     stream = await trio.open_tcp_stream(url.hostname or "", url.port or 0)
     async with stream:
-        lines = [f"GET {path} HTTP/1.1", "host: x", f"authorization: Bearer {token}"]
+        lines = [f"GET {path} HTTP/1.1", "host: x"]
+        lines += [] if token is None else [f"authorization: Bearer {token}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         await stream.send_all("\r\n".join([*lines, "", ""]).encode())
         listener = Listener(stream)

@@ -12,11 +12,11 @@ from quart_trio import QuartTrio
 from sexton_http import routes
 from sexton_http.app import make_quart
 from sexton_http.context import HttpContext
+from sexton_http.documents import make_documents
 from sexton_http.front import HotRoutes
 from sexton_http.limits import Gcra
 from sexton_http.openapi import make_document
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, Operation, operation
-from sexton_http.documents import make_documents
 from sexton_http.pipeline import Mounted
 from sexton_http.problems import CODES, Shown
 from sexton_http.reference import errors_page, http_page

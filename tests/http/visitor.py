@@ -1,0 +1,60 @@
+"""A person's browser, as far as HTTP shows one: it keeps cookies and says where its requests come from."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from sexton_http.browsers import Browsers
+from tests.http.house import House
+
+
+class Visitor:
+    """One browser."""
+
+    def __init__(self, house: House, client: httpx2.AsyncClient) -> None:
+        self.house = house
+        self.client = client
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        return {cookie.name: cookie.value or "" for cookie in self.client.cookies.jar}
+
+    async def get(self, path: str, **rest: Any) -> httpx2.Response:
+        return await self.client.get(path, **rest)
+
+    async def post(self, path: str, site: str = "same-origin", **rest: Any) -> httpx2.Response:
+        headers = {"sec-fetch-site": site, **rest.pop("headers", {})}
+        return await self.client.post(path, headers=headers, **rest)
+
+    async def link(self) -> str:
+        """The path of a fresh sign-in link of the admin."""
+        url = await Browsers(self.house.ctx).offer(self.house.installation.user_id)
+        return url.removeprefix(self.house.base_url)
+
+    async def sign_in(self) -> "Visitor":
+        answer = await self.post(await self.link())
+        assert answer.status_code == 303, answer.text
+        return self
+
+    async def token(self, **body: Any) -> str:
+        answer = await self.post("/auth/token", **({"json": body} if body else {}))
+        assert answer.status_code == 200, answer.text
+        token: str = answer.json()["token"]
+        return token
+
+    async def is_signed_in(self) -> bool:
+        return "Signed in as" in (await self.get("/")).text
+
+
+@asynccontextmanager
+async def visiting(house: House) -> AsyncIterator[Visitor]:
+    async with httpx2.AsyncClient(base_url=house.base_url, timeout=15) as client:
+        yield Visitor(house, client)
+
+
+def text_of(page: str) -> str:
+    """What a page says, without its markup."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
