@@ -23,7 +23,7 @@ from sexton_cli.settings import NodeSettings
 Ready = Callable[[Node, trio.Nursery], Awaitable[None]]
 """What is done once the server answers; the nursery is for what lives as long as it does."""
 COLLECT_AFTER = (50_000, 20, 50)
-"""New container objects before the collector looks at the young ones, and rounds before it looks at older ones."""
+"""Objects made before the collector looks at the young ones; rounds before it looks at older ones."""
 RUNNER_READY_S = 30.0
 POLL_S = 0.05
 
@@ -95,8 +95,8 @@ async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None
 
 
 def _spare_the_collector() -> None:
-    # What is there now stays for good, and what comes after is mostly freed by its reference count: to look through
-    # all of it every few hundred allocations was two fifths of the work of a busy node.
+    # What is there now stays for good, and what comes after is mostly freed by its reference count: to look
+    # through all of it every few hundred allocations was two fifths of the work of a busy node.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
