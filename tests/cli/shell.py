@@ -101,6 +101,18 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
 
+    def interrupt(self) -> None:
+        """Press Ctrl-C while it waits for something.
+
+        Python notices a signal that comes in the very instant before it begins to wait only when that ends.
+        """
+        wait_until(self._asleep)
+        self.type("\x03")
+
+    def _asleep(self) -> bool:
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        return stat.rpartition(")")[2].split()[0] == "S"
+
     def output(self) -> bytes:
         """All of a standard output that was turned elsewhere."""
         assert self._process.stdout is not None

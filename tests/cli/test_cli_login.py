@@ -11,9 +11,10 @@ import orjson
 import pytest
 import trio
 
+from sexton_cli.credentials import CredentialFile, Kept
 from sexton_storage.memory import open_memory_storage
 from tests.cli.approving import Browser, another_than
-from tests.cli.shell import Shell, Terminal, wait_until
+from tests.cli.shell import Shell, Terminal, said, wait_until
 from tests.faults.server_process import ServerProcess
 from tests.http.house import START_MS, House, open_house_on
 
@@ -109,7 +110,7 @@ def test_a_session_that_was_aborted_elsewhere_says_so(shell: Shell, browser: Bro
 def test_ctrl_c_at_the_prompt_is_no_fault_and_ends_the_session(shell: Shell, browser: Browser) -> None:
     with shell.terminal("login") as terminal:
         url = address(terminal)
-        terminal.type("\x03")
+        terminal.interrupt()
         assert terminal.ends() == 130
         assert "Traceback" not in terminal.screen
     assert browser.session(url)["status"] == "aborted"
@@ -122,8 +123,8 @@ def test_what_was_sealed_for_somebody_else_is_not_taken(shell: Shell, browser: B
         one.type(f"{code}\n")
         one.expect("the seal is broken")
         assert one.ends() == 76
-        other.type("\x03")
-        other.ends()
+        other.interrupt()
+        assert other.ends() == 130
     assert not shell.credentials.exists()
 
 
@@ -177,12 +178,10 @@ async def test_a_session_that_has_expired_says_so(tmp_path: Path) -> None:
 async def test_a_user_token_that_has_expired_asks_to_sign_in_again(tmp_path: Path) -> None:
     async with house_with_clock() as (house, now):
         shell = Shell(tmp_path, SEXTON_BASE_URL=house.base_url)
-        kept = await trio.to_thread.run_sync(
-            lambda: shell("login", "--token-stdin", stdin=house.admin_token())
-        )
-        assert kept.returncode == 0, kept.stderr
+        file, kept = CredentialFile(shell.credentials.parent), Kept(house.admin_token())
+        file.change(lambda credentials: credentials.with_server(house.base_url, kept))
         now[0] += 16 * 60 * 1000
         ended = await trio.to_thread.run_sync(lambda: shell("whoami"))
     assert ended.returncode == 77
-    assert "UZ-AUTH-003" in ended.stderr
-    assert "Sign in again with 'sexton login'." in ended.stderr
+    assert "UZ-AUTH-003" in said(ended)
+    assert "Sign in again with 'sexton login'." in said(ended)

@@ -97,7 +97,7 @@ def test_ctrl_c_ends_a_call_that_hangs(bare_shell: Shell, deaf: socket.socket) -
         connection, _ = deaf.accept()
         with connection:
             assert connection.recv(4096).startswith(b"GET /v1/tenants/me/workspaces")
-            terminal.type("\x03")
+            terminal.interrupt()
             assert terminal.ends() == 130
     assert terminal.screen.strip() in {"", "^C"}
 
