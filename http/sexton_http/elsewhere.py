@@ -68,10 +68,13 @@ class Elsewhere:
                     async for chunk in answer.aiter_bytes():
                         body += chunk
                         if len(body) > MAX_BYTES:
-                            raise Unreachable(f"{url} answered with more than {MAX_BYTES} bytes")
+                            # Raising here would leave the client's generators to the collector.
+                            deadline.cancel()
                     status = answer.status_code
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
                 raise Unreachable(f"{url}: {fault!r}") from fault
+        if len(body) > MAX_BYTES:
+            raise Unreachable(f"{url} answered with more than {MAX_BYTES} bytes")
         if deadline.cancelled_caught:
             raise Unreachable(f"{url} did not answer within {ANSWER_S:.0f} s")
         if status != OK:

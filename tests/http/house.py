@@ -22,7 +22,7 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
-from sexton_http.context import HttpContext, HttpSettings
+from sexton_http.context import HttpContext, HttpSettings, Issuer, Provider
 from sexton_http.server import open_doors, serve
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
@@ -207,7 +207,14 @@ async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[Hou
 
 
 @asynccontextmanager
-async def open_house_on(storage: Storage, *, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
+async def open_house_on(
+    storage: Storage,
+    *,
+    fast: bool = True,
+    other_issuers: tuple[Issuer, ...] = (),
+    providers: tuple[Provider, ...] = (),
+    **settings: Any,
+) -> AsyncIterator[House]:
     """A server on a storage that is open already."""
     rng, new_id = Random(7), Ids()
     sealer, registry, stop = PlainSealer(), CollectorRegistry(), trio.Event()
@@ -231,6 +238,8 @@ async def open_house_on(storage: Storage, *, fast: bool = True, **settings: Any)
             settings=replace(HttpSettings(doors.base_url), **settings),
             stop=stop,
             keys=installation.keys,
+            other_issuers=other_issuers,
+            providers=providers,
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:

@@ -40,7 +40,8 @@ class Visitor:
         return self
 
     async def token(self, **body: Any) -> str:
-        answer = await self.post("/auth/token", **({"json": body} if body else {}))
+        rest: dict[str, Any] = {"json": body} if body else {}
+        answer = await self.post("/auth/token", **rest)
         assert answer.status_code == 200, answer.text
         token: str = answer.json()["token"]
         return token
