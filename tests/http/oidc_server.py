@@ -88,6 +88,8 @@ class OidcServer:
     asked: dict[str, int] = field(default_factory=dict)
     grants: dict[str, Grant] = field(default_factory=dict)
     access_tokens: set[str] = field(default_factory=set)
+    clock: Callable[[], float] = time.time
+    """Unix seconds."""
 
     @property
     def discovery(self) -> dict[str, Any]:
@@ -102,8 +104,8 @@ class OidcServer:
             **self.discovery_lies,
         }
 
-    def id_token(self, nonce: str | None, now: float | None = None) -> str:
-        at = time.time() if now is None else now
+    def id_token(self, nonce: str | None) -> str:
+        at = self.clock()
         claims = {
             "iss": self.issuer,
             "aud": CLIENT_ID,
