@@ -17,7 +17,9 @@ def read_base_url(text: str) -> str:
     >>> read_base_url("http://[::1]:8300")
     'http://[::1]:8300'
     """
-    parts = urlsplit(text.strip())
+    if not text.isprintable() or " " in text:
+        raise ValueError("an address has no blanks")
+    parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("an address begins with http:// or https:// and a host")
     if parts.username is not None or parts.query or parts.fragment:

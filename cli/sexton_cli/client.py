@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import orjson
 
-from sexton_cli.exits import CONFIG, PROTOCOL, Fault
+from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
 from sexton_cli.problems import NotSexton, Unreachable, Untrusted, read_problem
 
 CONNECT_S: Final = 5.0
@@ -112,6 +112,8 @@ class Client:
             raise (Untrusted if untrusted else Unreachable)(self._base_url, why) from None
         except httpx2.DecodingError:
             raise NotSexton(self._base_url, "the answer is garbled") from None
+        except httpx2.InvalidURL as fault:
+            raise Fault(f"{self._base_url}: {fault}", "Check the address.", status=USAGE) from None
 
     def _bounded(self, pieces: Iterator[bytes]) -> bytes:
         body = bytearray()
@@ -155,9 +157,21 @@ def open_client(
         yield Client(http, base_url, token, sleep=sleep)
 
 
-def field(document: Mapping[str, Any], name: str, kind: type) -> Any:
+Row = Mapping[str, Any]
+
+
+def field(document: Row, name: str, kind: type) -> Any:
     """A member that a Sexton server always gives; raises Fault when it is missing or of another kind."""
     value = document.get(name)
     if not isinstance(value, kind):
         raise Fault(f"the answer lacks {name!r}", "Check the server's version.", status=PROTOCOL)
     return value
+
+
+def rows(document: Row, kinds: Mapping[str, type]) -> list[Row]:
+    """The items of a list, each with the members that are relied upon; raises Fault."""
+    items: list[Row] = field(document, "items", list)
+    for item in items:
+        for name, kind in kinds.items():
+            field(item if isinstance(item, dict) else {}, name, kind)
+    return items

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sexton_cli.client import Client, field
+from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.exits import FAILED, NO_PERMISSION, Fault
 from sexton_cli.problems import Refused
 from sexton_cli.tokens import Token
@@ -16,7 +16,9 @@ PAGE_SIZE: Final = 100
 MAX_PAGES: Final = 100
 ID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
-Row = Mapping[str, Any]
+WORKSPACE: Final[Mapping[str, type]] = {"workspace_id": str, "name": str, "paused": bool}
+KEY: Final[Mapping[str, type]] = {"id": str, "key_name": str, "role": str, "active": bool}
+"""What is relied upon of an item; whatever else it has is shown if it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +53,53 @@ def identify(client: Client, token: Token) -> Identity:
     workspaces = tuple(workspaces_of(client))
     claims = token.claims()
     if claims is not None:
-        expires = None if claims.exp is None else int(claims.exp * 1000)
         return Identity(
-            "user", claims.sub, claims.role, claims.tenant_id, claims.platform_admin, expires, workspaces
+            kind="user",
+            name=claims.sub,
+            role=claims.role,
+            tenant_id=claims.tenant_id,
+            platform_admin=claims.platform_admin,
+            expires_at_ms=claims.expires_at_ms,
+            workspaces=workspaces,
         )
     active = _active_keys(client)
     names, roles = {key["key_name"] for key in active}, {key["role"] for key in active}
-    return Identity("api_key", _only(names), _only(roles), None, False, None, workspaces)  # noqa: FBT003 - no key is platform admin
+    return Identity(
+        kind="api_key",
+        name=_only(names),
+        role=_only(roles),
+        tenant_id=None,
+        platform_admin=False,
+        expires_at_ms=None,
+        workspaces=workspaces,
+    )
 
 
 def workspaces_of(client: Client) -> list[Row]:
     """All workspaces that the token reaches."""
-    rows: list[Row] = field(client.get(WORKSPACES), "items", list)
-    return rows
+    return rows(client.get(WORKSPACES), WORKSPACE)
 
 
 def keys_of(client: Client) -> Iterator[Row]:
     """All keys of the tenant, newest first."""
     for page in range(1, MAX_PAGES + 1):
         answer = client.get(f"{KEYS}?page={page}&page_size={PAGE_SIZE}")
-        yield from field(answer, "items", list)
+        yield from rows(answer, KEY)
         if page * PAGE_SIZE >= field(answer, "total", int):
             return
 
 
-def pick(rows: Sequence[Row], wanted: str, *, id_key: str, name_key: str, listing: str) -> Row:
+def pick(items: Sequence[Row], wanted: str, *, id_key: str, name_key: str, listing: str) -> Row:
     """The row of this id, else of this name. Raises Fault when there is none."""
     for key, value in ((id_key, wanted.lower()), (name_key, wanted)):
-        for row in rows:
+        for row in items:
             if row[key] == value:
                 return row
     raise Fault(f"there is none named {wanted!r}", f"'{listing}' shows them.", status=FAILED)
 
 
-def pick_workspace(rows: Sequence[Row], wanted: str) -> Row:
-    return pick(rows, wanted, id_key="workspace_id", name_key="name", listing="sexton workspace list")
+def pick_workspace(items: Sequence[Row], wanted: str) -> Row:
+    return pick(items, wanted, id_key="workspace_id", name_key="name", listing="sexton workspace list")
 
 
 def is_id(text: str) -> bool:

@@ -17,6 +17,8 @@ PIPE_COLUMNS: Final = 1000
 ELASTIC_COLUMNS: Final = 10
 """So much of a name is left at least."""
 GAP: Final = "  "
+MAX_MS: Final = 253_402_300_799_999
+"""The end of the year 9999."""
 
 
 class Column(NamedTuple):
@@ -120,9 +122,11 @@ def cell(value: Any) -> str:
 
 
 def moment(ms: Any) -> str | None:
-    """Unix ms as a date and time; None for none.
+    """Unix ms as a date and time; None for what is none.
 
-    >>> moment(1_732_060_800_000)
-    '2024-11-20 00:00Z'
+    >>> moment(1_732_060_800_000), moment(None), moment(1e300)
+    ('2024-11-20 00:00Z', None, None)
     """
-    return None if ms is None else f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%MZ}"
+    if not isinstance(ms, int) or not 0 <= ms <= MAX_MS:
+        return None
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%MZ}"

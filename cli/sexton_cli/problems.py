@@ -87,7 +87,7 @@ def read_problem(base_url: str, http_status: int, body: bytes) -> Fault:
     """What an answer from 400 on means. Something between us and the server may have written it."""
     try:
         return Refused(http_status, msgspec.json.decode(body, type=_Document))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         if http_status >= SERVER_FAULTS:
             return Unreachable(base_url, f"a gateway answers {http_status}")
         return NotSexton(base_url, f"status {http_status} without a problem document")

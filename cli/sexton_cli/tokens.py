@@ -11,6 +11,8 @@ API_KEY: Final = "zmb_t_"
 JWT_PARTS: Final = 3
 MAX_CHARS: Final = 16_384
 SHOWN_CHARS: Final = 4
+MAX_EXP_S: Final = 253_402_300_799
+"""The end of the year 9999, as far as dates can be spelled."""
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -23,6 +25,11 @@ class Claims(msgspec.Struct, frozen=True):
     platform_admin: bool = False
     exp: float | None = None
     """Unix seconds."""
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        """Unix ms; None for a time that nobody can mean."""
+        return int(self.exp * 1000) if self.exp is not None and 0 <= self.exp <= MAX_EXP_S else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Token:
         try:
             raw = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
             return msgspec.json.decode(raw, type=Claims)
-        except (binascii.Error, ValueError):
+        except (binascii.Error, ValueError, RecursionError):
             return None
 
 

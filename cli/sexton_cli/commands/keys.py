@@ -40,8 +40,8 @@ def list_(caller: Caller) -> None:
             {
                 **row,
                 "state": "active" if row["active"] else "revoked",
-                "created": moment(row["created_at"]),
-                "used": moment(row["last_used_at"]),
+                "created": moment(row.get("created_at")),
+                "used": moment(row.get("last_used_at")),
             }
             for row in rows
         ],

@@ -2,18 +2,16 @@
 
 import os
 import re
-import shlex
-import shutil
 import socket
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 import click
 
 from sexton_cli.addresses import in_the_open
+from sexton_cli.browser import find_browser
 from sexton_cli.caller import Caller, ask_line
 from sexton_cli.client import Client, field, open_client
 from sexton_cli.commands.options import calling
@@ -51,7 +49,7 @@ def login(caller: Caller, *, name: str | None, no_browser: bool) -> None:
     token = caller.given_token(piped=True)
     if token is None:
         with open_client(caller.base_url, None) as client:
-            opener = None if no_browser else browser(os.environ)
+            opener = None if no_browser else find_browser(os.environ)
             value = sign_in(client, token_name(name), opener, _asker(caller), caller.output.note)
         token = Token(value, "the approval page")
     with open_client(caller.base_url, token.value) as client:
@@ -125,30 +123,6 @@ def token_name(given: str | None) -> str:
     if given is not None:
         return given
     return f"cli-{re.sub(r'[^A-Za-z0-9_-]', '-', socket.gethostname())}"[:NAME_CHARS]
-
-
-def browser(environ: Mapping[str, str]) -> Callable[[str], None] | None:
-    """A way to open a page beside this terminal; None where there is no screen to open it on."""
-    named = environ.get("BROWSER", "").split(os.pathsep)[0]
-    if named:
-        words = shlex.split(named)
-    elif environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
-        program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
-        words = [program] if program else []
-    else:
-        words = []
-    if not words:
-        return None
-    return lambda url: _launch([*(w.replace("%s", url) for w in words), *([] if "%s" in named else [url])])
-
-
-def _launch(command: list[str]) -> None:
-    # Nobody waits for it: the address is on the screen anyway.
-    quiet = subprocess.DEVNULL
-    try:
-        subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
-    except OSError:
-        return
 
 
 def _asker(caller: Caller) -> Ask:

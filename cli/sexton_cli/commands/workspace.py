@@ -4,9 +4,9 @@ import click
 import msgspec
 
 from sexton_cli.caller import Caller
-from sexton_cli.client import Client, field
+from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
-from sexton_cli.identity import Row, is_id, pick_workspace, workspaces_of
+from sexton_cli.identity import is_id, pick_workspace, workspaces_of
 from sexton_cli.output import Column, moment
 
 COLUMNS = (
@@ -73,15 +73,17 @@ def use(caller: Caller, *, name: str) -> None:
         row = _find(client, name)
     _keep(caller, str(row["workspace_id"]))
     if caller.output.as_json:
-        caller.output.document({"workspace_id": row["workspace_id"], "name": row["name"]})
+        caller.output.document({"workspace_id": row["workspace_id"], "name": row.get("name")})
         return
-    caller.output.say(f"Using workspace {row['name']} ({row['workspace_id']}).")
+    caller.output.say(f"Using workspace {row.get('name')} ({row['workspace_id']}).")
 
 
 def _find(client: Client, wanted: str) -> Row:
     """The server itself says what it thinks of an id; a name is looked up."""
     if is_id(wanted):
-        return client.get(f"/v1/workspaces/{wanted}")
+        found = client.get(f"/v1/workspaces/{wanted}")
+        field(found, "workspace_id", str)
+        return found
     return pick_workspace(workspaces_of(client), wanted)
 
 
