@@ -16,6 +16,8 @@ import uvloop
 from sexton_storage.stores import StorageUnavailable
 
 R = TypeVar("R")
+YIELD_EVERY_S = 5e-4
+"""How long trio's thread may keep the GIL from a query that could go on."""
 YIELD_S = 1e-5
 """Seconds that trio's thread gives up the GIL for when it never waits; see ``_GiveWay``."""
 
@@ -47,15 +49,19 @@ class _GiveWay(trio.abc.Instrument):
 
     A trio loop that always has something to run drops and takes the GIL at each ``epoll_wait(0)`` so quickly
     that no other thread gets it: no query would ever finish. A short sleep there, only while some are under
-    way, cures it.
+    way, cures it. However short, it lasts as long as the kernel likes, so it comes once in a while only.
     """
 
     def __init__(self, portal: "Portal") -> None:
         self._portal = portal
+        self._next = 0.0
 
     def before_io_wait(self, timeout: float) -> None:
         if timeout == 0 and self._portal.outstanding:
-            time.sleep(YIELD_S)
+            now = time.monotonic()
+            if now >= self._next:
+                time.sleep(YIELD_S)
+                self._next = time.monotonic() + YIELD_EVERY_S
 
 
 class Portal:

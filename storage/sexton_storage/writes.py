@@ -164,8 +164,13 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
     balance_nanos: int
     event: Event
     """The event after the change."""
-    more: bool
-    """The agent has received events waiting now."""
+    next_event_at: int | None
+    """When the oldest of the agent's events that wait now was received; None when none waits."""
+
+    @property
+    def more(self) -> bool:
+        """The agent has received events waiting now."""
+        return self.next_event_at is not None
 
 
 class EventEnd(msgspec.Struct, frozen=True, gc=False):

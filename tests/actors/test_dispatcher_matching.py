@@ -94,7 +94,7 @@ def grant_of(zombie_id: UUID, runner_id: UUID, serial: int) -> Grant:
         metered_at=0,
         rates=Rates(1),
     )
-    return Grant(event, lease, more=False, manifest=Manifest("n", "d", "0.1.0", "", ()))
+    return Grant(event, lease, manifest=Manifest("n", "d", "0.1.0", "", ()))
 
 
 class MatchingKeepsItsWord(RuleBasedStateMachine):

@@ -110,7 +110,7 @@ def _adopt(row: LeaseRow, state: LeaseState, write: EndLease) -> None:
 def _tell(row: LeaseRow, state: LeaseState, ended: Ended) -> None:
     lease = state.lease
     row.context.tell("runner", lease.runner_id, LeaseOver(lease.id))
-    row.context.tell("queue", lease.zombie_id, LeaseEnded(ended.more))
+    row.context.tell("queue", lease.zombie_id, LeaseEnded(ended.next_event_at))
     if ended.event.completed_at is None:
         return
     # Whoever asked is gone for good, so nobody needs the answer any more.

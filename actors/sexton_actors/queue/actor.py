@@ -12,7 +12,7 @@ from sexton_actors.runner.messages import LeaseTaken
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.records import Zombie
+from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
@@ -39,6 +39,9 @@ class QueueActor(Actor):
         self._world = world
         self._announced = False
         self._leased = False
+        self._looked = False
+        """Whether the database was asked since this actor woke: before, older events may wait unknown."""
+        self._last_runner_id: UUID | None = None
         self._zombie: Zombie | None = None
         self._manifest: Manifest | None = None
         self._loaded_at = 0
@@ -50,9 +53,9 @@ class QueueActor(Actor):
     async def on_receive(self, message: Message) -> Any:
         """Dispatch."""
         match message:
-            case m.EventQueued():
+            case m.EventQueued(at=at):
                 if not (self._announced or self._leased):
-                    await self._announce()
+                    await self._announce(at if self._looked else None)
             case m.AgentChanged():
                 self._zombie = None
                 await self._announce()
@@ -60,18 +63,40 @@ class QueueActor(Actor):
                 await self._claim(message)
             case m.LeaseEnded():
                 self._leased = False
-                if message.more:
-                    await self._announce()
+                if message.next_event_at is not None:
+                    await self._announce(message.next_event_at)
             case m.SettleClaim():
                 await self._settle(message)
             case _:
                 assert_never(message)
 
-    async def _announce(self) -> None:
+    async def _announce(self, oldest_event_at: int | None = None) -> None:
+        """Say whether the agent is ready; the database is asked unless its oldest event is known."""
         self._announced = False
-        agent = await self._world.storage.events.ready_agent(self._id)
+        agent = await (self._look() if oldest_event_at is None else self._known(oldest_event_at))
         self._announced = agent is not None
         self.context.tell("dispatcher", "", AgentNotReady(self._id) if agent is None else AgentReady(agent))
+
+    async def _look(self) -> ReadyAgent | None:
+        agent = await self._world.storage.events.ready_agent(self._id)
+        self._looked = True
+        return agent
+
+    async def _known(self, oldest_event_at: int) -> ReadyAgent | None:
+        # As fresh as the record: should the agent have been stopped this moment, its claim comes back empty.
+        await self._refresh()
+        zombie = self._zombie
+        if zombie is None or zombie.status is not ZombieStatus.ACTIVE:
+            return None
+        return ReadyAgent(
+            zombie.id,
+            zombie.workspace_id,
+            zombie.tenant_id,
+            zombie.required_tags,
+            zombie.allows_unsandboxed,
+            oldest_event_at,
+            self._last_runner_id,
+        )
 
     # --- claims ---------------------------------------------------------------------------------------------
 
@@ -97,7 +122,8 @@ class QueueActor(Actor):
         taken = await self._write(runner_id, manifest)
         if not isinstance(taken, Claimed):
             return taken
-        self._leased = True
+        self._leased = self._looked = True
+        self._last_runner_id = runner_id
         self.context.tell("lease", taken.lease.id, Granted(taken.lease))
         if missing:
             # It is claimed all the same: only under a lease can an event end.
@@ -105,7 +131,7 @@ class QueueActor(Actor):
             self.context.tell("lease", taken.lease.id, Abort("secret_missing", detail))
             return NothingToClaim("secret_missing")
         self.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
-        return m.Grant(taken.event, taken.lease, taken.more, manifest)
+        return m.Grant(taken.event, taken.lease, manifest)
 
     async def _write(self, runner_id: UUID, manifest: Manifest) -> Claimed | NothingToClaim | Exhausted:
         lease_id = self._world.new_id()

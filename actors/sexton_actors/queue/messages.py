@@ -11,7 +11,9 @@ from sexton_storage.writes import Exhausted, NothingToClaim
 
 
 class EventQueued(msgspec.Struct, Message[None], frozen=True):
-    """An event of this agent was kept, or came back, and may be claimable."""
+    """An event of this agent was kept at ``at``, or (None) one came back, and may be claimable."""
+
+    at: int | None = None
 
 
 class AgentChanged(msgspec.Struct, Message[None], frozen=True):
@@ -23,7 +25,6 @@ class Grant(msgspec.Struct, frozen=True):
 
     event: Event
     lease: Lease
-    more: bool
     manifest: Manifest
 
 
@@ -38,9 +39,9 @@ class Claim(msgspec.Struct, Message[None], frozen=True):
 
 
 class LeaseEnded(msgspec.Struct, Message[None], frozen=True):
-    """The agent is free; ``more`` when received events wait."""
+    """The agent is free; ``next_event_at`` is when its oldest waiting event came, None when none waits."""
 
-    more: bool
+    next_event_at: int | None
 
 
 class SettleClaim(msgspec.Struct, Message[None], frozen=True):

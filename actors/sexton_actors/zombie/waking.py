@@ -93,6 +93,6 @@ class Waker:
     def _appended(self, write: AppendEvent) -> None:
         gate, context = write.gate, self._record.context
         if gate is None:
-            context.tell("queue", self._record.id, EventQueued())
+            context.tell("queue", self._record.id, EventQueued(write.event.created_at))
         elif gate.status is GateStatus.PENDING:
             context.tell("gate", gate.id, Opened(gate))

@@ -172,7 +172,8 @@ def end_lease(tables: Tables, write: EndLease) -> Ended | Lost:
     _free(tables.heads[lease.zombie_id], lease.id)
     tables.append_frames(write.frames)
     balance = tables.tenants[lease.tenant_id].balance_nanos
-    return Ended(charged, balance, event, more=bool(tables.received(lease.zombie_id)))
+    waiting = tables.received(lease.zombie_id)
+    return Ended(charged, balance, event, waiting[0].created_at if waiting else None)
 
 
 def _ended(lease: Lease, write: EndLease) -> Lease:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 
@@ -71,6 +71,7 @@ class Database:
         self._settings = settings
         self._new_id = new_id
         self._pool: Pool | None = None
+        self._places = asyncio.Semaphore(settings.pool_size)
         self._away = False
 
     async def open(self) -> None:
@@ -86,6 +87,7 @@ class Database:
             max_inactive_connection_lifetime=0,
             server_settings=session,
             timeout=self._settings.patience_s,
+            reset=_as_it_was,
         )
         return cast("Pool", pool)
 
@@ -125,10 +127,21 @@ class Database:
         except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             return False
 
-    def _acquired(self) -> AbstractAsyncContextManager[Connection]:
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
         if self._pool is None:
             raise StorageUnavailable("storage is closed")
-        return self._pool.acquire(timeout=self._settings.patience_s)
+        # Waited for here and not in the pool: that all connections are in use is no word about the database.
+        try:
+            async with asyncio.timeout(self._settings.patience_s):
+                await self._places.acquire()
+        except TimeoutError:
+            raise StorageUnavailable("all connections to the database are in use") from None
+        try:
+            async with self._pool.acquire(timeout=self._settings.patience_s) as connection:
+                yield connection
+        finally:
+            self._places.release()
 
     async def _patiently(self, work: Work[R], patience_s: float, names: Names = NO_NAMES) -> R:
         deadline = time.monotonic() + patience_s
@@ -178,6 +191,14 @@ class Database:
         if self._away:
             self._away = False
             log.warning("the database is back")
+
+
+async def _as_it_was(_: object) -> None:
+    """Give a connection back as it is.
+
+    No work changes its session, and to ask the server for a reset costs as much as a read. A transaction left
+    open is rolled back by asyncpg before this.
+    """
 
 
 async def _close(pool: Pool) -> None:

@@ -235,8 +235,10 @@ UPDATE events e
   FROM f
  WHERE e.id = f.event_id
 RETURNING f.ord,
-          f.status = 'received' OR EXISTS (SELECT FROM events r WHERE r.zombie_id = e.zombie_id
-                                              AND r.status = 'received' AND r.id <> e.id),
+          least(CASE WHEN f.status = 'received' THEN e.created_at END,
+                (SELECT r.created_at FROM events r
+                  WHERE r.zombie_id = e.zombie_id AND r.status = 'received' AND r.id <> e.id
+                  ORDER BY r.zombie_id, r.id LIMIT 1)),
           {EVENTS.columns("e")}
 """
 
