@@ -308,8 +308,10 @@ class InstanceStore(Protocol):
         """Keep ``value`` unless one is kept under the name already; gives what is kept then."""
 
     async def sweep(self, now: int) -> int:
-        """Delete what is past keeping and small: dedup keys beyond the window, used or expired enrolment
-        tokens, auth sessions an hour after their time, links, browser sessions and sign-ins that are over.
+        """Delete what is past keeping and small.
+
+        Dedup keys beyond the window, used or expired enrolment tokens, auth sessions an hour after their time,
+        links, browser sessions and sign-ins that are over.
         """
 
 
