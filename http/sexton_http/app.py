@@ -12,10 +12,10 @@ from werkzeug.routing import BaseConverter
 
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.context import HttpContext
+from sexton_http.documents import make_documents
 from sexton_http.front import App, Front, head_of
 from sexton_http.limits import Limiter
 from sexton_http.operations import MAX_BODY_BYTES, Operation
-from sexton_http.documents import make_documents
 from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS

@@ -35,6 +35,11 @@ class SignedIn(msgspec.Struct, frozen=True):
     tenant: Tenant
 
     @property
+    def shown(self) -> str:
+        """What a page calls this person."""
+        return self.user.name or self.user.subject
+
+    @property
     def member(self) -> Member:
         return Member(
             tenant_id=self.tenant.id,

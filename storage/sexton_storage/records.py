@@ -97,6 +97,8 @@ class User(msgspec.Struct, frozen=True, gc=False):
     role: Role
     platform_admin: bool
     created_at: int
+    name: str = ""
+    """To be shown; empty: the subject is."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, gc=False):

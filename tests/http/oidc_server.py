@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 
@@ -78,6 +79,8 @@ class OidcServer:
         }
     )
     refuses: str | None = None
+    asks: bool = False
+    """A person has to say yes on a page."""
     down: bool = False
     """Every end point answers 503."""
     lies: dict[str, Any] = field(default_factory=dict)
@@ -157,7 +160,10 @@ def make_app(server: OidcServer) -> QuartTrio:
             return redirect(f"{asked['redirect_uri']}?{urlencode({**back, 'error': server.refuses})}")
         code = secrets.token_urlsafe(16)
         server.grants[code] = Grant(asked["code_challenge"], asked["redirect_uri"], asked.get("nonce"))
-        return redirect(f"{asked['redirect_uri']}?{urlencode({**back, 'code': code})}")
+        away = f"{asked['redirect_uri']}?{urlencode({**back, 'code': code})}"
+        if server.asks:
+            return f'<p>Let Sexton know who you are?</p><a href="{escape(away)}">Yes</a>'
+        return redirect(away)
 
     @app.post("/token")
     async def token() -> Any:
@@ -189,7 +195,25 @@ def make_app(server: OidcServer) -> QuartTrio:
             return Response("no", 401)
         return server.person
 
+    _add_strangers(app)
     return app
+
+
+def _add_strangers(app: QuartTrio) -> None:
+    """Pages of another site, which would like to use a person's cookie."""
+
+    @app.get("/evil")
+    async def evil() -> Any:
+        target = escape(request.args["at"])
+        return f'<form method="post" action="{target}/auth/sign-out"><button>Send</button></form>'
+
+    @app.get("/favicon.ico")
+    async def icon() -> Any:
+        return Response(b"", 204)
+
+    @app.get("/frame")
+    async def frame() -> Any:
+        return f'<iframe src="{escape(request.args["at"])}"></iframe>'
 
 
 def _client(authorization: str | None, form: dict[str, str]) -> tuple[str, str]:

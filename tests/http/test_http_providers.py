@@ -104,7 +104,7 @@ async def test_who_signs_in_elsewhere_gets_a_tenant_of_his_own(scene: Scene) -> 
     tables = scene.house.memory.tables
     (user,) = [row for row in tables.users.values() if row.subject == f"{scene.server.issuer}#p-1"]
     tenant = tables.tenants[user.tenant_id]
-    assert (user.role, user.platform_admin) == (Role.ADMIN, False)
+    assert (user.role, user.platform_admin, user.name) == (Role.ADMIN, False, "Pat Example")
     assert (tenant.name, tenant.plan_tier) == ("Pat Example", PlanTier.FREE)
     assert tenant.balance_nanos == STARTER_CREDIT_NANOS
     home = text_of((await scene.visitor.get("/")).text)

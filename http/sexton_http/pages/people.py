@@ -27,7 +27,8 @@ _WORKSPACES: Final = """<h2>Workspaces</h2>
 <table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">State</th></tr></thead>
 <tbody>{rows}</tbody></table>"""
 _ROW: Final = "<tr><td>{name}</td><td><code>{id}</code></td><td>{state}</td></tr>"
-_HOME: Final = """<dl class="card"><dt>Signed in as</dt><dd>{subject}</dd><dt>Role</dt><dd>{role}</dd>
+_HOME: Final = """<dl class="card"><dt>Signed in as</dt><dd>{shown}</dd>
+<dt>Known as</dt><dd><code>{subject}</code></dd><dt>Role</dt><dd>{role}</dd>
 <dt>Tenant</dt><dd>{tenant} <span class="soft">({plan})</span></dd></dl>"""
 _LINKS: Final = """<h2>Reference</h2>
 <ul><li><a href="/docs">Routes</a></li><li><a href="/docs/errors">Error codes</a></li>
@@ -74,12 +75,19 @@ def signed_in_page(going_on: str, headers: Headers) -> Answer:
 def home_page(who: SignedIn, workspaces: Sequence[Workspace]) -> Answer:
     """Who is signed in, and what is theirs."""
     user, tenant = who.user, who.tenant
-    about = safe(_HOME, subject=user.subject, role=user.role, tenant=tenant.name, plan=tenant.plan_tier)
+    about = safe(
+        _HOME,
+        shown=who.shown,
+        subject=user.subject,
+        role=user.role,
+        tenant=tenant.name,
+        plan=tenant.plan_tier,
+    )
     rows = [
         safe(_ROW, name=w.name, id=str(w.id), state="paused" if w.paused else "active") for w in workspaces
     ]
     listed = safe(_WORKSPACES, rows=joined(rows))
-    return page("Overview", about + listed + Safe(_LINKS), who=user.subject)
+    return page("Overview", about + listed + Safe(_LINKS), who=who.shown)
 
 
 # --- device login ---------------------------------------------------------------------------------------
@@ -113,20 +121,20 @@ def device_page(who: SignedIn, seen: Seen) -> Answer:
     """Asks whether the terminal may act as this person; all else is the script's."""
     session, title = seen.session, "Approve a terminal"
     if seen.status != "pending":
-        return page(title, safe("<p>{why}</p>", why=_OVER[seen.status]), who=who.user.subject)
+        return page(title, safe("<p>{why}</p>", why=_OVER[seen.status]), who=who.shown)
     if session.public_key is None:
         why = Safe("<p>This terminal sent no key to encrypt a token for; it cannot be approved here.</p>")
-        return page(title, why, who=who.user.subject)
+        return page(title, why, who=who.shown)
     body = safe(
         _DEVICE,
         id=str(session.id),
         key=session.public_key,
         name=session.token_name or "without a name",
-        subject=who.user.subject,
+        subject=who.shown,
     )
-    return page(title, body, who=who.user.subject, scripts=("device.js",))
+    return page(title, body, who=who.shown, scripts=("device.js",))
 
 
 def no_device_page(who: SignedIn) -> Answer:
     body = Safe("<p>No terminal waits here. Run <code>sexton login</code> again.</p>")
-    return page("Approve a terminal", body, who=who.user.subject, status=NOT_FOUND)
+    return page("Approve a terminal", body, who=who.shown, status=NOT_FOUND)

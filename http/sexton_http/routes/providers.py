@@ -176,7 +176,15 @@ async def _user_of(ctx: HttpContext, person: Person) -> User:
         updated_at=now,
     )
     workspace = Workspace(new_id(), tenant.id, "default", paused=False, created_at=now)
-    user = User(new_id(), tenant.id, person.subject, Role.ADMIN, platform_admin=False, created_at=now)
+    user = User(
+        id=new_id(),
+        tenant_id=tenant.id,
+        subject=person.subject,
+        role=Role.ADMIN,
+        platform_admin=False,
+        created_at=now,
+        name=tenant.name,
+    )
     try:
         await storage.tenants.create(tenant, workspace, user)
     except NameTaken:

@@ -1,0 +1,232 @@
+"""The pages in a real browser: signing in, approving a terminal, going elsewhere and coming back."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import trio
+
+from sexton_http.browsers import Browsers
+from sexton_http.elsewhere import Elsewhere
+from sexton_http.oauth import OAuthProvider, ProviderSettings
+from tests.http.house import House, open_house
+from tests.http.oidc_server import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
+from tests.http.terminal import Party
+from tests.pages.screen import Screen
+
+SESSIONS = "/v1/auth/sessions"
+CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+const read = (colour) => {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+};
+const bright = ([r, g, b]) => {
+  const part = (value) => {
+    const c = value / 255;
+    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+};
+const behind = (node) => {
+  for (let at = node; at; at = at.parentElement) {
+    const colour = read(getComputedStyle(at).backgroundColor);
+    if (colour[3] === 255) return colour;
+  }
+  return [255, 255, 255, 255];
+};
+const found = [];
+for (const node of document.querySelectorAll("main *, header *")) {
+  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+  if (!own || !node.checkVisibility() || node.disabled) continue;
+  const pair = [bright(read(getComputedStyle(node).color)), bright(behind(node))];
+  const [one, other] = pair.sort((a, b) => b - a);
+  const ratio = (one + 0.05) / (other + 0.05);
+  if (ratio < 4.5) found.push(`${node.tagName} ${node.textContent.trim()} ${ratio.toFixed(2)}`);
+}
+return found;
+"""
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    async with open_house() as opened:
+        yield opened
+
+
+async def sign_in(screen: Screen, house: House) -> None:
+    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
+    await screen.press("Sign in")
+    await screen.sees("Signed in as")
+
+
+async def begin(house: House, terminal: Party, name: str = "laptop, upstairs") -> dict[str, Any]:
+    made = await house.post(SESSIONS, {"public_key": terminal.public_key, "token_name": name}, None)
+    session: dict[str, Any] = made.json()
+    return session
+
+
+async def check_page(screen: Screen, name: str) -> None:
+    """What every page owes to its readers: one heading, a language, contrast, and no scrolling sideways."""
+    assert await screen.run("return document.documentElement.lang") == "en"
+    assert await screen.run("return document.querySelectorAll('h1').length") == 1
+    assert await screen.run("return document.querySelectorAll('main').length") == 1
+    for dark in (False, True):
+        await screen.picture(name, dark=dark)
+        assert await screen.run(CONTRAST) == [], f"dark: {dark}"
+    for width in (320, 900):
+        await screen.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+        )
+        wide = await screen.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert wide, f"{name} must be scrolled sideways at {width} pixels"
+        await screen.picture(f"{name}-{width}")
+    await screen.command("Emulation.clearDeviceMetricsOverride")
+
+
+async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, house: House) -> None:
+    await screen.open(house.base_url)
+    await screen.sees("prints a sign-in link")
+    await check_page(screen, "nobody")
+    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
+    await check_page(screen, "link")
+    await screen.press("Sign in")
+    shown = await screen.sees("Signed in as")
+    assert "local:admin" in shown
+    assert str(house.installation.workspace_id) in shown
+    assert await screen.url() == f"{house.base_url}/"
+    assert await screen.run("return document.cookie") == ""
+    await check_page(screen, "home")
+    await screen.press("Sign out")
+    await screen.sees("prints a sign-in link")
+    assert not house.memory.tables.browser_sessions
+
+
+async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(screen: Screen, house: House) -> None:
+    terminal = Party()
+    session = await begin(house, terminal)
+    await sign_in(screen, house)
+    await screen.open(session["login_url"])
+    assert "laptop, upstairs" in await screen.sees("Did you start sexton login just now?")
+    await check_page(screen, "device-ask")
+    await screen.click("#approve")
+    await screen.sees("Type this code")
+    await check_page(screen, "device-code")
+    digits = await screen.text("#code")
+    at = f"{SESSIONS}/{session['session_id']}"
+    given = (await house.post(f"{at}/verify", {"verification_code": digits}, None)).json()
+    token = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
+    assert (await house.get("/v1/fleet/runners", token)).status_code == 200
+    await screen.sees("The terminal is signed in")
+    await check_page(screen, "device-done")
+    await screen.open(session["login_url"])
+    await screen.sees("signed in already")
+    await screen.open(f"{house.base_url}/")
+    await screen.press("Sign out")
+    await screen.sees("prints a sign-in link")
+    assert (await house.get("/v1/fleet/runners", token)).status_code == 200
+
+
+async def test_a_terminal_can_be_refused(screen: Screen, house: House) -> None:
+    session = await begin(house, Party(), "<img src=x onerror=alert(1)>")
+    await sign_in(screen, house)
+    await screen.open(session["login_url"])
+    assert "<img src=x onerror=alert(1)>" in await screen.sees("Did you start")
+    await screen.click("#refuse")
+    await screen.sees("The terminal was refused")
+    at = f"{SESSIONS}/{session['session_id']}"
+    assert (await house.get(at, None)).json()["status"] == "aborted"
+
+
+async def test_codes_differ_and_have_six_digits(screen: Screen, house: House) -> None:
+    await sign_in(screen, house)
+    codes = []
+    for _ in range(3):
+        session = await begin(house, Party())
+        await screen.open(session["login_url"])
+        await screen.click("#approve")
+        await screen.sees("Type this code")
+        codes.append(await screen.text("#code"))
+    assert all(len(code) == 6 and code.isascii() and code.isdigit() for code in codes)
+    assert len(set(codes)) > 1
+
+
+async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, house: House) -> None:
+    session = await begin(house, Party())
+    await sign_in(screen, house)
+    await screen.open(session["login_url"])
+    await screen.sees("Did you start")
+    house.memory.tables.browser_sessions.clear()
+    await screen.click("#approve")
+    await screen.sees("this browser is not signed in (UZ-AUTH-002)")
+    # The browser notes the refused request; nothing else.
+    assert [text for text in screen.complaints if "401" not in text] == []
+    screen.complaints.clear()
+
+
+async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, house: House) -> None:
+    await house.keep_secret()
+    zombie = await house.install()
+    await sign_in(screen, house)
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream?last_event_id=0"
+    await house.deliver(zombie["webhook_urls"]["github"])
+    script = """
+        const [path, done] = arguments;
+        const source = new EventSource(path);
+        source.addEventListener("event_received", (frame) => { source.close(); done(frame.data); });
+    """
+    with trio.fail_after(30):
+        assert '"event_received"' in await screen.run_async(script, path)
+
+
+@asynccontextmanager
+async def open_elsewhere() -> AsyncIterator[tuple[House, OidcServer]]:
+    """A provider under another name than ours: for a browser, another site."""
+    async with open_oidc_server() as server, httpx2.AsyncClient() as client:
+        server.issuer = server.issuer.replace("127.0.0.1", "localhost")
+        server.asks = True
+        known = ProviderSettings(
+            name="codehost",
+            label="Code Host",
+            client_id=CLIENT_ID,
+            client_secret=CLIENT_SECRET,
+            admit=("*",),
+            issuer=server.issuer,
+        )
+        provider = OAuthProvider(known, Elsewhere(client), trio.current_time)
+        async with open_house(providers=(provider,)) as house:
+            server.clock = lambda: house.world.now_ms() / 1000
+            yield house, server
+
+
+async def test_a_person_signs_in_elsewhere_and_comes_back_to_the_terminal(screen: Screen) -> None:
+    async with open_elsewhere() as (house, server):
+        session = await begin(house, Party())
+        await screen.open(session["login_url"])
+        await screen.press("Sign in with Code Host")
+        await screen.sees("Let Sexton know who you are?")
+        assert (await screen.url()).startswith(f"{server.issuer}/authorize")
+        await screen.press("Yes")
+        await screen.sees("Did you start sexton login just now?")
+        assert await screen.url() == session["login_url"]
+        await screen.open(house.base_url)
+        await screen.sees("Pat Example")
+        await check_page(screen, "home-elsewhere")
+        await screen.open("about:blank")
+
+
+async def test_another_site_cannot_use_the_cookie(screen: Screen) -> None:
+    async with open_elsewhere() as (house, server):
+        await sign_in(screen, house)
+        await screen.open(f"{server.issuer}/evil?at={house.base_url}")
+        await screen.press("Send")
+        shown = await screen.sees("UZ-AUTH")
+        assert "UZ-AUTH-001" in shown
+        assert len(house.memory.tables.browser_sessions) == 1
+        await screen.open(f"{server.issuer}/frame?at={house.base_url}")
+        await screen.open("about:blank")
+        # That the frame was refused is noted, and so is the form's answer.
+        assert any("frame-ancestors" in text for text in screen.complaints)
+        screen.complaints.clear()
