@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Final
 
 import click
@@ -52,6 +53,9 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A locale without a letter shows a question mark for it.
+        sys.stdout.reconfigure(errors="replace")
     try:
         status = cli.main(standalone_mode=False)
     except click.ClickException as fault:

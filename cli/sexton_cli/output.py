@@ -40,7 +40,9 @@ class Output:
 
     def document(self, value: Any) -> None:
         """For ``--json``: one document, indented for who looks at it all the same."""
-        sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+        # JSON is UTF-8, whatever the locale is.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
     def table(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows under titles, as wide as the terminal at most."""

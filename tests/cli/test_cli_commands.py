@@ -141,6 +141,13 @@ def test_the_list_for_a_person_marks_the_one_in_use(shell: Shell) -> None:
     assert [line.split()[1] for line in lines if line.startswith("*")] == ["default"]
 
 
+def test_a_locale_without_a_letter_shows_another_and_json_is_utf_8_all_the_same(shell: Shell) -> None:
+    poor = {"PYTHONIOENCODING": "ascii"}
+    assert shell("workspace", "create", "jardín").returncode == 0
+    assert "jard?n" in shell("workspace", "list", **poor).stdout
+    assert "jardín" in [row["name"] for row in shell.json("workspace", "list", **poor)["items"]]
+
+
 # --- the doctor ---------------------------------------------------------------------------------------------
 
 CHECKS = ["credentials", "address", "server", "ready", "clock", "token", "workspace", "sandbox", "database"]
