@@ -27,7 +27,7 @@ from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext, HttpSettings
 from sexton_http.elsewhere import Elsewhere
-from sexton_http.identity_settings import open_identity
+from sexton_http.identity_settings import IdentitySettings, open_identity
 from sexton_http.oauth import OAuthProvider
 from sexton_http.oidc_issuer import OidcIssuer
 from sexton_http.server import Doors, open_doors, serve
@@ -93,6 +93,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
 
     Raises StartupFault with what the operator has to see to.
     """
+    identity = load_identity(settings.identity, settings.data)
     async with AsyncExitStack() as stack:
         database, storage = await _storage(stack, settings, progress)
         doors = await _doors(settings)
@@ -101,7 +102,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         world = _world(storage, vault)
         installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
         api_key = keep_api_key(settings.data, installation.api_key)
-        issuers, providers = await _trusted(stack, settings)
+        issuers, providers = await _trusted(stack, identity)
         stop, registry = trio.Event(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
@@ -130,9 +131,8 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
 
 
 async def _trusted(
-    stack: AsyncExitStack, settings: NodeSettings
+    stack: AsyncExitStack, identity: IdentitySettings
 ) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
-    identity = load_identity(settings.identity, settings.data)
     client = await stack.enter_async_context(httpx2.AsyncClient())
     return open_identity(identity, Elsewhere(client), trio.current_time)
 

@@ -45,12 +45,12 @@ NOT_FOUND = {"zombie_id": "UZ-ZMB-009", "gate_id": "UZ-APPROVAL-002", "key_id": 
 
 def expected(operation: Operation, worth: Worth) -> str:
     """The code by the contract; nothing where the bearer is let in."""
-    if operation.auth.name == "BROWSER":
-        # Only a page of this server, in a browser that is signed in, is let in; no token helps.
-        return "UZ-AUTH-001"
     match operation.auth:
         case Auth.PUBLIC | Auth.WEBHOOK:
             return ""
+        case Auth.BROWSER:
+            # Only a page of this server, in a browser that is signed in, is let in; no token helps.
+            return "UZ-AUTH-001"
         case Auth.RUNNER:
             return worth.runner
         case Auth.APPROVAL:
@@ -61,7 +61,8 @@ def expected(operation: Operation, worth: Worth) -> str:
             if worth.enroller is not None:
                 return worth.enroller
             return worth.member or ("" if worth.platform else "UZ-AUTH-021")
-    return worth.member or _within(operation, worth)
+        case Auth.MEMBER:
+            return worth.member or _within(operation, worth)
 
 
 def _within(operation: Operation, worth: Worth) -> str:
