@@ -13,6 +13,7 @@ from sexton_engine.errors import (
     UnknownKind,
 )
 from sexton_engine.future import FutureNotReadyError, TrioFuture
+from sexton_engine.hold import Hold
 from sexton_engine.home import ASK_TIMEOUT_S
 from sexton_engine.mailbox import MailboxSpec, WhenFull
 from sexton_engine.message import Lane, Message
@@ -52,6 +53,7 @@ __all__ = [
     "EngineFault",
     "FamilySpec",
     "FutureNotReadyError",
+    "Hold",
     "Intensity",
     "KindStatistics",
     "Lane",

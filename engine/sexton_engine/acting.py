@@ -10,6 +10,8 @@ import trio
 from sexton_engine.cell import Cell, Wish
 from sexton_engine.context import Ending, Terminated
 from sexton_engine.errors import EngineError
+from sexton_engine.hold import Hold
+from sexton_engine.holding import CellHold
 from sexton_engine.home import ASK_TIMEOUT_S
 from sexton_engine.mailbox import Envelope
 from sexton_engine.message import Lane, Message
@@ -39,6 +41,15 @@ class ActingCell(Cell):
             port.keeper = self.deferred
             self.deferred.add(port)
         return port
+
+    def hold(self) -> Hold:
+        """Take no further message until what is handed out is finished or released."""
+        current = self.current
+        if current is None or self.held_by is not None:
+            msg = "it is held already" if current else "there is no message being handled that could be held"
+            raise EngineError(msg)
+        self.held_by = hold = CellHold(self, current)
+        return hold
 
     async def ask(
         self,
@@ -128,8 +139,8 @@ class ActingCell(Cell):
             # After a restart the set is another one: the dead instance cannot crash the new one.
             if self.tasks is siblings and self.wish not in {Wish.SUSPEND, Wish.STOP}:
                 self.failure = exc
-                self.interrupt(Wish.FAIL)
-                self.wake()
+                if not self.interrupt(Wish.FAIL):
+                    self.wake()
         finally:
             siblings.discard(scope)
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import trio
 
-from sexton_engine.cell import Cell, Wish
+from sexton_engine.cell import Cell
 from sexton_engine.errors import EngineError
 from sexton_engine.mailbox import Envelope
 from sexton_engine.message import Lane
 from sexton_engine.reply import DEFERRED, AskPort, ReplyPort
-from sexton_engine.turn import NOT_TAKEN_OVER, put_down, survives, tally
+from sexton_engine.turn import NOT_TAKEN_OVER, go_on, keep, put_down, survives
 
 __all__ = ["AskEnvelope", "answer_at_once"]
 
@@ -74,9 +74,14 @@ def answer_at_once(cell: Cell, envelope: AskEnvelope) -> Any:
     cell.scheduled = True
     cell.worker = NO_WORKER
     cell.current = envelope
-    monotonic = cell.home.env.monotonic
     try:
         reply = actor.on_receive(envelope.message)
+        if cell.held_by is not None and type(reply) is not CoroutineType:
+            envelope.open_port()
+            if not keep(cell, reply, envelope.sent_at):
+                cell.worker = None
+                cell.home.env.schedule(cell)
+            return DEFERRED
         if reply is DEFERRED and envelope.opened is None:
             raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - a crash like any other
     except Exception as exc:  # noqa: BLE001 - as in run_turn
@@ -85,20 +90,12 @@ def answer_at_once(cell: Cell, envelope: AskEnvelope) -> Any:
             put_down(cell)
             return DEFERRED
         reply = DEFERRED
-    ended = monotonic()
     if type(reply) is CoroutineType:
         envelope.open_port()
         cell.begun = reply
         cell.worker = None
         cell.home.env.schedule(cell)
         return DEFERRED
-    cell.current = None
-    tally(cell, type(envelope.message), ended - envelope.sent_at)
-    if cell.mailbox or cell.wish is not Wish.NONE:
-        cell.worker = None
-        cell.home.mail.add(cell)
-        cell.home.env.schedule(cell)
-    else:
-        cell.rest(ended)
+    go_on(cell, envelope, envelope.sent_at)
     # A reply that was taken over comes by the port, whatever the handler returned.
     return reply if envelope.opened is None else DEFERRED

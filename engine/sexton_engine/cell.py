@@ -13,6 +13,7 @@ from sexton_engine.context import ActorSystem, Context, Terminated
 from sexton_engine.dead_letters import Reason
 from sexton_engine.deadlines import NEVER
 from sexton_engine.errors import ActorStopped, EngineError, MailboxFull
+from sexton_engine.hold import Hold
 from sexton_engine.home import Home
 from sexton_engine.mailbox import Envelope, Mailbox
 from sexton_engine.message import Lane
@@ -76,6 +77,7 @@ class Cell(Context):
         "due",
         "end_event",
         "failure",
+        "held_by",
         "home",
         "last_active",
         "mailbox",
@@ -103,6 +105,8 @@ class Cell(Context):
         """In the queue of the workers, or with one of them."""
         self.begun: Coroutine[Any, Any, Any] | None = None
         """What a handler handed out instead of a reply, when no worker was there to await it."""
+        self.held_by: Hold | None = None
+        """Taken by the handler of ``current``. In force, it is the worker too, and it counts as scheduled."""
         self.worker: Cancellable | None = None
         """Cancels what the actor is doing now."""
         self.worker_task: trio.lowlevel.Task | None = None
@@ -291,7 +295,10 @@ class Cell(Context):
 
     def shed(self, error: Exception) -> None:
         """Drop the instance with its timers, tasks and open replies; the askers get the error."""
-        self.actor = None
+        self.actor = self.held_by = None
+        if self.begun is not None:
+            self.begun.close()
+            self.begun = None
         if self.timers is not None:
             self.timers.cancel_all()
             self.timers = None

@@ -12,6 +12,7 @@ import trio
 from prometheus_client.registry import Collector
 
 from sexton_engine.dead_letters import DeadLetters
+from sexton_engine.hold import Hold
 from sexton_engine.message import Lane, Message
 from sexton_engine.reply import ReplyPort
 from sexton_engine.statistics import SystemStatistics, TreeNode
@@ -144,6 +145,14 @@ class Context(ABC):
 
         The port may be settled later by the actor or by any task. If the actor crashes or ends first, the
         asker is told so.
+        """
+
+    @abstractmethod
+    def hold(self) -> Hold:
+        """Hold the message being handled, without a task; ``on_receive`` then returns ``DEFERRED``.
+
+        The actor takes no further message until ``finish`` or ``release`` is called on what is returned; a
+        stop waits for that within its budget, a kill does not.
         """
 
     @abstractmethod

@@ -25,6 +25,8 @@ class Reason(Enum):
     """The asker's deadline passed before the message was handled."""
     LATE_REPLY = "late_reply"
     """The reply came when nobody waited for it any more."""
+    LATE_FINISH = "late_finish"
+    """A hold was finished that was over: finished before, or its actor has crashed or ended."""
     UNAVAILABLE = "unavailable"
     """A transparent exception met a message that nobody awaits a reply to."""
     CRASHED = "crashed"

@@ -93,6 +93,9 @@ class Mailbox:
     def __len__(self) -> int:
         return sum(len(lane) for lane in (self._control, self._supervision, self._user) if lane is not None)
 
+    def __bool__(self) -> bool:
+        return bool(self._user or self._control or self._supervision)
+
     def __repr__(self) -> str:
         return f"<Mailbox {len(self._user or ())}/{self.spec.capacity}, peak {self.peak}>"
 

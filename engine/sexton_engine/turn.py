@@ -14,8 +14,9 @@ from sexton_engine.errors import EngineError
 from sexton_engine.lifecycle import crash, fail, obey, settle, start
 from sexton_engine.mailbox import Envelope
 from sexton_engine.reply import DEFERRED, AdmissionPort
+from sexton_engine.trio_actor import called
 
-__all__ = ["NOT_TAKEN_OVER", "interrupted", "put_down", "run_turn", "survives", "tally"]
+__all__ = ["NOT_TAKEN_OVER", "go_on", "interrupted", "keep", "put_down", "run_turn", "survives"]
 
 OF_PYKKA: Final = frozenset(
     {
@@ -28,13 +29,14 @@ OF_PYKKA: Final = frozenset(
 """Messages that pykka handles itself: proxies and stop."""
 
 NOT_TAKEN_OVER: Final = "on_receive returned DEFERRED, but did not take the reply over by context.defer()"
+HOLDS_AND_ANSWERS: Final = "a handler that holds returns DEFERRED; what finishes the hold returns the reply"
 
 
 async def run_turn(cell: Cell) -> int:
     """Handle messages until there are no more, the limit is reached, or the actor is lost; how many it were.
 
-    Afterwards ``cell.scheduled`` tells whether there is more to do. Every message passes here, so the
-    loop is written out, and names are looked up once.
+    Afterwards ``cell.scheduled`` tells whether there is more to do, unless it is held. Every message passes
+    here, so the loop is written out, and names are looked up once.
     """
     ready = cell.wish is Wish.NONE and cell.phase is Phase.AWAKE and cell.begun is None
     if not ready and not await _prepared(cell):
@@ -63,6 +65,9 @@ async def run_turn(cell: Cell) -> int:
             reply = actor._handle_receive(message) if of_type in OF_PYKKA else actor.on_receive(message)
             if type(reply) is CoroutineType:
                 reply = await reply
+            if cell.held_by is not None:
+                keep(cell, reply, began)
+                return handled
             if envelope.port is not None:  # else there is no asker, or the reply was taken over
                 if reply is DEFERRED:
                     raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - a crash like any other
@@ -106,6 +111,9 @@ async def _continue(cell: Cell, coroutine: Coroutine[Any, Any, Any]) -> bool:
     began = cell.home.env.monotonic()
     try:
         reply = await coroutine
+        if cell.held_by is not None:
+            keep(cell, reply, began)
+            return False
         if envelope.port is not None:
             if reply is DEFERRED:
                 raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - as in run_turn
@@ -114,19 +122,62 @@ async def _continue(cell: Cell, coroutine: Coroutine[Any, Any, Any]) -> bool:
         if not survives(cell, envelope, exc):
             return False
     cell.current = None
-    tally(cell, type(envelope.message), cell.home.env.monotonic() - began)
+    _tally(cell, type(envelope.message), cell.home.env.monotonic() - began)
     return True
 
 
-def tally(cell: Cell, of_type: type, seconds: float) -> None:
+def keep(cell: Cell, reply: Any, since: float) -> bool:
+    """Let go of a handler that has returned and holds; ``False`` if a worker has to go on with it.
+
+    Raises EngineError, a crash, if it returned anything but ``DEFERRED``.
+    """
+    hold = cell.held_by
+    if hold is None or reply is not DEFERRED:
+        raise EngineError(HOLDS_AND_ANSWERS)
+    if cell.wish > Wish.STOP:  # it is being killed, or a child task has crashed
+        cell.held_by = None
+    elif hold.early is not None:
+        callback, args = hold.early
+        cell.held_by = None
+        cell.begun = called(callback, *args)
+    else:
+        hold.since = since
+        cell.worker, cell.worker_task = hold, None
+        cell.home.mail.add(cell)
+        return True
+    return False
+
+
+def go_on(cell: Cell, envelope: Envelope, since: float) -> None:
+    """Book a message that was handled outside of a worker, and have one do what is left to do."""
+    ended = cell.home.env.monotonic()
+    cell.current = None
+    _tally(cell, type(envelope.message), ended - since)
+    if cell.mailbox or cell.wish is not Wish.NONE:
+        cell.worker = None
+        cell.home.mail.add(cell)
+        cell.home.env.schedule(cell)
+    else:
+        cell.rest(ended)
+
+
+def _tally(cell: Cell, of_type: type, seconds: float) -> None:
     """Book a message that was handled; ``run_turn`` does the same in line."""
-    entry = cell.home.books.messages.setdefault(of_type, [0, 0.0])
+    messages = cell.home.books.messages
+    entry = messages.get(of_type)
+    if entry is None:
+        entry = messages[of_type] = [0, 0.0]
     entry[0] += 1
     entry[1] += seconds
 
 
 def put_down(cell: Cell) -> None:
-    """The worker lets go of an activation that cannot go on; it is not scheduled any more."""
+    """The worker lets go of an activation that cannot go on; it is not scheduled any more.
+
+    One that is held stays as it is.
+    """
+    if cell.held_by is not None:
+        return
     cell.worker = cell.worker_task = None
     if cell.phase is Phase.SUSPENDED or cell.phase is Phase.OVER:
         cell.scheduled = False
@@ -164,7 +215,7 @@ def _admit(cell: Cell) -> None:
 
 def survives(cell: Cell, envelope: Envelope, exc: Exception) -> bool:
     """Whether the exception is transparent, and has gone to the asker; else it was a crash."""
-    actor = cell.actor
+    actor, cell.held_by = cell.actor, None
     if actor is None or not isinstance(exc, actor.transparent):
         crash(cell, exc)
         return False

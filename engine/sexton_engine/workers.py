@@ -97,7 +97,7 @@ class Workers:
                 cell.worker, cell.worker_task = scope, task
                 budget -= await run_turn(cell)
                 running.clear()
-                if cell.scheduled:
+                if cell.scheduled and cell.held_by is None:
                     cell.worker = cell.worker_task = None
                     ready.append(cell)
                 if scope.cancel_called:

@@ -1,0 +1,41 @@
+"""What an actor that waits without a worker leaves with whoever will wake it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Hold"]
+
+
+class Hold(ABC):
+    """The rest of a message: its actor takes no further one until ``finish`` or ``release``.
+
+    Belongs to the thread that runs trio. A hold that is over, since it was finished before or its actor
+    has ended meanwhile, ignores both and counts them as ``late_finish``.
+    """
+
+    __slots__ = ("early", "since")
+
+    since: float
+    """When the handling of the message began, in seconds on the engine's clock."""
+    early: tuple[Callable[..., Any], tuple[Any, ...]] | None
+    """What it was finished with while the handler still ran."""
+
+    @abstractmethod
+    def finish(self, callback: Callable[..., Any], *args: Any) -> bool:
+        """Call back as the rest of the handler; ``False`` if the hold is over and nothing was called.
+
+        What the callback returns is the reply, unless it was taken over. It may also return a coroutine,
+        which a worker then awaits, or hold again and return ``DEFERRED``. What it raises is as if the
+        handler had raised it; nothing is raised here.
+        """
+
+    @abstractmethod
+    def release(self) -> bool:
+        """Finish with nothing more to do, after a reply that was taken over by ``context.defer()``."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """End the instance as is wished of it; the hold is over."""
