@@ -98,9 +98,9 @@ class Caller:
         return _token(self.kept.token, str(self.file.path))
 
     @property
-    def workspace(self) -> str | None:
-        """A name or an id: the option, the environment, what 'workspace use' chose."""
-        return self._given.workspace or self._environ.get(WORKSPACE_VARIABLE) or self.kept.workspace_id
+    def given_workspace(self) -> str | None:
+        """A name or an id: the option, the environment."""
+        return self._given.workspace or self._environ.get(WORKSPACE_VARIABLE) or None
 
     def keep(self, how: Callable[[Kept], Kept]) -> None:
         """Change what is kept for this server, and make it the current one."""

@@ -20,7 +20,7 @@ from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Reply, open_client
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault
-from sexton_cli.identity import Identity, identify, pick_workspace
+from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.output import moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.settings import DATABASE_VARIABLE, default_data
@@ -191,9 +191,11 @@ def _told(caller: Caller, identity: Identity) -> Check:
 
 
 def _workspace(caller: Caller, identity: Identity) -> Check:
-    if caller.workspace is None:
-        return Check("workspace", State.WARN, "none is in use", "Choose one: 'sexton workspace use NAME'.")
-    row = pick_workspace(identity.workspaces, caller.workspace)
+    kept = caller.kept.workspace_id
+    row = workspace_in_use(identity.workspaces, given=caller.given_workspace, kept=kept)
+    if row is None:
+        detail = "none is in use" if kept is None else f"{kept} is not there any more"
+        return Check("workspace", State.WARN, detail, "Choose one: 'sexton workspace use NAME'.")
     if row["paused"]:
         return Check("workspace", State.WARN, f"{row['name']} is paused", "An operator can let it go on.")
     return Check("workspace", State.OK, f"{row['name']} ({row['workspace_id']})")

@@ -102,6 +102,13 @@ def pick_workspace(items: Sequence[Row], wanted: str) -> Row:
     return pick(items, wanted, id_key="workspace_id", name_key="name", listing="sexton workspace list")
 
 
+def workspace_in_use(items: Sequence[Row], *, given: str | None, kept: str | None) -> Row | None:
+    """The one that was asked for, which has to be there; else the one chosen before, if it still is."""
+    if given is not None:
+        return pick_workspace(items, given)
+    return next((row for row in items if row["workspace_id"] == kept), None)
+
+
 def is_id(text: str) -> bool:
     """Whether the server is to be asked for this as an id.
 

@@ -5,6 +5,7 @@ import re
 import httpx2
 import pytest
 
+from sexton_cli.credentials import CredentialFile, Kept
 from tests.cli.shell import Shell, said
 from tests.faults.server_process import ServerProcess
 
@@ -132,6 +133,21 @@ def test_workspaces_that_are_not_there_or_are_there_already_say_so(shell: Shell)
     assert "(request " in said(foreign)
     unknown = shell("workspace", "use", "nowhere")
     assert (unknown.returncode, "sexton workspace list" in said(unknown)) == (1, True)
+
+
+def test_a_choice_that_is_not_there_any_more_is_forgotten_and_one_that_is_asked_for_is_not(
+    server: ServerProcess, shell: Shell
+) -> None:
+    assert shell("workspace", "use", "default").returncode == 0
+    file = CredentialFile(shell.credentials.parent)
+    url, gone = server.ready["base_url"], Kept(workspace_id=NOWHERE)
+    file.change(lambda credentials: credentials.with_server(url, gone))
+    assert shell.json("whoami")["workspace"] is None
+    assert not any(row["in_use"] for row in shell.json("workspace", "list")["items"])
+    told = {check["name"]: check for check in shell.json("doctor")["checks"]}
+    assert told["workspace"]["state"] == "warn"
+    asked = shell("whoami", "--workspace", "nowhere")
+    assert (asked.returncode, "sexton workspace list" in said(asked)) == (1, True)
 
 
 def test_the_list_for_a_person_marks_the_one_in_use(shell: Shell) -> None:

@@ -19,7 +19,7 @@ from sexton_cli.commands.whoami import show
 from sexton_cli.credentials import Kept
 from sexton_cli.exits import FAILED, PROTOCOL, USAGE, Fault, printable
 from sexton_cli.handover import Handover, NotForUs
-from sexton_cli.identity import Identity, identify, pick_workspace
+from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.problems import Refused
 from sexton_cli.tokens import Token, well_formed
 
@@ -132,11 +132,9 @@ def _asker(caller: Caller) -> Ask:
 
 
 def _workspace(identity: Identity, caller: Caller) -> str | None:
-    """The one that was asked for; else the only one; else the one chosen before, if it is still there."""
-    ids = [str(row["workspace_id"]) for row in identity.workspaces]
-    wanted = caller.workspace
-    if wanted is not None and wanted != caller.kept.workspace_id:
-        return str(pick_workspace(identity.workspaces, wanted)["workspace_id"])
-    if len(ids) == 1:
-        return ids[0]
-    return wanted if wanted in ids else None
+    """The one that was asked for or chosen before; else the only one."""
+    given, kept = caller.given_workspace, caller.kept.workspace_id
+    row = workspace_in_use(identity.workspaces, given=given, kept=kept)
+    if row is None and len(identity.workspaces) == 1:
+        row = identity.workspaces[0]
+    return None if row is None else str(row["workspace_id"])

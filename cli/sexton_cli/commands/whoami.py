@@ -5,7 +5,7 @@ import click
 from sexton_cli.caller import Caller
 from sexton_cli.commands.options import calling
 from sexton_cli.credentials import Credentials
-from sexton_cli.identity import Identity, identify, pick_workspace
+from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.output import moment
 from sexton_cli.tokens import API_KEY, Token
 
@@ -25,8 +25,9 @@ def whoami(caller: Caller) -> None:
 
 def show(caller: Caller, token: Token, identity: Identity) -> None:
     """Who it is, on which server, in which workspace."""
-    wanted = caller.workspace
-    workspace = None if wanted is None else pick_workspace(identity.workspaces, wanted)
+    workspace = workspace_in_use(
+        identity.workspaces, given=caller.given_workspace, kept=caller.kept.workspace_id
+    )
     document = {
         "base_url": caller.base_url,
         **identity.document(),

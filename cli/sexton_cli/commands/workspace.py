@@ -6,7 +6,7 @@ import msgspec
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
-from sexton_cli.identity import is_id, pick_workspace, workspaces_of
+from sexton_cli.identity import is_id, pick_workspace, workspace_in_use, workspaces_of
 from sexton_cli.output import Column, moment
 
 COLUMNS = (
@@ -30,7 +30,8 @@ def list_(caller: Caller) -> None:
     """List the workspaces that the token reaches."""
     with caller.client() as client:
         rows = workspaces_of(client)
-    used = {row["workspace_id"] for row in rows if caller.workspace in {row["workspace_id"], row["name"]}}
+    in_use = workspace_in_use(rows, given=caller.given_workspace, kept=caller.kept.workspace_id)
+    used = set() if in_use is None else {in_use["workspace_id"]}
     if caller.output.as_json:
         items = [{**row, "in_use": row["workspace_id"] in used} for row in rows]
         caller.output.document({"items": items, "total": len(items)})
