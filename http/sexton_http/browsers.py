@@ -15,9 +15,11 @@ from sexton_http.tokens import TOKEN_BYTES, digest
 from sexton_storage.identity import BrowserSession, SignInLink
 
 HOUR_MS: Final = 3600 * 1000
-IDLE_MS: Final = 12 * HOUR_MS
-"""A browser that nobody used for so long is signed out."""
-LIFE_MS: Final = 30 * 24 * HOUR_MS
+DAY_MS: Final = 24 * HOUR_MS
+IDLE_MS: Final = 7 * DAY_MS
+"""A browser that nobody used for so long is signed out. Long enough for a weekend: who has no provider needs
+a link from the server to come in again."""
+LIFE_MS: Final = 30 * DAY_MS
 """And any, however much it is used, after so long."""
 LINK_MS: Final = HOUR_MS
 TOUCH_MS: Final = 60_000

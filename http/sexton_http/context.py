@@ -38,9 +38,11 @@ class Issuer(Protocol):
     @property
     def name(self) -> str:
         """The ``iss`` of its tokens."""
+        ...
 
     async def verify(self, token: str, now_s: float) -> Claims:
         """Check all of a token. Raises ``Problem`` with UZ-AUTH-002, -003 or -004."""
+        ...
 
 
 class Signer(Issuer, Protocol):
@@ -61,6 +63,7 @@ class Signer(Issuer, Protocol):
     @property
     def jwks(self) -> Mapping[str, object]:
         """The public half, as ``/.well-known/jwks.json`` shows it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +82,27 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """As it stands in addresses."""
+        ...
 
     @property
     def label(self) -> str:
         """As people read it."""
+        ...
 
     @property
     def issuer(self) -> str | None:
         """What it calls itself when it sends somebody back; None when it does not."""
+        ...
 
     async def depart(self, *, state: str, nonce: str, challenge: str, redirect_uri: str) -> str:
         """Where to send the browser. Raises Unreachable."""
+        ...
 
     async def arrive(
         self, *, code: str, verifier: str, nonce: str, redirect_uri: str, now_s: float
     ) -> Person:
         """Who has come back. Raises Unreachable, and Problem when the answer cannot be trusted."""
+        ...
 
 
 def _plan_rates() -> dict[PlanTier, int | None]:

@@ -59,7 +59,7 @@ class Elsewhere:
         if not is_safe(url):
             raise Unreachable(f"{url} is neither HTTPS nor on this machine")
         headers = {"accept": "application/json", "accept-encoding": "identity", **rest.pop("headers")}
-        body = bytearray()
+        body, status = bytearray(), 0
         with trio.move_on_after(ANSWER_S) as deadline:
             try:
                 async with self._client.stream(

@@ -38,9 +38,11 @@ class Limiter(Protocol):
 
     def admit(self, key: object, rate: int) -> Verdict:
         """One request of ``key``, which may make ``rate`` a second."""
+        ...
 
     def spend(self, key: object, quota: Quota) -> Verdict:
         """One of what ``key`` may do so many times within a window."""
+        ...
 
 
 class Gcra:

@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from tests.pages.screen import Screen
+from tests.pages.screen import FAR, Screen
 
 MISSING = (
     "The pages are tested in a real browser, and this machine has no {name}: "
@@ -36,6 +36,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         "--disable-gpu",
         "--disable-background-networking",
         "--no-first-run",
+        f"--host-resolver-rules=MAP {FAR} 127.0.0.1",
         "--window-size=900,800",
         f"--user-data-dir={profile}",
     ):

@@ -13,6 +13,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 T = TypeVar("T")
 PATIENCE_S = 20.0
+FAR = "sexton.test"
+"""A name that leads here, and that the browser takes for another machine's: no secure context over HTTP."""
 
 
 class Screen:

@@ -14,7 +14,7 @@ from sexton_http.oauth import OAuthProvider, ProviderSettings
 from tests.http.house import House, open_house
 from tests.http.oidc_server import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
 from tests.http.terminal import Party
-from tests.pages.screen import Screen
+from tests.pages.screen import FAR, Screen
 
 SESSIONS = "/v1/auth/sessions"
 CONTRAST = """
@@ -163,6 +163,24 @@ async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, 
     await screen.sees("this browser is not signed in (UZ-AUTH-002)")
     # The browser notes the refused request; nothing else.
     assert [text for text in screen.complaints if "401" not in text] == []
+    screen.complaints.clear()
+
+
+async def test_from_another_machine_one_signs_in_without_https_but_approves_nothing(
+    screen: Screen, house: House
+) -> None:
+    far = house.base_url.replace("127.0.0.1", FAR)
+    session = await begin(house, Party())
+    link = await Browsers(house.ctx).offer(house.installation.user_id)
+    await screen.open(link.replace(house.base_url, far))
+    await screen.press("Sign in")
+    await screen.sees("Signed in as")
+    assert await screen.run("return window.isSecureContext") is False
+    await screen.open(session["login_url"].replace(house.base_url, far))
+    await screen.sees("A browser encrypts only on pages from HTTPS")
+    await check_page(screen, "device-insecure")
+    # That a header about isolation does nothing without HTTPS is noted.
+    assert [text for text in screen.complaints if "Cross-Origin-Opener-Policy" not in text] == []
     screen.complaints.clear()
 
 

@@ -122,7 +122,7 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
     "/assets/{name}",
     tag=TAG,
     auth=Auth.PUBLIC,
-    media="application/octet-stream",
+    media="*/*",
     codes=("UZ-REQ-003",),
 )
 async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
