@@ -58,9 +58,12 @@ class Problem(Exception):
         facts: Mapping[str, Any] | None = None,
         wait_s: int | None = None,
         headers: Headers = (),
+        status: int | None = None,
     ) -> None:
         super().__init__(f"{code}: {detail}")
         self.row = CODES[code]
+        self.status = self.row.status if status is None else status
+        """The code's own, but where the one who asks needs another."""
         self.detail = detail
         self.facts = {} if facts is None else dict(facts)
         self.wait_s = wait_s
@@ -82,7 +85,7 @@ class Problem(Exception):
             "error_code": row.code,
             "request_id": request_id,
             "type": link,
-            "status": row.status,
+            "status": self.status,
             "error": {"code": row.code, "message": self.detail, "details": self.facts},
         }
 
@@ -91,4 +94,4 @@ class Problem(Exception):
         if self.wait_s is not None:
             headers = (*headers, (b"retry-after", b"%d" % self.wait_s))
         body = msgspec.json.encode(self.document(base_url, request_id))
-        return Answer(self.row.status, headers, body)
+        return Answer(self.status, headers, body)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import structlog
@@ -64,6 +65,7 @@ def make_quart(services: Services, routes: Sequence[Mounted]) -> QuartTrio:
             methods=[operation.method],
             provide_automatic_options=False,
         )
+    _mount_refusals(app, routes)
     _mount_removed(app, services)
     _mount_errors(app, services)
     return app
@@ -103,6 +105,34 @@ def _respond(answer: Answer | StreamAnswer) -> Response:
     if isinstance(answer, Answer) and answer.status != NO_CONTENT:
         response.headers["content-length"] = str(len(answer.body))
     return response
+
+
+def _mount_refusals(app: QuartTrio, routes: Sequence[Mounted]) -> None:
+    """A path that is spelled out is no value of another route's parameter, whatever the method."""
+    spelled = {mounted.operation.path for mounted in routes if not mounted.operation.params}
+    for path in sorted(spelled):
+        mine = {mounted.operation.method for mounted in routes if mounted.operation.path == path}
+        theirs = {
+            mounted.operation.method
+            for mounted in routes
+            if mounted.operation.params and _pattern(mounted.operation).fullmatch(path)
+        } - mine
+        if theirs:
+            app.add_url_rule(
+                path,
+                f"not here {path}",
+                partial(_refuse_method, sorted({*mine, *(["HEAD"] if "GET" in mine else [])})),
+                methods=sorted(theirs),
+                provide_automatic_options=False,
+            )
+
+
+def _pattern(operation: Operation) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{\w+\}", "[^/:]+", operation.path))
+
+
+async def _refuse_method(allowed: list[str]) -> Response:
+    raise MethodNotAllowed(allowed)
 
 
 def _mount_removed(app: QuartTrio, services: Services) -> None:

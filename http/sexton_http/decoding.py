@@ -215,12 +215,23 @@ def pointer_of(path: str, text: str = "") -> str:
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
 
 
+def _is_text(hint: Any) -> bool:
+    """Whether any text is a value of the type, as it stands."""
+    schema = msgspec.json.schema(hint)
+    return any(
+        option.get("type") == "string" and "format" not in option and "enum" not in option
+        for option in schema.get("anyOf", (schema,))
+    )
+
+
 class QueryDecoder(Generic[S]):
     """For one declared type: known fields are converted from text, unknown ones pass, none may come twice."""
 
     def __init__(self, shape: type[S]) -> None:
         self._shape = shape
-        self._known = frozenset(field.encode_name for field in msgspec.structs.fields(shape))
+        fields = msgspec.structs.fields(shape)
+        self._known = frozenset(field.encode_name for field in fields)
+        self._texts = frozenset(field.encode_name for field in fields if _is_text(field.type))
 
     def decode(self, query: bytes) -> S:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
@@ -235,6 +246,9 @@ class QueryDecoder(Generic[S]):
                 continue
             if name in fields:
                 raise Problem("UZ-REQ-001", f"the query has {name!r} twice")
+            if value.lower() == "null" and name not in self._texts:
+                # To msgspec this is None; a query can leave a field out, but not say that it is nothing.
+                raise Problem("UZ-REQ-001", f"{name}: null is no value", facts={"parameter": name})
             if "\0" in value:
                 raise Problem("UZ-REQ-001", f"{name}: has the character U+0000")
             fields[name] = value

@@ -53,6 +53,12 @@ class HttpMetrics:
             ("outcome",),
             registry=registry,
         )
+        self.problems = Counter(
+            "sexton_http_problems",
+            "Problem documents, by route template and code",
+            ("method", "route", "code"),
+            registry=registry,
+        )
         self.undeclared = Counter(
             "sexton_http_undeclared_codes",
             "Answers with a code that their route does not declare",

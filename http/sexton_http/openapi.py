@@ -177,8 +177,10 @@ def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any
 
 def _failures(operation: Operation) -> dict[str, Any]:
     by_status: dict[int, list[str]] = {}
-    for code in operation.all_codes():
-        by_status.setdefault(CODES[code].status, []).append(code)
+    # A parameter with a slash or a colon in it is part of another path.
+    beside = {"UZ-REQ-003"} if operation.params else set()
+    for code in sorted({*operation.all_codes(), *beside}, key=list(CODES).index):
+        by_status.setdefault(operation.status_of(code), []).append(code)
     return {
         str(status): {
             "description": "; ".join(f"{code}: {CODES[code].title}" for code in codes),

@@ -129,6 +129,8 @@ class Operation:
     max_body: int
     media: str
     never_shed: bool
+    still: bool
+    """Neither the database nor an actor is asked, so neither can fail it."""
     deprecated: bool
     starts_work: bool
     oversize: Oversize | None
@@ -175,6 +177,8 @@ class Operation:
         mine = {*self.codes, *_GENERAL, *_BY_AUTH[self.auth]}
         if self.never_shed:
             mine -= {"UZ-API-001", "UZ-REQ-006"}
+        if self.still:
+            mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
         if self.auth is Auth.RUNNER:
             mine -= {"UZ-REQ-006"}
         if self.auth is Auth.MEMBER and self.role is not Role.USER:
@@ -194,6 +198,11 @@ class Operation:
         if self.wait is Wait.STREAM:
             mine.add("UZ-API-002")
         return tuple(code for code in CODES if code in mine)
+
+    def status_of(self, code: str) -> int:
+        """What this answers a code with: its own status, with one exception."""
+        # Senders of webhooks come again by themselves, but only after a 503.
+        return 503 if self.auth is Auth.WEBHOOK and code == "UZ-ZMB-001" else CODES[code].status
 
 
 _GENERAL: Final = frozenset(
@@ -245,6 +254,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     max_body: int = MAX_BODY_BYTES,
     media: str = "application/json",
     never_shed: bool = False,
+    still: bool = False,
     deprecated: bool = False,
     starts_work: bool = False,
     oversize: Oversize | None = None,
@@ -278,6 +288,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             max_body=max_body,
             media=media,
             never_shed=never_shed,
+            still=still,
             deprecated=deprecated,
             starts_work=starts_work,
             oversize=oversize,

@@ -123,6 +123,7 @@ class Mounted:
         return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
 
     def _note(self, problem: Problem) -> None:
+        self._services.metrics.problems.labels(self.operation.method, self.operation.path, problem.code).inc()
         if problem.code not in self._declared:
             self._services.metrics.undeclared.labels(self.operation.path, problem.code).inc()
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
@@ -218,7 +219,7 @@ class Mounted:
                     return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
         except Problem as problem:
             # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
-            if problem.row.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
+            if problem.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
                 self._admit(("address", head.client), self._services.ctx.settings.address_rate, [])
             raise
 
@@ -270,7 +271,13 @@ class Mounted:
             if deadline.cancelled_caught:
                 raise Problem("UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S)
         if isinstance(result, Refusal):
-            raise Problem(result.code, result.detail, facts=result.facts, wait_s=result.retry_after_s)
+            raise Problem(
+                result.code,
+                result.detail,
+                facts=result.facts,
+                wait_s=result.retry_after_s,
+                status=result.status,
+            )
         return result
 
     def _spell(self, result: Any, request_id: str) -> Answer:

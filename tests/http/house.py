@@ -27,6 +27,7 @@ from sexton_http.server import open_doors, serve
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
 from sexton_storage.stores import Storage
+from tests.http.watching import check_answer, note_problems
 
 START_MS = 1_732_060_800_000
 SECRET = "It's a Secret to Everybody"
@@ -91,6 +92,12 @@ class House:
     stop: trio.Event
     runners: dict[str, str] = field(default_factory=dict)
     deliveries: int = 0
+    skew_ms: list[int] = field(default_factory=lambda: [0])
+    """How far the database's clock was put forward."""
+
+    def pass_ms(self, span: int) -> None:
+        """Put the database's clock forward; the timers of this process do not notice."""
+        self.skew_ms[0] += span
 
     @property
     def memory(self) -> MemoryStorage:
@@ -194,15 +201,16 @@ class House:
 @asynccontextmanager
 async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
     """A server on storage in memory."""
-    started = trio.current_time()
+    started, skew_ms = trio.current_time(), [0]
 
     def now_ms() -> int:
-        return START_MS + round((trio.current_time() - started) * 1000)
+        return START_MS + skew_ms[0] + round((trio.current_time() - started) * 1000)
 
     async with (
         open_memory_storage(clock=now_ms) as memory,
         open_house_on(memory, fast=fast, **settings) as house,
     ):
+        house.skew_ms = skew_ms
         yield house
 
 
@@ -249,9 +257,13 @@ async def open_house_on(
 
             await nursery.start(run)
             timeout = httpx2.Timeout(15.0)
-            async with httpx2.AsyncClient(base_url=doors.base_url, timeout=timeout) as http:
+            hooks = {"response": [check_answer]}
+            async with httpx2.AsyncClient(
+                base_url=doors.base_url, timeout=timeout, event_hooks=hooks
+            ) as http:
                 yield House(storage, system, world, ctx, installation, doors.base_url, http, registry, stop)
             stop.set()
+    note_problems(registry)
     assert undeclared(registry) == [], "answers had codes that their routes do not declare"
 
 

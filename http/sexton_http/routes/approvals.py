@@ -14,7 +14,7 @@ from sexton_http.shapes import Body, Cursor, GateView, Query, Shape, view_gate
 from sexton_storage.records import Gate, GateStatus
 
 TAG = "Approvals"
-CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
+CODES = ("UZ-APPROVAL-002",)
 REASON_CHARS = 4096
 
 

@@ -72,7 +72,7 @@ async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     "/v1/admin/tenants/{tenant_id}/credit",
     tag=TAG,
     auth=Auth.PLATFORM,
-    codes=("UZ-REQ-003", "UZ-BILLING-002"),
+    codes=("UZ-REQ-003",),
 )
 async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
     """Add to a tenant's balance; work that waited for it goes on."""

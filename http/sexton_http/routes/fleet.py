@@ -68,9 +68,17 @@ class EnrolmentMade(Shape):
     expires_at: int
 
 
+class AdminWish(StrEnum):
+    """``drained`` comes by itself and cannot be asked for."""
+
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    DRAINING = "draining"
+    REVOKED = "revoked"
+
+
 class RunnerPatch(Body):
-    admin_state: str
-    """``active``, ``cordoned``, ``draining`` or ``revoked``."""
+    admin_state: AdminWish
 
 
 class TagDepth(Shape):
@@ -122,13 +130,11 @@ async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
     return FleetPage(items, total, query.page, query.page_size)
 
 
-@operation(
-    "PATCH", "/v1/fleet/runners/{runner_id}", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-RUN-009", "UZ-RUN-014")
-)
+@operation("PATCH", "/v1/fleet/runners/{runner_id}", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-RUN-014",))
 async def change_runner(call: Call[RunnerPatch, NoQuery]) -> FleetRunner | Refusal:
     """Cordon, drain, revoke a runner, or take it back."""
     world, runner_id = call.ctx.world, call.id("runner_id")
-    reply = await call.ctx.system.ask("runner", runner_id, SetAdminState(call.body.admin_state))
+    reply = await call.ctx.system.ask("runner", runner_id, SetAdminState(call.body.admin_state.value))
     if isinstance(reply, Refusal):
         return reply
     call.services.authenticator.forget(reply.token_hash)

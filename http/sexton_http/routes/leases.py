@@ -1,6 +1,7 @@
 """What a runner does with a lease: renew, show, ask, give back, report. Every write is fenced."""
 
 import hashlib
+from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -283,7 +284,7 @@ class ReleaseBody(Body):
     tag=TAG,
     auth=Auth.RUNNER,
     status=204,
-    codes=(*FENCED, "UZ-RUN-011"),
+    codes=FENCED,
 )
 async def release_lease(call: Call[ReleaseBody, NoQuery]) -> Refusal | None:
     """Give the event back to the queue at once; the attempt does not count."""
@@ -303,7 +304,7 @@ class ParkBody(Body):
     tag=TAG,
     auth=Auth.RUNNER,
     status=204,
-    codes=(*FENCED, "UZ-RUN-011", "UZ-APPROVAL-002"),
+    codes=(*FENCED, "UZ-APPROVAL-002"),
 )
 async def park_lease(call: Call[ParkBody, NoQuery]) -> Refusal | None:
     """Wait at a gate without holding a slot; the event goes on when the gate is resolved."""
@@ -312,17 +313,26 @@ async def park_lease(call: Call[ParkBody, NoQuery]) -> Refusal | None:
     return None if isinstance(reply, Parked) else reply
 
 
+Nothing = Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=0)]
+"""A list that is taken as long as it is empty: what it would hold is not kept yet."""
+
+
 class Telemetry(Body):
     wall_ms: Count = 0
     time_to_first_token_ms: Count | None = None
+
+
+class Outcome(StrEnum):
+    PROCESSED = "processed"
+    AGENT_ERROR = "agent_error"
+    CANCELLED = "cancelled"
 
 
 class ReportBody(Body):
     lease_id: UUID
     event_id: UUID
     fencing_token: Count
-    outcome: str
-    """``processed``, ``agent_error`` or ``cancelled``."""
+    outcome: Outcome
     response_text: Annotated[str, msgspec.Meta(max_length=TEXT_CHARS)]
     input_tokens: Count
     cached_input_tokens: Count
@@ -331,6 +341,8 @@ class ReportBody(Body):
     evidence: dict[str, Any] | None = None
     telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
     checkpoint: dict[str, Any] | None = None
+    memory: Nothing = ()
+    proposals: Nothing = ()
 
 
 class ReportAnswer(Shape):
@@ -341,22 +353,15 @@ class ReportAnswer(Shape):
     """Of the last slice."""
 
 
-OUTCOMES = frozenset({"processed", "agent_error", "cancelled"})
-
-
 @operation("POST", "/v1/runners/me/reports", tag=TAG, auth=Auth.RUNNER, hot=True, codes=FENCED)
 async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
     """Say how the run ended; the same report again is answered with `duplicate`."""
     body = call.body
-    if body.outcome not in OUTCOMES:
-        raise Problem(
-            "UZ-REQ-001", "/outcome: processed, agent_error or cancelled", facts={"pointer": "/outcome"}
-        )
     message = Report(
         runner_id=call.host.runner.id,
         event_id=body.event_id,
         fencing_token=body.fencing_token,
-        outcome=body.outcome,
+        outcome=body.outcome.value,
         failure_reason=body.failure_reason,
         response_text=body.response_text,
         evidence=body.evidence,

@@ -71,7 +71,14 @@ def gone() -> Problem:
 
 
 @operation(
-    "GET", "/v1/runs/{run}", tag=TAG, auth=Auth.PUBLIC, answer=Run, codes=("UZ-RUNS-410",), deprecated=True
+    "GET",
+    "/v1/runs/{run}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    answer=Run,
+    codes=("UZ-RUNS-410",),
+    deprecated=True,
+    still=True,
 )
 async def get_run(call: Call[NoBody, NoQuery]) -> Any:
     """Answer 410: the run pipeline was removed."""
@@ -87,6 +94,7 @@ async def get_run(call: Call[NoBody, NoQuery]) -> Any:
     answer=RunRetried,
     codes=("UZ-RUNS-410",),
     deprecated=True,
+    still=True,
 )
 async def retry_run(call: Call[NoBody, NoQuery]) -> Any:
     """Answer 410: the run pipeline was removed."""

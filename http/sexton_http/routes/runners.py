@@ -1,5 +1,6 @@
 """The runner plane: enrol, live, take leases."""
 
+from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -23,10 +24,15 @@ SLACK_S = 10.0
 MAX_LEASE_IDS = 1024
 
 
+class SandboxTier(StrEnum):
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    NONE = "none"
+
+
 class NewRunner(Body):
     host_id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
-    sandbox_tier: str
-    """``bubblewrap``, ``landlock`` or ``none``."""
+    sandbox_tier: SandboxTier
     labels: Annotated[
         tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=64)], ...], msgspec.Meta(max_length=64)
     ] = ()
@@ -73,24 +79,15 @@ class LeasesGiven(Shape):
     """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
 
 
-TIERS = frozenset({"bubblewrap", "landlock", "none"})
-
-
 @operation("POST", "/v1/runners", tag=TAG, auth=Auth.ENROLMENT, status=201)
 async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
     """Add a runner; an enrolment token is used up by it."""
     body, world, principal = call.body, call.ctx.world, call.principal
-    if body.sandbox_tier not in TIERS:
-        raise Problem(
-            "UZ-REQ-001",
-            "/sandbox_tier: one of bubblewrap, landlock and none",
-            facts={"pointer": "/sandbox_tier"},
-        )
     token = mint(TokenKind.RUNNER, world.new_token)
     runner = Runner(
         id=world.new_id(),
         host_id=body.host_id,
-        sandbox_tier=body.sandbox_tier,
+        sandbox_tier=body.sandbox_tier.value,
         labels=tuple(dict.fromkeys(body.labels)),
         slots=body.slots,
         token_hash=digest(token),

@@ -30,7 +30,7 @@ class KeySet(Shape):
     keys: list[Any]
 
 
-@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True)
+@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, still=True)
 async def healthz(call: Call[NoBody, NoQuery]) -> Health:
     """Say that the process answers."""
     del call
@@ -47,14 +47,18 @@ async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
     return Answer(200 if ready else 503, (JSON_TYPE,), msgspec.json.encode(view))
 
 
-@operation("GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, media="text/plain", answer=str)
+@operation(
+    "GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, still=True, media="text/plain", answer=str
+)
 async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the counters, as Prometheus reads them."""
     content_type = (b"content-type", CONTENT_TYPE_LATEST.encode())
     return Answer(200, (content_type,), generate_latest(call.ctx.registry))
 
 
-@operation("GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet, untraced=True)
+@operation(
+    "GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet, untraced=True, still=True
+)
 async def jwks(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the public keys of the built-in issuer."""
     cache = (b"cache-control", b"public, max-age=300")

@@ -1,6 +1,7 @@
 """Inbound webhooks: raw bytes to the agent, its word back to the sender."""
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -123,11 +124,15 @@ async def deliver_multisig(call: Call[NoBody, NoQuery]) -> Answer | Refusal:
     return await _deliver(call, None, multisig=True)
 
 
+class Word(StrEnum):
+    APPROVE = "approve"
+    DENY = "deny"
+
+
 class Decision(Body):
     approval_id: str
     """The gate's id, or its action id."""
-    decision: str
-    """``approve`` or ``deny``."""
+    decision: Word
 
 
 class GateDecided(Shape):
@@ -143,17 +148,15 @@ class GateDecided(Shape):
     "/v1/webhooks/{zombie_id}/approval",
     tag="Approvals",
     auth=Auth.APPROVAL,
-    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004"),
+    codes=("UZ-APPROVAL-002",),
 )
 async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refusal:
     """Approve or deny a gate with the agent's approval token."""
     zombie_id, body = call.id("zombie_id"), call.body
-    if body.decision not in {"approve", "deny"}:
-        raise Problem("UZ-REQ-001", "/decision: approve or deny", facts={"pointer": "/decision"})
     gate = await _find_gate(call, zombie_id, body.approval_id)
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")
-    message = Resolve(approve=body.decision == "approve", by=f"api:{zombie_id}")
+    message = Resolve(approve=body.decision is Word.APPROVE, by=f"api:{zombie_id}")
     match await call.ctx.system.ask("gate", gate.id, message):
         case Refusal() as refusal:
             return refusal

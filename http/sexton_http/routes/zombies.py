@@ -1,6 +1,7 @@
 """Agents: install, look at, steer, stop."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -81,9 +82,16 @@ class ZombieRecord(ZombieItem):
     """In the UTC day and month of now."""
 
 
+class Wish(StrEnum):
+    """``paused`` is set by the platform and cannot be asked for."""
+
+    ACTIVE = "active"
+    STOPPED = "stopped"
+    KILLED = "killed"
+
+
 class StatusPatch(Body):
-    status: str
-    """``active``, ``stopped`` or ``killed``."""
+    status: Wish
 
 
 class ZombieChanged(Shape):
@@ -195,11 +203,9 @@ async def change_zombie(call: Call[StatusPatch, NoQuery]) -> ZombieChanged | Ref
     """Stop, wake or kill an agent."""
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    if call.body.status not in {ZombieStatus.ACTIVE, ZombieStatus.STOPPED, ZombieStatus.KILLED}:
-        raise Problem(
-            "UZ-REQ-001", "/status: one of active, stopped and killed", facts={"pointer": "/status"}
-        )
-    match await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(call.body.status, call.member.by)):
+    match await call.ctx.system.ask(
+        "zombie", zombie_id, ChangeStatus(call.body.status.value, call.member.by)
+    ):
         case Refusal() as refusal:
             return refusal
         case StatusChanged(zombie=zombie):

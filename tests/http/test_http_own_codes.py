@@ -1,0 +1,256 @@
+"""The codes that are a route's own, each provoked by what it means."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from sexton_storage.periods import day_of
+from sexton_storage.records import PlanTier
+from tests.http.house import SKILL, TRIGGER, House, open_house
+
+UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
+USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+ASK = {"action_id": "a", "tool_name": "t", "action_name": "n"}
+DOLLAR = 10**9
+TERM_MS = 30_000
+HALF_A_DAY_MS = 12 * 3_600_000
+SVIX_KEY = b"0123456789abcdef01234567"
+SVIX_TRIGGER = """\
+---
+name: doctor
+triggers:
+  - type: webhook
+    source: svix
+    signature:
+      secret_ref: svix-hook
+budget: {daily_dollars: 1}
+---
+"""
+
+
+async def code(house: House, method: str, path: str, token: str | None = "", **rest: Any) -> tuple[int, str]:
+    answer = await house.call(method, path, token, **rest)
+    return answer.status_code, answer.json().get("error_code", "") if answer.content else ""
+
+
+def spend(house: House, zombie_id: str, nanos: int = 10 * DOLLAR) -> None:
+    """Let the agent have spent so much today."""
+    house.memory.tables.spend[UUID(zombie_id), day_of(house.world.now_ms())] = nanos
+
+
+# --- agents and workspaces ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("skill", "trigger", "config", "error"),
+    [
+        ("a", "b", "", "UZ-ZMB-011"),
+        ("a", "a", "gates: {rules: 7}", "UZ-APPROVAL-001"),
+        (
+            "a",
+            "a",
+            "gates: {rules: [{tool: '*', action: '*', behavior: approve, condition: 'a =='}]}",
+            "UZ-APPROVAL-005",
+        ),
+    ],
+)
+async def test_two_files_that_do_not_compile_have_a_code_for_each_reason(
+    house: House, skill: str, trigger: str, config: str, error: str
+) -> None:
+    body = {
+        "source_markdown": SKILL.format(name=skill, tags=""),
+        "trigger_markdown": TRIGGER.format(name=trigger, config=config),
+    }
+    assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (400, error)
+
+
+async def test_a_name_is_given_once(house: House) -> None:
+    await house.install()
+    body = {
+        "source_markdown": SKILL.format(name="doctor", tags=""),
+        "trigger_markdown": TRIGGER.format(name="doctor", config=""),
+    }
+    assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (409, "UZ-ZMB-006")
+    assert await code(house, "POST", "/v1/workspaces", json={"name": "default"}) == (409, "UZ-WORKSPACE-004")
+
+
+async def test_the_free_plan_holds_so_many_and_no_more() -> None:
+    async with open_house(free_workspaces=1, free_agents=1) as house:
+        house.set_plan(PlanTier.FREE)
+        assert await code(house, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
+        await house.install()
+        body = {
+            "source_markdown": SKILL.format(name="b", tags=""),
+            "trigger_markdown": TRIGGER.format(name="b", config=""),
+        }
+        assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (402, "UZ-WORKSPACE-003")
+        house.set_plan(PlanTier.PRO)
+
+
+async def test_an_agent_that_has_spent_its_day_takes_no_message(house: House) -> None:
+    zombie = await house.install(config="budget: {daily_dollars: 1}")
+    spend(house, zombie["zombie_id"])
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/messages"
+    answer = await house.post(path, {"message": "hello"})
+    assert (answer.status_code, answer.json()["error_code"]) == (402, "UZ-ZMB-001")
+    assert int(answer.headers["retry-after"]) >= 1
+
+
+async def test_a_tenant_without_a_ledger_is_told_so(house: House) -> None:
+    assert (await house.get("/v1/api-keys")).status_code == 200
+    del house.memory.tables.tenants[house.installation.tenant_id]
+    assert await code(house, "GET", "/v1/tenants/me/billing") == (500, "UZ-BILLING-002")
+
+
+async def test_a_page_of_ours_needs_somebody_signed_in(house: House) -> None:
+    headers = {"sec-fetch-site": "same-origin"}
+    for path in ("/auth/sign-out", "/auth/token"):
+        assert await code(house, "POST", path, None, json={}, headers=headers) == (401, "UZ-AUTH-002")
+
+
+# --- webhooks, by each of their three forms -----------------------------------------------------------------
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "first trigger": lambda zombie_id: f"/v1/webhooks/{zombie_id}",
+    "by source": lambda zombie_id: f"/v1/webhooks/{zombie_id}/svix",
+    "rotating signatures": lambda zombie_id: f"/v1/webhooks/svix/{zombie_id}",
+}
+
+
+async def install_svix(house: House, *, secret: bool = True) -> str:
+    if secret:
+        data = {"webhook_secret": "whsec_" + base64.b64encode(SVIX_KEY).decode()}
+        await house.post(f"{house.ws}/credentials", {"name": "svix-hook", "data": data})
+    body = {"source_markdown": SKILL.format(name="doctor", tags=""), "trigger_markdown": SVIX_TRIGGER}
+    answer = await house.post(f"{house.ws}/zombies", body)
+    assert answer.status_code == 201, answer.text
+    zombie_id: str = answer.json()["zombie_id"]
+    return zombie_id
+
+
+async def send(
+    house: House, path: str, body: bytes = b'{"type":"a.b"}', late_s: int = 0, *, sign: bool = True
+) -> tuple[int, str]:
+    stamp = str(house.world.now_ms() // 1000 - late_s)
+    name = hashlib.sha256(body).hexdigest()
+    signature = hmac.new(SVIX_KEY, f"{name}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    headers = {"svix-id": name, "svix-timestamp": stamp}
+    if sign:
+        headers["svix-signature"] = "v1," + base64.b64encode(signature).decode()
+    return await code(house, "POST", path, None, content=body, headers=headers)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_delivery_that_is_turned_away_is_told_why(house: House, form: str) -> None:
+    zombie_id = await install_svix(house)
+    path, agent = FORMS[form](zombie_id), f"{house.ws}/zombies/{zombie_id}"
+    assert await send(house, FORMS[form](UNKNOWN)) == (404, "UZ-WH-001")
+    assert await send(house, path, b"not json") == (400, "UZ-WH-002")
+    assert await send(house, path, sign=False) == (401, "UZ-WH-010")
+    assert await send(house, path, late_s=3600) == (401, "UZ-WH-011")
+    assert await send(house, path) == (202, "")
+    spend(house, zombie_id)
+    assert await send(house, path, b'{"type":"a.c"}') == (503, "UZ-ZMB-001")
+    await house.call("PATCH", agent, json={"status": "stopped"})
+    assert await send(house, path) == (403, "UZ-WH-003")
+    await house.call("PATCH", agent, json={"status": "killed"})
+    assert await send(house, path) == (410, "UZ-WH-004")
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_sender_without_a_secret_in_the_vault_is_told_so(house: House, form: str) -> None:
+    path = FORMS[form](await install_svix(house, secret=False))
+    assert await send(house, path) == (401, "UZ-WH-020")
+
+
+# --- runners ------------------------------------------------------------------------------------------------
+
+
+async def test_a_runner_that_is_gone_is_told_so(house: House) -> None:
+    token = await house.enrol()
+    me = (await house.get("/v1/runners/me", token)).json()["id"]
+    del house.memory.tables.runners[UUID(me)]
+    assert await code(house, "POST", "/v1/runners/me/heartbeats", token, json={}) == (404, "UZ-RUN-014")
+    assert await code(house, "POST", "/v1/runners/me/leases", token, json={}) == (404, "UZ-RUN-014")
+    path = f"/v1/fleet/runners/{UNKNOWN}"
+    body = {"admin_state": "cordoned"}
+    assert await code(house, "PATCH", path, house.admin_token(), json=body) == (404, "UZ-RUN-014")
+
+
+async def test_what_is_no_gate_of_the_lease_is_not_waited_at(house: House) -> None:
+    _zombie, token, lease = await house.working()
+    at = f"/v1/runners/me/leases/{lease['lease_id']}"
+    assert await code(house, "GET", f"{at}/gates/{UNKNOWN}", token) == (404, "UZ-APPROVAL-002")
+    park = {"gate_id": UNKNOWN, "checkpoint": {}}
+    assert await code(house, "POST", f"{at}/park", token, json=park) == (404, "UZ-APPROVAL-002")
+
+
+def report_of(lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "lease_id": lease["lease_id"],
+        "event_id": lease["event"]["event_id"],
+        "fencing_token": lease["fencing_token"],
+        "outcome": "processed",
+        "response_text": "",
+        **USAGE,
+        **changes,
+    }
+
+
+async def test_a_lease_past_its_term_takes_no_word(house: House) -> None:
+    _zombie, token, lease = await house.working()
+    at = f"/v1/runners/me/leases/{lease['lease_id']}"
+    house.pass_ms(TERM_MS + 1)
+    assert await code(house, "POST", f"{at}/renew", token, json=USAGE) == (409, "UZ-RUN-011")
+    assert await code(house, "POST", f"{at}/activity", token, json={"frames": []}) == (409, "UZ-RUN-005")
+    assert await code(house, "POST", f"{at}/gates", token, json=ASK) == (409, "UZ-RUN-005")
+    park = {"gate_id": UNKNOWN, "checkpoint": {}}
+    assert await code(house, "POST", f"{at}/park", token, json=park) == (409, "UZ-RUN-005")
+    assert await code(house, "POST", f"{at}/release", token, json={}) == (409, "UZ-RUN-005")
+    reports = "/v1/runners/me/reports"
+    assert await code(house, "POST", reports, token, json=report_of(lease)) == (409, "UZ-RUN-005")
+    unknown = report_of(lease, lease_id=UNKNOWN)
+    assert await code(house, "POST", reports, token, json=unknown) == (404, "UZ-RUN-006")
+
+
+async def test_an_event_runs_for_half_a_day_at_most(house: House) -> None:
+    _zombie, token, lease = await house.working()
+    house.pass_ms(HALF_A_DAY_MS + 1)
+    path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+    assert await code(house, "POST", path, token, json=USAGE) == (409, "UZ-RUN-010")
+
+
+async def test_a_run_that_nobody_can_pay_for_is_told_to_stop(house: House) -> None:
+    _zombie, token, lease = await house.working()
+    tenants, tenant_id = house.memory.tables.tenants, house.installation.tenant_id
+    tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
+    path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+    assert await code(house, "POST", path, token, json=USAGE) == (402, "UZ-RUN-012")
+
+
+async def test_a_run_of_an_agent_that_has_spent_its_day_is_told_to_stop(house: House) -> None:
+    zombie, token, lease = await house.working("budget: {daily_dollars: 1}")
+    spend(house, zombie["zombie_id"])
+    path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+    assert await code(house, "POST", path, token, json=USAGE) == (402, "UZ-ZMB-001")
+
+
+async def test_a_report_takes_lists_that_are_empty_and_refuses_what_it_would_lose(house: House) -> None:
+    _zombie, token, lease = await house.working()
+    reports = "/v1/runners/me/reports"
+    for name in ("memory", "proposals"):
+        full = report_of(lease, **{name: [{"key": "k"}]})
+        answer = await house.post(reports, full, token)
+        assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
+        assert answer.json()["pointer"] == f"/{name}"
+    assert await code(house, "POST", reports, token, json=report_of(lease, memory=[], proposals=[])) == (
+        200,
+        "",
+    )

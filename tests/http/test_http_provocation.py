@@ -1,0 +1,312 @@
+"""Every code that a route declares is provoked by some test: here those that come with what it declares."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import jwt
+import msgspec
+import pytest
+from msgspec.inspect import CollectionType, Metadata, StructType, UnionType, UUIDType, VarTupleType
+
+from sexton_actors.refusal import Refusal
+from sexton_engine import AskTimeout, EngineError
+from sexton_http.answers import Answer, Problem, RequestHead
+from sexton_http.context import Claims
+from sexton_http.documents import make_documents
+from sexton_http.limits import Ceiling, Limiter, Quota, Verdict
+from sexton_http.operations import Auth, NoBody, NoQuery, Operation, Wait, is_id
+from sexton_http.pipeline import Mounted
+from sexton_http.problems import CODES
+from sexton_http.routes.table import OPERATIONS
+from sexton_http.services import Services, make_services
+from sexton_storage.records import PlanTier
+from sexton_storage.stores import StorageError, StorageUnavailable
+from tests.http.house import House
+from tests.http.test_http_declarations import apart
+from tests.http.watching import SEEN
+
+UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
+SAME_ORIGIN = (b"sec-fetch-site", b"same-origin")
+
+
+class Refusing:
+    """A limiter under which nobody may do anything."""
+
+    def admit(self, key: object, rate: int) -> Verdict:
+        return Verdict(allowed=False, burst=2 * rate, remaining=0, reset_s=2, wait_s=1)
+
+    def spend(self, key: object, quota: Quota) -> Verdict:
+        return self.admit(key, quota.count)
+
+
+class UnreachableIssuer:
+    """An identity provider whose keys cannot be had."""
+
+    name = "https://down.example"
+
+    async def verify(self, token: str, now_s: float) -> Claims:
+        raise Problem("UZ-AUTH-004", "its keys cannot be fetched", wait_s=1)
+
+
+class Stage:
+    """The routes in process: a request is a call, and what is behind them can be set up to fail."""
+
+    def __init__(self, house: House, zombie: dict[str, Any], runner: str) -> None:
+        self.house = house
+        self.zombie = zombie
+        self.runner = runner
+        self.base = apart(house)
+        self.services = make_services(self.base, make_documents(OPERATIONS, ""))
+        self.cookie = b""
+
+    async def sign_in(self) -> None:
+        head = RequestHead("POST", "/", b"", {}, "")
+        header = await self.services.browsers.sign_in(head, self.house.installation.user_id)
+        assert header is not None
+        self.cookie = header[1].partition(b";")[0]
+
+    def other(self, limiter: Limiter | None = None, **changes: Any) -> Services:
+        """Services on another context."""
+        registry = apart(self.house).registry
+        ctx = replace(self.base, registry=registry, **changes)
+        return make_services(ctx, self.services.documents, limiter)
+
+    def headers(self, operation: Operation) -> dict[bytes, bytes]:
+        """Of a caller who may."""
+        token = {
+            Auth.MEMBER: self.house.admin_token(),
+            Auth.PLATFORM: self.house.admin_token(),
+            Auth.ENROLMENT: self.house.admin_token(),
+            Auth.RUNNER: self.runner,
+            Auth.APPROVAL: self.zombie["approval_token"],
+        }.get(operation.auth)
+        if token is not None:
+            return {b"authorization": f"Bearer {token}".encode()}
+        return dict([(b"cookie", self.cookie), SAME_ORIGIN]) if operation.auth is Auth.BROWSER else {}
+
+    async def code(
+        self,
+        operation: Operation,
+        *,
+        services: Services | None = None,
+        body: bytes | None = b"",
+        query: bytes = b"",
+        media: bytes = b"application/json",
+        params: dict[str, str] | None = None,
+        headers: dict[bytes, bytes] | None = None,
+    ) -> str:
+        """The code of the answer, if it is a problem."""
+        chosen = services or self.services
+        known = {
+            "workspace_id": str(self.house.installation.workspace_id),
+            "zombie_id": self.zombie["zombie_id"],
+        }
+        filled = {name: known.get(name, str(UNKNOWN)) for name in operation.params} | (params or {})
+        path = re.sub(r"\{(\w+)\}", lambda part: filled[part[1]], operation.path)
+        sent = {b"content-type": media, **(self.headers(operation) if headers is None else headers)}
+        head = RequestHead(operation.method, path, query, sent, "127.0.0.1")
+        answer = await Mounted(operation, chosen)(head, filled, body)
+        if not isinstance(answer, Answer) or b"application/problem+json" not in dict(answer.headers).values():
+            return ""
+        code: str = msgspec.json.decode(answer.body)["error_code"]
+        SEEN.add((operation.method, operation.path, code))
+        return code
+
+
+@pytest.fixture
+async def stage(house: House) -> Stage:
+    zombie = await house.install()
+    made = Stage(house, zombie, await house.enrol())
+    await made.sign_in()
+    return made
+
+
+def failing(fault: Callable[[], Exception]) -> Any:
+    async def handler(call: Any) -> None:
+        """Fail."""
+        raise fault()
+
+    return handler
+
+
+FAULTS: dict[str, Callable[[], Exception]] = {
+    "UZ-INTERNAL-001": lambda: StorageUnavailable("away"),
+    "UZ-INTERNAL-002": lambda: StorageError("refused"),
+    "UZ-INTERNAL-003": lambda: EngineError("an actor failed"),
+    "UZ-API-003": lambda: AskTimeout("late"),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+async def test_a_fault_below_a_route_is_told_by_its_code(stage: Stage, code: str) -> None:
+    for operation in OPERATIONS:
+        if code in operation.all_codes():
+            failed = replace(operation, handler=failing(FAULTS[code]), body=NoBody, query=NoQuery)
+            assert await stage.code(failed) == code, operation.path
+        else:
+            assert operation.still, operation.path
+
+
+async def test_at_its_ceiling_every_route_but_the_vital_ones_is_shed(stage: Stage) -> None:
+    full = replace(stage.services, in_flight=Ceiling(0), long_polls=Ceiling(0))
+    crowded = replace(stage.services, streams=Ceiling(0))
+    vital = set()
+    for operation in OPERATIONS:
+        if operation.never_shed:
+            vital.add(operation.path)
+            assert await stage.code(operation, services=full) == "", operation.path
+        else:
+            assert await stage.code(operation, services=full) == "UZ-API-001", operation.path
+        if operation.wait is Wait.STREAM:
+            assert await stage.code(operation, services=crowded) == "UZ-API-002"
+    assert vital == {"/healthz", "/readyz", "/metrics"}
+
+
+async def test_over_its_rate_every_route_says_so_but_those_of_runners(stage: Stage) -> None:
+    settings = replace(stage.base.settings, plan_rates=dict.fromkeys(PlanTier, 1), address_rate=1)
+    services = stage.other(Refusing(), settings=settings)
+    for operation in OPERATIONS:
+        limited = "UZ-REQ-006" in operation.all_codes()
+        assert limited == (operation.auth is not Auth.RUNNER and not operation.never_shed), operation.path
+        if limited:
+            assert await stage.code(operation, services=services) == "UZ-REQ-006", operation.path
+
+
+async def test_an_issuer_that_is_away_is_no_fault_of_the_token(stage: Stage) -> None:
+    services = stage.other(other_issuers=(UnreachableIssuer(),))
+    token = jwt.encode({"iss": UnreachableIssuer.name}, "s" * 32, "HS256")
+    headers = {b"authorization": f"Bearer {token}".encode()}
+    for operation in OPERATIONS:
+        if operation.auth in {Auth.MEMBER, Auth.PLATFORM, Auth.ENROLMENT}:
+            got = await stage.code(operation, services=services, headers=headers)
+            assert got == "UZ-AUTH-004", operation.path
+
+
+async def test_every_id_of_a_path_is_checked(stage: Stage) -> None:
+    checked = 0
+    for operation in OPERATIONS:
+        for name in filter(is_id, operation.params):
+            for wrong in ("x", "0" * 32, f"{{{UNKNOWN}}}", f"{UNKNOWN}0", "%00"):
+                got = await stage.code(operation, params={name: wrong})
+                assert got == "UZ-UUIDV7-009", (operation.path, name, wrong)
+            checked += 1
+    assert checked > len(OPERATIONS) // 2
+
+
+async def test_every_body_is_checked(stage: Stage) -> None:
+    for operation in OPERATIONS:
+        if operation.has_body:
+            assert await stage.code(operation, body=b"[]") == "UZ-REQ-001", operation.path
+            assert await stage.code(operation, body=b'{"no such field":1}') == "UZ-REQ-001", operation.path
+            assert await stage.code(operation, body=b"{}", media=b"text/plain") == "UZ-REQ-005", (
+                operation.path
+            )
+            assert await stage.code(operation, body=b"{}", media=b"") == "UZ-REQ-005", operation.path
+        if operation.has_body or operation.auth is Auth.WEBHOOK:
+            over = "UZ-WH-030" if operation.auth is Auth.WEBHOOK else "UZ-REQ-002"
+            assert await stage.code(operation, body=None) == over, operation.path
+
+
+async def test_every_query_is_checked(stage: Stage) -> None:
+    checked = 0
+    for operation in OPERATIONS:
+        if operation.query is NoQuery:
+            continue
+        for field in msgspec.structs.fields(operation.query):
+            name = field.encode_name.encode()
+            got = await stage.code(operation, query=name + b"=1&" + name + b"=1")
+            assert got == "UZ-REQ-001", (operation.path, name)
+            checked += 1
+    assert checked
+
+
+def wrong_ids(info: msgspec.inspect.Type) -> Iterator[Any]:
+    """Values with one wrong id in each place where one can be, in the order in which they are read."""
+    match info:
+        case UUIDType():
+            yield "x"
+        case StructType(fields=fields):
+            for field in fields:
+                for wrong in wrong_ids(field.type):
+                    yield {field.encode_name: wrong}
+        case CollectionType(item_type=item) | VarTupleType(item_type=item):
+            for wrong in wrong_ids(item):
+                yield [wrong]
+        case UnionType(types=types):
+            for one in types:
+                yield from wrong_ids(one)
+        case Metadata(type=inner):
+            yield from wrong_ids(inner)
+        case _:
+            return
+
+
+async def test_every_id_of_a_body_or_a_query_is_checked(stage: Stage) -> None:
+    for operation in OPERATIONS:
+        for wrong in wrong_ids(msgspec.inspect.type_info(operation.body)):
+            got = await stage.code(operation, body=msgspec.json.encode(wrong))
+            assert got == "UZ-UUIDV7-009", (operation.path, wrong)
+        for wrong in wrong_ids(msgspec.inspect.type_info(operation.query)):
+            [(name, value)] = wrong.items()
+            got = await stage.code(operation, query=f"{name}={value}".encode())
+            assert got == "UZ-UUIDV7-009", (operation.path, wrong)
+
+
+async def test_a_paused_workspace_starts_no_work(stage: Stage) -> None:
+    workspace = await stage.house.storage.workspaces.load(stage.house.installation.workspace_id)
+    assert workspace is not None
+    assert await stage.house.storage.workspaces.save(msgspec.structs.replace(workspace, paused=True))
+    services = stage.other()
+    for operation in OPERATIONS:
+        if operation.starts_work:
+            assert await stage.code(operation, services=services) == "UZ-WORKSPACE-002", operation.path
+
+
+async def test_an_approval_for_an_agent_that_is_not_there_says_so(stage: Stage) -> None:
+    for operation in OPERATIONS:
+        if operation.auth is Auth.APPROVAL:
+            got = await stage.code(operation, params={"zombie_id": str(UNKNOWN)})
+            assert got == "UZ-WH-001", operation.path
+
+
+async def test_an_agent_that_cannot_be_paused_is_told_no(stage: Stage) -> None:
+    """Only an actor that fails leads there; here in its place its word."""
+
+    async def refused(call: Any) -> Refusal:
+        """Refuse."""
+        return Refusal("UZ-APPROVAL-004", "The agent could not be paused, so the answer is no.")
+
+    for operation in OPERATIONS:
+        if "UZ-APPROVAL-004" in operation.codes:
+            failed = replace(operation, handler=refused, body=NoBody)
+            assert await stage.code(failed) == "UZ-APPROVAL-004"
+
+
+def is_whole(session: pytest.Session) -> bool:
+    """Whether all tests of this folder run."""
+    chosen = session.config.option
+    if (
+        chosen.keyword
+        or chosen.markexpr
+        or chosen.deselect
+        or any("::" in arg for arg in session.config.args)
+    ):
+        return False
+    here = Path(__file__).parent
+    return {path.name for path in here.glob("test_*.py")} <= {
+        item.path.name for item in session.items if item.path.parent == here
+    }
+
+
+def test_every_declared_code_was_seen(request: pytest.FixtureRequest) -> None:
+    """Stands last, after the fixture of every other test: see conftest.py."""
+    if not is_whole(request.session):
+        pytest.skip("only after all tests of this folder")
+    declared = {(row.method, row.path, code) for row in OPERATIONS for code in row.all_codes()}
+    assert {code for _, _, code in declared} <= set(CODES)
+    unseen = [" ".join(row) for row in sorted(declared - SEEN)]
+    assert not unseen, "\n".join(unseen)

@@ -1,0 +1,86 @@
+"""Watches every answer of every test: is it of the declared shape, and which code was seen where."""
+
+import re
+from typing import Any, Final
+
+import httpx2
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from sexton_http.operations import Operation
+from sexton_http.problems import CODES
+from sexton_http.routes.table import OPERATIONS
+
+SEEN: Final[set[tuple[str, str, str]]] = set()
+"""Method, path and code of each problem that a route has answered with, since the tests began."""
+JSON: Final = "application/json"
+PROBLEM: Final = "application/problem+json"
+OUTSIDE: Final = frozenset({"UZ-REQ-002", "UZ-REQ-003", "UZ-REQ-004", "UZ-RUNS-410"})
+"""What may be answered where no route is."""
+
+_ROUTES: Final = sorted(
+    ((re.compile(re.sub(r"\{\w+\}", "[^/:]+", row.path)), row) for row in OPERATIONS),
+    key=lambda route: len(route[1].params),
+)
+
+
+def note_problems(registry: CollectorRegistry) -> None:
+    """Take over what a server has counted."""
+    for metric in registry.collect():
+        if metric.name == "sexton_http_problems":
+            SEEN.update(
+                (sample.labels["method"], sample.labels["route"], sample.labels["code"])
+                for sample in metric.samples
+                if sample.name.endswith("_total") and sample.value
+            )
+
+
+def route_of(method: str, path: str) -> Operation | None:
+    for pattern, operation in _ROUTES:
+        if operation.method == method and pattern.fullmatch(path):
+            return operation
+    return None
+
+
+async def check_answer(answer: httpx2.Response) -> None:
+    """Hold one answer against the declaration of its route. AssertionError where it is none of it."""
+    request = answer.request
+    if request.method == "HEAD":
+        return
+    media = answer.headers.get("content-type", "").partition(";")[0]
+    if media in {JSON, PROBLEM}:
+        await answer.aread()
+    operation = route_of(request.method, request.url.path)
+    where = f"{request.method} {request.url.path}: {answer.status_code}"
+    if media == PROBLEM:
+        _check_problem(operation, answer.status_code, answer.json(), where)
+        return
+    assert operation is not None, where
+    assert answer.status_code in {operation.status, *operation.also}, where
+    if answer.status_code == httpx2.codes.NO_CONTENT:
+        assert "content-type" not in answer.headers, where
+    elif operation.media == JSON:
+        assert media == JSON, where
+        check_shape(operation, answer.content)
+
+
+def check_shape(operation: Operation, body: bytes) -> None:
+    """Nothing is missing, nothing has another type, and nothing is there that is not declared."""
+    plain = msgspec.json.decode(body)
+    if not operation.untraced:
+        assert isinstance(plain.pop("request_id"), str), operation.path
+    shaped = msgspec.json.decode(msgspec.json.encode(plain), type=operation.answer)
+    assert msgspec.json.decode(msgspec.json.encode(shaped)) == plain, operation.path
+
+
+def _check_problem(operation: Operation | None, status: int, problem: dict[str, Any], where: str) -> None:
+    code = problem["error_code"]
+    allowed = OUTSIDE if operation is None else {*operation.all_codes(), "UZ-REQ-003"}
+    assert code in allowed, f"{where} {code} is not declared"
+    assert status == problem["status"], where
+    assert status == (CODES[code].status if operation is None else operation.status_of(code)), where
+    assert problem["error"] == {
+        "code": code,
+        "message": problem["detail"],
+        "details": problem["error"]["details"],
+    }
