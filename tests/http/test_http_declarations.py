@@ -49,6 +49,8 @@ async def test_no_route_is_without_its_declaration(house: House) -> None:
     for rule in mounted(house).url_map.iter_rules():
         if any(rule.rule.startswith(prefix) and "<segment" not in rule.rule for prefix in PREFIXES):
             continue
+        if rule.endpoint.startswith("not here"):
+            continue  # These do nothing but say 405.
         for method in (rule.methods or set()) - {"HEAD"}:
             assert (method, rule.rule) in declared()
 

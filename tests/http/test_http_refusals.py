@@ -43,6 +43,8 @@ async def test_what_is_not_there_is_told_apart_from_what_is_called_wrongly(eithe
     gate = f"{either.ws}/approvals/{UNKNOWN}:approve"
     assert await code(either, "GET", gate) == (405, "UZ-REQ-004")
     assert await code(either, "OPTIONS", "/v1/api-keys") == (405, "UZ-REQ-004")
+    spelled_out = await either.call("PATCH", "/v1/auth/sessions/all", json={})
+    assert (spelled_out.status_code, spelled_out.headers["allow"]) == (405, "DELETE")
 
 
 @pytest.mark.parametrize(
