@@ -36,9 +36,15 @@ def note_problems(registry: CollectorRegistry) -> None:
 
 
 def route_of(method: str, path: str) -> Operation | None:
+    spelled_out = False
     for pattern, operation in _ROUTES:
-        if operation.method == method and pattern.fullmatch(path):
-            return operation
+        if spelled_out and operation.params:
+            return None
+        if pattern.fullmatch(path):
+            if operation.method == method:
+                return operation
+            if not operation.params:
+                spelled_out = True
     return None
 
 
