@@ -48,7 +48,7 @@ class AuthKeys:
         """The text. Raises ValueError for what was not sealed here, or for another place."""
         try:
             plain = self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], identity)
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise ValueError("these bytes were not sealed for this place") from None
         return plain.decode()
 

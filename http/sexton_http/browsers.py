@@ -11,7 +11,7 @@ from sexton_http.answers import Problem, RequestHead
 from sexton_http.context import HttpContext
 from sexton_http.principals import SignedIn
 from sexton_http.same_origin import check_same_origin
-from sexton_http.tokens import TOKEN_BYTES, digest
+from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.identity import BrowserSession, SignInLink
 
 HOUR_MS: Final = 3600 * 1000
@@ -56,8 +56,14 @@ class Browsers:
 
     async def find_link(self, token: str) -> SignInLink | None:
         """None for one that signs nobody in."""
-        link = await self._storage.sign_ins.find_link(digest(token))
-        if link is None or link.used_at is not None or link.expires_at <= self._now():
+        hashed = digest(token)
+        link = await self._storage.sign_ins.find_link(hashed)
+        if (
+            link is None
+            or not same(link.token_hash, hashed)
+            or link.used_at is not None
+            or link.expires_at <= self._now()
+        ):
             return None
         return link
 
@@ -138,8 +144,11 @@ class Browsers:
         token = read_cookie(head, self.cookie_name)
         if token is None or _TOKEN.fullmatch(token) is None:
             return None
-        session = await self._storage.sign_ins.find_session(digest(token))
-        return None if session is None or self._now() >= ends_at(session) else session
+        hashed = digest(token)
+        session = await self._storage.sign_ins.find_session(hashed)
+        if session is None or not same(session.token_hash, hashed) or self._now() >= ends_at(session):
+            return None
+        return session
 
     async def _touch(self, session: BrowserSession) -> None:
         now = self._now()

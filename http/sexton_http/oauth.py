@@ -30,7 +30,7 @@ class ProviderSettings:
     label: str
     client_id: str
     admit: tuple[str, ...]
-    """Patterns of who may come, of verified addresses or subjects. ``*`` is everybody."""
+    """Patterns of who may come: with an ``@`` of verified addresses, else of subjects. ``*`` is everybody."""
     client_secret: str | None = None
     client_auth: ClientAuth | None = None
     issuer: str | None = None
@@ -156,16 +156,16 @@ class OAuthProvider:
         settings, subject = self._settings, claims.get(self._settings.subject_field)
         if not isinstance(subject, str | int) or not 1 <= len(str(subject)) <= MAX_SUBJECT_CHARS:
             raise unauthorized("the provider did not say who it is")
-        email = claims.get("email")
-        names = [str(subject)]
-        if isinstance(email, str) and claims.get("email_verified") is True:
-            names.append(email.lower())
-        if not any(fnmatchcase(name, pattern) for name in names for pattern in settings.admit):
+        email = claims.get("email") if claims.get("email_verified") is True else None
+        address = email.lower() if isinstance(email, str) else None
+        if not any(_fits(pattern, str(subject), address) for pattern in settings.admit):
             raise Problem("UZ-AUTH-001", "this server does not admit you")
         shown = claims.get(settings.name_field)
         return Person(
             subject=f"{settings.issuer or settings.name}#{subject}",
-            name=shown if isinstance(shown, str) and shown.isprintable() and shown else names[-1],
+            name=shown
+            if isinstance(shown, str) and shown.isprintable() and shown
+            else address or str(subject),
         )
 
     async def _described_as(self, field: str) -> str:
@@ -179,3 +179,14 @@ class OAuthProvider:
 
     async def _fetch_keys(self) -> dict[str, Any]:
         return await self._elsewhere.get(self._settings.jwks_url or await self._described_as("jwks_uri"))
+
+
+def _fits(pattern: str, subject: str, address: str | None) -> bool:
+    """Whether a pattern admits somebody. A subject that looks like an address is none.
+
+    >>> _fits("*@example.com", "me@example.com", None), _fits("*@example.com", "7", "me@example.com")
+    (False, True)
+    """
+    if "@" in pattern:
+        return address is not None and fnmatchcase(address, pattern)
+    return fnmatchcase(subject, pattern)

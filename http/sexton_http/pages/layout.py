@@ -80,11 +80,19 @@ def page(
     *,
     who: str | None = None,
     scripts: tuple[str, ...] = (),
+    going_on: str | None = None,
     status: int = 200,
     headers: Headers = (),
 ) -> Answer:
-    """A whole page. ``who`` is signed in; ``scripts`` are names of assets; ``headers`` are added."""
-    head = joined([safe('<script src="/assets/{name}" defer></script>\n', name=name) for name in scripts])
+    """A whole page.
+
+    ``who`` is signed in; ``scripts`` are names of assets; ``headers`` are added; ``going_on`` is a page to
+    which this one leads by itself.
+    """
+    lines = [safe('<script src="/assets/{name}" defer></script>\n', name=name) for name in scripts]
+    if going_on is not None:
+        lines.append(safe('<meta http-equiv="refresh" content="0;url={to}">\n', to=going_on))
+    head = joined(lines)
     signed_in = Safe("") if who is None else safe(_WHO, name=who)
     text = safe(_FRAME, title=title, head=head, who=signed_in, body=body).markup
     return Answer(status, (*HEADERS, *headers), text.encode())

@@ -65,11 +65,8 @@ def signed_in_page(going_on: str, headers: Headers) -> Answer:
     The browser was sent here from another site and would not bring its new, strict cookie along; what this
     page begins is a request of our own.
     """
-    body = safe(
-        '<p>You are signed in. <a href="{to}">Go on</a></p><meta http-equiv="refresh" content="0;url={to}">',
-        to=going_on,
-    )
-    return page("Signed in", body, headers=headers)
+    body = safe('<p>You are signed in. <a href="{to}">Go on</a></p>', to=going_on)
+    return page("Signed in", body, headers=headers, going_on=going_on)
 
 
 def home_page(who: SignedIn, workspaces: Sequence[Workspace]) -> Answer:

@@ -1,7 +1,7 @@
 """The activity stream: an agent's frames as server-sent events, resumed by number, over restarts too."""
 
 import math
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Self
@@ -26,6 +26,8 @@ RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
 MAX_SEQ = 2**62
+LOOK_S = 1.0
+"""A busy stream looks at most so often whether its browser is signed in still."""
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -60,7 +62,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     asked = _last_event_id(call.head, call.query.last_event_id)
     oldest, newest = await ctx.world.storage.frames.bounds(zombie_id)
     after = newest if asked is None else min(asked, newest)
-    standing = Standing(call.services.browsers, call.member.browser)
+    standing = Standing(call.services.browsers, call.member.browser, ctx.monotonic)
     chunks = _follow(ctx, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
     return StreamAnswer(HEADERS, chunks)
 
@@ -77,9 +79,11 @@ def _last_event_id(head: RequestHead, query: int | None) -> int | None:
 class Standing:
     """Whether a stream may go on: for ever, or as long as the browser that opened it is signed in."""
 
-    def __init__(self, browsers: Browsers, browser: UUID | None) -> None:
+    def __init__(self, browsers: Browsers, browser: UUID | None, monotonic: Callable[[], float]) -> None:
         self._browsers = browsers
         self._browser = browser
+        self._monotonic = monotonic
+        self._look_at = self._ends_at = -math.inf
         self.over = trio.Event()
 
     def __enter__(self) -> Self:
@@ -92,10 +96,16 @@ class Standing:
             self._browsers.unwatch(self._browser, self.over)
 
     async def left_s(self) -> float:
-        """Seconds until it must be asked again; 0 when it is over."""
+        """Seconds until it ends if nothing changes; 0 when it is over."""
         if self._browser is None:
             return math.inf
-        return 0 if self.over.is_set() else await self._browsers.left_ms(self._browser) / 1000
+        if self.over.is_set():
+            return 0
+        now = self._monotonic()
+        if now >= self._look_at:
+            self._ends_at = now + await self._browsers.left_ms(self._browser) / 1000
+            self._look_at = now + LOOK_S
+        return max(0, self._ends_at - now)
 
 
 async def _follow(
