@@ -18,7 +18,7 @@ from sexton_engine.home import ASK_TIMEOUT_S
 from sexton_engine.mailbox import MailboxSpec, WhenFull
 from sexton_engine.message import Lane, Message
 from sexton_engine.nodes import SINGLETON_KEY
-from sexton_engine.reply import DEFERRED, ReplyPort
+from sexton_engine.reply import DEFERRED, Deferred, ReplyPort
 from sexton_engine.spec import (
     ActorSpec,
     Backoff,
@@ -48,6 +48,7 @@ __all__ = [
     "Context",
     "DeadLetter",
     "DeadLetters",
+    "Deferred",
     "Ending",
     "EngineError",
     "EngineFault",

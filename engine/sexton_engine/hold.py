@@ -12,8 +12,8 @@ __all__ = ["Hold"]
 class Hold(ABC):
     """The rest of a message: its actor takes no further one until ``finish`` or ``release``.
 
-    Belongs to the thread that runs trio. A hold that is over, since it was finished before or its actor
-    has ended meanwhile, ignores both and counts them as ``late_finish``.
+    Belongs to the thread that runs trio. A hold that is over ignores both and counts them as
+    ``late_finish``.
     """
 
     __slots__ = ("early", "since")
@@ -23,9 +23,14 @@ class Hold(ABC):
     early: tuple[Callable[..., Any], tuple[Any, ...]] | None
     """What it was finished with while the handler still ran."""
 
+    @property
     @abstractmethod
-    def finish(self, callback: Callable[..., Any], *args: Any) -> bool:
-        """Call back as the rest of the handler; ``False`` if the hold is over and nothing was called.
+    def is_over(self) -> bool:
+        """Whether it was finished before, or its actor has crashed or ended meanwhile."""
+
+    @abstractmethod
+    def finish(self, callback: Callable[..., Any], *args: Any) -> None:
+        """Call back as the rest of the handler.
 
         What the callback returns is the reply, unless it was taken over. It may also return a coroutine,
         which a worker then awaits, or hold again and return ``DEFERRED``. What it raises is as if the
@@ -33,7 +38,7 @@ class Hold(ABC):
         """
 
     @abstractmethod
-    def release(self) -> bool:
+    def release(self) -> None:
         """Finish with nothing more to do, after a reply that was taken over by ``context.defer()``."""
 
     @abstractmethod

@@ -31,21 +31,24 @@ class CellHold(Hold):
     def __repr__(self) -> str:
         return f"<Hold of {self._cell!r} on {type(self._envelope.message).__name__}>"
 
-    def finish(self, callback: Callable[..., Any], *args: Any) -> bool:
+    @property
+    def is_over(self) -> bool:
+        """Whether finishing does nothing any more."""
+        return self._cell.held_by is not self or self.early is not None
+
+    def finish(self, callback: Callable[..., Any], *args: Any) -> None:
         """Run the callback in the actor's turn, in whatever task this is."""
         cell = self._cell
-        if cell.held_by is not self or self.early is not None:
-            cell.home.bury(cell.name, self._envelope.message, Reason.LATE_FINISH)
-            return False
         if cell.worker is self:
             self._run(callback, args)
+        elif self.is_over:
+            cell.home.bury(cell.name, self._envelope.message, Reason.LATE_FINISH)
         else:  # the handler has not returned yet
             self.early = callback, args
-        return True
 
-    def release(self) -> bool:
+    def release(self) -> None:
         """Go on with the next message."""
-        return self.finish(_nothing)
+        self.finish(_nothing)
 
     def cancel(self) -> None:
         """A kill, or a child task that crashed: nobody waits that could be cancelled, so it ends here."""

@@ -26,6 +26,7 @@ from sexton_actors.world import World
 from sexton_actors.zombie import messages as zombie
 from sexton_engine import ActorSystem, SupervisorSpec, open_system
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
+from sexton_storage.memory.journal import MemoryJournal
 from sexton_storage.records import (
     AdminState,
     Event,
@@ -40,6 +41,7 @@ from sexton_storage.records import (
     User,
     Workspace,
 )
+from sexton_storage.writes import Write
 
 T = TypeVar("T")
 
@@ -366,6 +368,31 @@ def crash_once(
         raise Crash(name)
 
     setattr(target, name, sabotaged)
+    return done
+
+
+def crash_commit_once(
+    journal: MemoryJournal, *, after: bool = False, when: Callable[[Write[Any]], bool]
+) -> list[int]:
+    """Have whoever commits the next such write meet ``Crash``, before it is kept or after it.
+
+    It reaches the actor as the answer does, whether that waits for it in ``write`` or is called back.
+    """
+    original = journal.submit
+    done: list[int] = []
+
+    def sabotaged(write: Write[Any], answer: Callable[[Any], None]) -> None:
+        if done or not when(write):
+            original(write, answer)
+            return
+        done.append(1)
+        journal.__dict__.pop("submit", None)
+        if after:
+            original(write, lambda _: answer(Crash("after the commit")))
+        else:
+            answer(Crash("before the commit"))
+
+    journal.__dict__["submit"] = sabotaged
     return done
 
 

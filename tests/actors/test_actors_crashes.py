@@ -15,7 +15,7 @@ from sexton_actors.runner.messages import Leases
 from sexton_engine import ActorCrashed, ActorStopped, EngineFault
 from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, Tenant
 from sexton_storage.writes import ClaimEvent, EndLease, RenewLease, ResolveGate, Write
-from tests.actors.plant import Later, Plant, crash_once, open_plant
+from tests.actors.plant import Later, Plant, crash_commit_once, crash_once, open_plant
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ async def test_a_crash_around_a_commit_loses_nothing_and_doubles_nothing(
 ) -> None:
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     event_id = await plant.deliver(zombie_id)
-    done = crash_once(plant.storage.journal, "write", after=after, when=of_kind(kind))
+    done = crash_commit_once(plant.storage.journal, after=after, when=of_kind(kind))
     grant = await plant.grant(runner_id, 30)
     await trio.sleep(10)
     await plant.renewed(grant, (1000, 0, 0))
@@ -72,7 +72,7 @@ async def test_a_lease_that_crashes_is_still_reclaimed_in_time(
     zombie_id, runner_id = await plant.install(), await plant.enrol()
     event_id = await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)
-    done = crash_once(plant.storage.journal, "write", when=of_kind(RenewLease))
+    done = crash_commit_once(plant.storage.journal, when=of_kind(RenewLease))
     await plant.renewed(grant)
     assert done
     await trio.sleep(30.9)
@@ -111,7 +111,7 @@ async def test_a_gate_that_crashes_tells_those_who_wait_and_answers_them_again(
     async with trio.open_nursery() as nursery:
         waiting = Later(nursery, wait_for_it)
         await trio.sleep(2)
-        done = crash_once(plant.storage.journal, "write", when=of_kind(ResolveGate))
+        done = crash_commit_once(plant.storage.journal, when=of_kind(ResolveGate))
         assert isinstance(await plant.resolve(gate.id), Resolved)
         assert (await waiting.value()).status is GateStatus.APPROVED
         assert done

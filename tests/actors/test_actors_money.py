@@ -6,8 +6,10 @@ from trio.testing import MockClock
 from sexton_actors.lease.handing import hand_over
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, Tenant
+from sexton_storage.writes import RenewLease
 from tests.actors.plant import Later, Plant, clock
 
 TEN_CENTS = "budget: {daily_dollars: 0.1}"
@@ -115,3 +117,41 @@ async def test_counts_out_of_range_are_refused_and_keep_nothing(
         assert isinstance(reported, Refusal)
         assert reported.code == "UZ-REQ-001"
     assert plant.rows(event_id) == []
+
+
+async def test_renewals_whose_batch_commits_hold_no_worker_and_are_answered_in_order(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    event_id = await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    await plant.renewed(grant)
+    await trio.sleep(0.1)  # between two rounds of those who look at the tables
+    plant.faults.latency_s = 0.2
+    async with trio.open_nursery() as nursery:
+        first = Later(nursery, lambda: plant.renewed(grant, (100, 0, 0)))
+        await trio.sleep(0.02)
+        second = Later(nursery, lambda: plant.renewed(grant, (300, 0, 0)))
+        await trio.sleep(0.02)
+        reported = Later(nursery, lambda: plant.report(grant, tokens=(600, 0, 0)))
+        await trio.sleep(0.02)
+        statistics = plant.system.statistics()
+        assert statistics.kind("lease").mailbox_depth == 2, "they wait for the first one to be kept"
+        assert statistics.workers == statistics.workers_idle
+        slices = (await first.value()).slice_seq, (await second.value()).slice_seq
+        await reported.value()
+    assert slices == (2, 3)
+    assert [row.d_input_tokens for row in plant.rows(event_id)] == [0, 100, 200, 300]
+
+
+async def test_a_renewal_that_loses_every_race_is_refused_and_the_next_one_is_not(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    plant.faults.lose(RenewLease, MAX_RACES)
+    refused = await plant.renew(grant)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "UZ-RUN-011"
+    assert (await plant.renewed(grant)).slice_seq == 1

@@ -279,3 +279,18 @@ async def test_a_pending_gate_that_is_asked_for_again_belongs_to_the_lease_that_
     assert opened == GateOpened(adopted, existed=True)
     assert await house.storage.gates.of_lease(later.id) == [adopted]
     assert await house.storage.gates.of_lease(lease.id) == []
+
+
+async def test_a_lease_is_read_with_its_gates_oldest_first(house: House) -> None:
+    agent, lease = await _running(house)
+    assert await house.storage.leases.load_with_gates(new_id()) is None
+    assert await house.storage.leases.load_with_gates(lease.id) == (lease, [])
+    event = house.event_of(agent, id=lease.event_id)
+    gates = [replace(house.gate_of(event, lease), requested_at=1000 - i) for i in range(3)]
+    for gate in gates:
+        await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    other, of_other = await _running(house)
+    others = house.gate_of(house.event_of(other, id=of_other.event_id), of_other)
+    await house.storage.journal.write(OpenGate(others, of_other.fencing_token, ()))
+    assert await house.storage.leases.load_with_gates(lease.id) == (lease, gates[::-1])
+    assert await house.storage.leases.load_with_gates(of_other.id) == (of_other, [others])

@@ -2,115 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings, strategies as st
 
 from sexton_engine import (
     DEFERRED,
-    Actor,
     ActorCrashed,
     ActorSpec,
     ActorStopped,
     ActorSystem,
     AskTimeout,
-    Context,
     EngineError,
-    FamilySpec,
-    Hold,
     Lane,
-    Message,
     Reason,
     Strategy,
     open_system,
 )
-from tests.engine.cast import PATIENT, Clock, OutageError, tree
-
-
-@dataclass(frozen=True, slots=True)
-class Keep(Message[Any]):
-    """Hold; the hold lies on the desk."""
-
-    text: str = "kept"
-
-
-@dataclass(frozen=True, slots=True)
-class Note(Message[str]):
-    """Write it down and say it back."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Message[Any]):
-    """Call this with the actor as the handler's own doing."""
-
-    script: Callable[[Any], Any]
-
-
-@dataclass(slots=True)
-class Desk:
-    """What the actors put down, for those who finish."""
-
-    holds: list[Hold] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    overlaps: int = 0
-    """Messages that were begun, or finished, while another one was under way."""
-    under_way: Keeper | None = None
-    """The instance that holds a message."""
-
-    def note(self, text: str, reply: Any = None) -> Any:
-        self.notes.append(text)
-        return reply
-
-
-class Keeper(Actor):
-    """A plain handler."""
-
-    kind = "keeper"
-    transparent = (OutageError,)
-
-    def __init__(self, context: Context, desk: Desk) -> None:
-        super().__init__(context)
-        self.desk = desk
-
-    def on_receive(self, message: Any) -> Any:
-        self.desk.overlaps += self.desk.under_way is self
-        match message:
-            case Keep():
-                self.desk.under_way = self
-                self.desk.notes.append(f"begin {message.text}")
-                self.desk.holds.append(self.context.hold())
-                return DEFERRED
-            case Note():
-                self.desk.notes.append(message.text)
-                return message.text
-            case Run():
-                return message.script(self)
-            case _:
-                self.desk.notes.append(repr(message))
-                return None
-
-    def on_stop(self) -> None:
-        self.desk.overlaps += self.desk.under_way is self
-        self.desk.notes.append("stop")
-
-
-class Waiter(Keeper):
-    """The same, awaited by a worker."""
-
-    async def on_receive(self, message: Any) -> Any:
-        await trio.lowlevel.checkpoint()
-        reply = super().on_receive(message)
-        return await reply if hasattr(reply, "__await__") else reply
-
-
-Make: TypeAlias = type[Keeper]
+from tests.engine.cast import Clock, OutageError, tree
+from tests.engine.keepers import (
+    Desk,
+    Keep,
+    Keeper,
+    Make,
+    Note,
+    Run,
+    Waiter,
+    asked,
+    finish,
+    keepers,
+    release,
+    settled,
+)
 
 
 @pytest.fixture(params=[Keeper, Waiter], ids=["plain", "async"])
@@ -118,40 +43,6 @@ def make(request: pytest.FixtureRequest) -> Make:
     """Each kind of handler."""
     kind: Make = request.param
     return kind
-
-
-def keepers(desk: Desk, make: Make = Keeper, **options: Any) -> FamilySpec:
-    options.setdefault("intensity", PATIENT)
-    return FamilySpec("keeper", lambda context: make(context, desk), **options)
-
-
-async def asked(
-    system: ActorSystem, nursery: trio.Nursery, message: Message[Any], timeout: float | None = None
-) -> Asked:
-    """Ask in a task of its own; the message has been taken in, and handled as far as can be."""
-    ask = Asked(system, nursery, message, timeout)
-    await settled()
-    return ask
-
-
-class Asked:
-    """What came of an ask."""
-
-    def __init__(
-        self, system: ActorSystem, nursery: trio.Nursery, message: Message[Any], timeout: float | None = None
-    ) -> None:
-        self.answers: list[Any] = []
-        nursery.start_soon(self._ask, system, message, timeout)
-
-    async def _ask(self, system: ActorSystem, message: Message[Any], timeout: float | None) -> None:
-        try:
-            self.answers.append(await system.ask("keeper", "a", message, timeout=timeout))
-        except (EngineError, OutageError) as fault:
-            self.answers.append(type(fault))
-
-
-async def settled() -> None:
-    await trio.testing.wait_all_tasks_blocked()
 
 
 async def test_a_held_actor_takes_no_message_and_holds_no_worker(make: Make, autojump_clock: Clock) -> None:
@@ -168,7 +59,7 @@ async def test_a_held_actor_takes_no_message_and_holds_no_worker(make: Make, aut
         assert desk.notes == ["awake", "begin kept"]
         assert system.statistics().kind("keeper").mailbox_depth == 2
         assert system.statistics().kind("keeper").mailbox_age_s == 5
-        assert desk.holds[0].finish(desk.note, "finished", "reply")
+        assert finish(desk.holds[0], desk.note, "finished", "reply")
         await settled()
         assert desk.notes == ["awake", "begin kept", "finished", "above", "later"]
         assert (kept.answers, later.answers) == (["reply"], ["later"])
@@ -179,20 +70,20 @@ async def test_what_finishes_a_hold_returns_the_reply(make: Make, autojump_clock
     async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
         kept = await asked(system, nursery, Keep())  # the first message: handled by a worker
         await trio.sleep(3)
-        assert desk.holds[0].finish(desk.note, "finished", ["the reply"])
+        assert finish(desk.holds[0], desk.note, "finished", ["the reply"])
         await settled()
         assert kept.answers == [["the reply"]]
         again = await asked(
             system, nursery, Keep("again")
         )  # by the asker's own task, where the handler is plain
         await trio.sleep(4)
-        assert desk.holds[1].finish(desk.note, "finished", 2)
+        assert finish(desk.holds[1], desk.note, "finished", 2)
         await settled()
         assert again.answers == [2]
         # A message that is told has nobody to hear the reply.
         system.tell("keeper", "a", Keep("told"))
         await settled()
-        assert desk.holds[2].finish(desk.note, "finished", 3)
+        assert finish(desk.holds[2], desk.note, "finished", 3)
         (message,) = system.statistics().kind("keeper").messages
         assert (message.count, message.seconds) == (3, 7.0)
     assert desk.notes == [
@@ -212,7 +103,7 @@ async def test_an_actor_answers_at_once_again_after_a_hold(autojump_clock: Clock
         await system.ask("keeper", "a", Note("awake"))
         await asked(system, nursery, Keep())
         await settled()
-        desk.holds[0].finish(desk.note, "finished")
+        finish(desk.holds[0], desk.note, "finished")
         await settled()
         me = trio.lowlevel.current_task()
         assert await system.ask("keeper", "a", Run(lambda _: trio.lowlevel.current_task())) is me
@@ -236,13 +127,13 @@ async def test_what_finishes_a_hold_may_wait_or_hold_again(make: Make, autojump_
         await settled()
         actor = await _instance(desk, system, nursery)
         later = await asked(system, nursery, Note("later"))
-        desk.holds[0].finish(wait, actor)
+        finish(desk.holds[0], wait, actor)
         await trio.sleep(2)
-        desk.holds[1].finish(hold, actor)
-        desk.holds[2].finish(hold, actor)
+        finish(desk.holds[1], hold, actor)
+        finish(desk.holds[2], hold, actor)
         await trio.sleep(2)
         assert later.answers == kept.answers == []
-        desk.holds[3].finish(desk.note, "finished", 1)
+        finish(desk.holds[3], desk.note, "finished", 1)
         await settled()
         assert (kept.answers, later.answers) == ([1], ["later"])
         assert desk.notes == ["awake", "finished", "later"]
@@ -259,8 +150,8 @@ async def test_a_hold_may_be_finished_before_its_handler_returns(make: Make, aut
 
     def at_once(actor: Keeper) -> Any:
         hold = actor.context.hold()
-        assert hold.finish(desk.note, "finished", "reply")
-        assert not hold.finish(desk.note, "twice")
+        assert finish(hold, desk.note, "finished", "reply")
+        assert not finish(hold, desk.note, "twice")
         desk.notes.append("returns")
         return DEFERRED
 
@@ -286,14 +177,10 @@ async def test_a_reply_may_be_taken_over_and_the_actor_released_by_itself(
             kept = await asked(system, nursery, Run(defer))
             later = await asked(system, nursery, Note("later"))
             await settled()
-            steps = [lambda: ports[-1].set("reply"), desk.holds[-1].release]
-            first, second = steps if reply_first else reversed(steps)
-            assert first()
-            await settled()
-            assert bool(kept.answers) is reply_first
-            assert bool(later.answers) is not reply_first
-            assert second()
-            await settled()
+            for reply in (reply_first, not reply_first):
+                assert ports[-1].set("reply") if reply else release(desk.holds[-1])
+                await settled()
+                assert bool(kept.answers) is (reply or reply_first)
             assert (kept.answers, later.answers) == (["reply"], ["later"])
         # Without a reply that was taken over there is nobody to answer the asker.
         kept = await asked(system, nursery, Keep())
@@ -317,7 +204,7 @@ async def test_a_transparent_exception_out_of_a_finish_reaches_the_asker(
         kept = await asked(system, nursery, Keep())
         later = await asked(system, nursery, Note("later"))
         await settled()
-        assert desk.holds[0].finish(fail)
+        assert finish(desk.holds[0], fail)
         await settled()
         assert (kept.answers, later.answers) == ([OutageError], ["later"])
         assert system.statistics().kind("keeper").crashes == 0
@@ -340,10 +227,10 @@ async def test_a_crash_out_of_a_finish_delivers_the_message_once_more(
             for _ in range(crashes):
                 await settled()
                 assert (kept.answers, later.answers) == ([], [])
-                assert desk.holds[-1].finish(fail)
+                assert finish(desk.holds[-1], fail)
                 await trio.sleep(9)
             if crashes == 1:
-                assert desk.holds[-1].finish(desk.note, "finished", "reply")
+                assert finish(desk.holds[-1], desk.note, "finished", "reply")
             await trio.sleep(9)
             assert (kept.answers, later.answers) == ([answer], ["later"])
         assert system.dead_letters.count(Reason.CRASHED) == 1
@@ -364,7 +251,7 @@ async def test_an_exception_out_of_a_handler_that_holds_ends_the_hold(
             kept = await asked(system, nursery, Run(hold_and_fail))
             await settled()
             assert kept.answers == [OutageError]
-            assert not desk.holds[-1].finish(desk.note, "late")
+            assert not finish(desk.holds[-1], desk.note, "late")
             assert await system.ask("keeper", "a", Note("lives on")) == "lives on"
         assert desk.notes == ["lives on"] * 2
 
@@ -404,7 +291,7 @@ async def test_an_asker_runs_out_of_time_while_the_actor_is_held(make: Make, aut
         later = await asked(system, nursery, Note("later"), 3)
         await trio.sleep(5)
         assert kept.answers == later.answers == [AskTimeout]
-        assert desk.holds[0].finish(desk.note, "finished", "late")
+        assert finish(desk.holds[0], desk.note, "finished", "late")
         await settled()
         assert desk.notes == ["begin kept", "finished"]
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
@@ -425,7 +312,7 @@ async def test_a_stop_waits_for_the_hold_within_its_budget(
         nursery.start_soon(system.stop, "keeper", "a")
         await trio.sleep(finish_after)
         assert desk.notes == ["awake", "begin kept"]
-        assert desk.holds[0].finish(desk.note, "finished", "reply") is bool(notes)
+        assert finish(desk.holds[0], desk.note, "finished", "reply") is bool(notes)
         await settled()
         assert desk.notes == ["awake", "begin kept", *notes]
         assert kept.answers == (["reply"] if notes else [ActorStopped])
@@ -441,7 +328,7 @@ async def test_a_kill_drops_the_hold(make: Make, autojump_clock: Clock) -> None:
         assert system.kill("keeper", "a")
         await settled()
         assert kept.answers == later.answers == [ActorStopped]
-        assert not desk.holds[-1].finish(desk.note, "late")
+        assert not finish(desk.holds[-1], desk.note, "late")
         assert await system.ask("keeper", "a", Note("anew")) == "anew"
         assert desk.notes == ["awake", "begin kept", "anew"]
         assert system.dead_letters.count(Reason.LATE_FINISH) == 1
@@ -459,7 +346,7 @@ async def test_an_actor_may_kill_itself_while_it_holds(make: Make, autojump_cloc
         for _ in range(2):
             kept = await asked(system, nursery, Run(hold_and_die))
             assert kept.answers == [ActorStopped]
-            assert not desk.holds[-1].finish(desk.note, "late")
+            assert not finish(desk.holds[-1], desk.note, "late")
             assert await system.ask("keeper", "a", Note("anew")) == "anew"
         assert desk.notes == ["anew"] * 2
 
@@ -483,8 +370,8 @@ async def test_a_sibling_that_is_held_too_long_gets_the_message_again(
         system.tell("crasher", "", Run(fail))
         await trio.sleep(20)
         assert desk.notes == ["begin kept", "begin kept"]
-        assert not desk.holds[0].finish(desk.note, "late")
-        assert desk.holds[1].finish(desk.note, "finished", "reply")
+        assert not finish(desk.holds[0], desk.note, "late")
+        assert finish(desk.holds[1], desk.note, "finished", "reply")
         await settled()
         assert kept.answers == ["reply"]
 
@@ -507,8 +394,8 @@ async def test_a_child_task_that_crashes_drops_the_hold(make: Make, autojump_clo
         kept = await asked(system, nursery, Run(hold))
         later = await asked(system, nursery, Note("later"))
         await trio.sleep(5)
-        assert not desk.holds[0].finish(desk.note, "late")
-        assert desk.holds[1].finish(desk.note, "finished", "reply")
+        assert not finish(desk.holds[0], desk.note, "late")
+        assert finish(desk.holds[1], desk.note, "finished", "reply")
         await settled()
         assert (kept.answers, later.answers) == (["reply"], ["later"])
         assert system.statistics().kind("keeper").crashes == 1
@@ -519,9 +406,9 @@ async def test_a_hold_is_finished_once(make: Make, autojump_clock: Clock) -> Non
     async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
         kept = await asked(system, nursery, Keep())
         await settled()
-        assert desk.holds[0].finish(desk.note, "finished", 1)
-        assert not desk.holds[0].finish(desk.note, "twice", 2)
-        assert not desk.holds[0].release()
+        assert finish(desk.holds[0], desk.note, "finished", 1)
+        assert not finish(desk.holds[0], desk.note, "twice", 2)
+        assert not release(desk.holds[0])
         await settled()
         assert kept.answers == [1]
         assert desk.notes == ["begin kept", "finished"]
@@ -534,7 +421,7 @@ async def test_a_held_actor_is_not_put_to_sleep(make: Make, autojump_clock: Cloc
         kept = await asked(system, nursery, Keep())
         await trio.sleep(20)
         assert system.statistics().kind("keeper").passivations == 0
-        desk.holds[0].finish(desk.note, "finished", 1)
+        finish(desk.holds[0], desk.note, "finished", 1)
         await trio.sleep(20)
         assert system.statistics().kind("keeper").passivations == 1
         assert kept.answers == [1]
@@ -552,110 +439,9 @@ async def test_a_coroutine_that_was_handed_out_dies_with_a_kill_before_it_began(
     async with open_system(tree(keepers(desk))) as system, trio.open_nursery() as nursery:
         kept = await asked(system, nursery, Keep())
         await settled()
-        desk.holds[0].finish(wait)
+        finish(desk.holds[0], wait)
         system.kill("keeper", "a")
         await settled()
         assert kept.answers == [ActorStopped]
         assert await system.ask("keeper", "a", Note("anew")) == "anew"
         assert desk.notes == ["begin kept", "anew"]
-
-
-STEPS = (
-    *("keep", "keep", "note", "tell", "finish", "finish", "wait", "again", "crash", "outage"),
-    *("stale", "stop", "kill", "let run", "sleep"),
-)
-
-
-class Play:
-    """Takes steps, and afterwards knows what must have come of them."""
-
-    def __init__(self, system: ActorSystem, nursery: trio.Nursery, desk: Desk) -> None:
-        self.system, self.nursery, self.desk = system, nursery, desk
-        self.asked: list[Asked] = []
-
-    async def take(self, step: str) -> None:
-        match step:
-            case "keep":
-                self.asked.append(Asked(self.system, self.nursery, Keep("kept"), 1000))
-            case "note":
-                self.asked.append(Asked(self.system, self.nursery, Note("noted"), 1000))
-            case "tell":
-                self.system.tell("keeper", "a", Note("told"), lane=Lane.CONTROL)
-            case "finish" | "wait" | "again" | "crash" | "outage":
-                if self.desk.holds:
-                    self.desk.holds[-1].finish(self._finisher(step))
-            case "stale":
-                if len(self.desk.holds) > 1:
-                    assert not self.desk.holds[0].finish(self.desk.note, "never")
-            case "stop":
-                self.nursery.start_soon(self.system.stop, "keeper", "a")
-            case "kill":
-                self.system.kill("keeper", "a")
-            case "let run":
-                await settled()
-            case _:
-                await trio.sleep(2)
-
-    def _finisher(self, step: str) -> Callable[[], Any]:
-        cell = self.desk.holds[-1]._cell  # type: ignore[attr-defined]
-
-        def finish() -> Any:
-            self.desk.under_way = None
-            return self.desk.note("finished kept", "reply")
-
-        async def wait() -> Any:
-            await trio.sleep(1)
-            return finish()
-
-        def again() -> Any:
-            self.desk.holds.append(cell.hold())
-            return DEFERRED
-
-        def fail(fault: Exception) -> None:
-            self.desk.under_way = None
-            raise fault
-
-        return {
-            "finish": finish,
-            "wait": wait,
-            "again": again,
-            "crash": lambda: fail(ValueError()),
-            "outage": lambda: fail(OutageError()),
-        }[step]
-
-    async def finish(self) -> None:
-        """Until all have their answers."""
-        await settled()
-        for _ in range(200):
-            if all(asked.answers for asked in self.asked):
-                return
-            await self.take("finish")
-            await trio.sleep(10)
-
-
-@pytest.mark.parametrize("make_one", [Keeper, Waiter])
-@settings(max_examples=150, deadline=None)
-@given(steps=st.lists(st.sampled_from(STEPS), max_size=40))
-def test_holds_under_any_sequence_of_steps(make_one: Make, steps: list[str]) -> None:
-    desk = Desk()
-
-    async def play() -> None:
-        spec = tree(keepers(desk, make_one, shutdown_s=5))
-        async with open_system(spec) as system, trio.open_nursery() as nursery:
-            scene = Play(system, nursery, desk)
-            for step in steps:
-                await scene.take(step)
-            await scene.finish()
-            await system.stop("keeper", "a")
-            assert [len(asked.answers) for asked in scene.asked] == [1] * len(scene.asked)
-            known = ("reply", "noted", OutageError, ActorCrashed, ActorStopped)
-            assert all(asked.answers[0] in known for asked in scene.asked)
-            assert await system.ask("keeper", "a", Note("the last")) == "the last"
-            statistics = system.statistics()
-            assert statistics.workers == statistics.workers_idle
-            assert statistics.kind("keeper").mailbox_depth == 0
-
-    trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert desk.overlaps == 0
-    begun, finished = desk.notes.count("begin kept"), desk.notes.count("finished kept")
-    assert finished <= begun

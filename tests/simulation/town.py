@@ -27,14 +27,17 @@ from sexton_storage.writes import (
     RenewLease,
     ResolveGate,
 )
-from tests.actors.plant import Crash, Plant, clock
+from tests.actors.plant import Crash, Plant, clock, crash_commit_once
 
 T = TypeVar("T")
 
 RACES = (ClaimEvent, RenewLease, EndLease, OpenGate, ResolveGate, AppendFrames)
+RENEWING = ("journal", "submit")
 CRASHING = (
+    RENEWING,
     ("journal", "write"),
     ("leases", "load"),
+    ("leases", "load_with_gates"),
     ("events", "ready"),
     ("events", "ready_agent"),
     ("gates", "of_lease"),
@@ -229,6 +232,13 @@ class Town:
     def crash_one(self) -> None:
         """The next call of some store crashes whichever actor makes it, before or after its work."""
         store, method = self.rng.choice(CRASHING)
+        if (store, method) == RENEWING:
+            crash_commit_once(
+                self.plant.storage.journal,
+                after=self.rng.random() < 0.5,
+                when=lambda write: isinstance(write, RenewLease),
+            )
+            return
         target = getattr(self.plant.storage, store)
         original = getattr(type(target), method)
         after = self.rng.random() < 0.5

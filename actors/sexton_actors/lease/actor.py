@@ -10,7 +10,8 @@ from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
 
-FromRunner = m.Renew | m.Report | m.Release | m.Park | m.Activity | m.AskApproval
+RareFromRunner = m.Report | m.Release | m.Park | m.Activity | m.AskApproval
+FromRunner = m.Renew | RareFromRunner
 FromPlatform = m.Granted | m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
 
 
@@ -33,7 +34,13 @@ class LeaseActor(Actor):
         """A live lease stays: its deadline is a timer of this actor."""
         return not self._row.is_live()
 
-    async def on_receive(self, message: FromRunner | FromPlatform) -> Any:
+    def on_receive(self, message: FromRunner | FromPlatform) -> Any:
+        """A plain function: renewals, nearly all there is to do, are begun in their askers' own tasks."""
+        if isinstance(message, m.Renew):
+            return renewing.renew(self._row, message)
+        return self._receive(message)
+
+    async def _receive(self, message: RareFromRunner | FromPlatform) -> Any:
         """Dispatch; the first message loads the row, unless it brings it."""
         if isinstance(message, m.Granted):
             # One that was marked for cancelling meanwhile is known already, and better.
@@ -43,16 +50,14 @@ class LeaseActor(Actor):
         if self._row.state is None and await self._row.load() is None:
             return self._row.unknown()
         match message:
-            case m.Renew() | m.Report() | m.Release() | m.Park() | m.Activity() | m.AskApproval():
+            case m.Report() | m.Release() | m.Park() | m.Activity() | m.AskApproval():
                 return await self._asked(message)
             case _:
                 return await self._told(message)
 
-    async def _asked(self, message: FromRunner) -> Any:
+    async def _asked(self, message: RareFromRunner) -> Any:
         reply: Any | Refusal
         match message:
-            case m.Renew():
-                reply = await renewing.renew(self._row, message)
             case m.Report():
                 reply = await ending.report(self._row, message)
             case m.Release():

@@ -1,26 +1,62 @@
 """Renews a lease: saved, adopted, answered."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 from sexton_actors.lease.messages import Renew, Renewal
-from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.row import LeaseRow, is_waiting
 from sexton_actors.lease.transitions import renewal
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
-from sexton_storage.writes import Lost
+from sexton_engine import DEFERRED, Deferred
+from sexton_storage.writes import Lost, Renewed, RenewLease
+
+Reply = Renewal | Refusal | Deferred
+"""``DEFERRED`` while the message is held until its batch has committed: that costs no task a renewal."""
 
 
-async def renew(row: LeaseRow, message: Renew) -> Renewal | Refusal:
+def renew(row: LeaseRow, message: Renew) -> Reply | Coroutine[Any, Any, Reply]:
     """Raises StorageUnavailable: the runner tries again with its next tick, and its counts are cumulative."""
-    for _ in range(MAX_RACES):
-        state = await row.current()
-        if state is None:
-            return row.unknown()
-        decision = renewal.renew(state, message, row.world.now_ms())
-        if isinstance(decision, Refusal):
-            return decision
-        saved = await row.world.storage.journal.write(decision)
-        if not isinstance(saved, Lost):
-            row.adopt(LeaseState(decision.lease, state.waits))
-            return renewal.answer(decision.lease, saved)
-        await row.load()
-    return row.raced()
+    state = row.state
+    if state is None or (state.waits and is_waiting(state)):
+        return _look(row, message, MAX_RACES)
+    return _decide(row, message, state, MAX_RACES)
+
+
+async def _look(row: LeaseRow, message: Renew, races_left: int) -> Reply:
+    state = await row.current()
+    return row.unknown() if state is None else _decide(row, message, state, races_left)
+
+
+def _decide(row: LeaseRow, message: Renew, state: LeaseState, races_left: int) -> Reply:
+    world = row.world
+    decision = renewal.renew(state, message, world.now_ms())
+    if isinstance(decision, Refusal):
+        return decision
+    hold = row.context.hold()
+    world.storage.journal.submit(
+        decision, lambda saved: hold.finish(_saved, row, message, decision, races_left, saved)
+    )
+    return DEFERRED
+
+
+def _saved(
+    row: LeaseRow,
+    message: Renew,
+    decision: RenewLease,
+    races_left: int,
+    saved: Renewed | Lost | Exception,
+) -> Reply | Coroutine[Any, Any, Reply]:
+    if isinstance(saved, Exception):
+        raise saved
+    if isinstance(saved, Lost):
+        return _again(row, message, races_left - 1)
+    # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
+    row.adopt(LeaseState(decision.lease, row.state.waits if row.state else ()))
+    return renewal.answer(decision.lease, saved)
+
+
+async def _again(row: LeaseRow, message: Renew, races_left: int) -> Reply:
+    await row.load()
+    return await _look(row, message, races_left) if races_left else row.raced()

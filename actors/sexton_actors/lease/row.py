@@ -10,8 +10,10 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S
 from sexton_actors.world import World
 from sexton_engine import Context
-from sexton_storage.records import Gate, Lease
+from sexton_storage.records import Gate
 from sexton_storage.rules import LIVE_LEASE
+
+EXPIRE = Expire()
 
 
 class LeaseRow:
@@ -37,12 +39,13 @@ class LeaseRow:
 
     async def load(self) -> LeaseState | None:
         """Read it anew; None when there is no such lease, or no longer."""
-        lease = await self.world.storage.leases.load(self.id)
-        if lease is None:
+        found = await self.world.storage.leases.load_with_gates(self.id)
+        if found is None:
             self.state = None
             self.context.cancel_timer("deadline")
             return None
-        return self.adopt(await self._with_waits(lease))
+        lease, gates = found
+        return self.adopt(LeaseState(lease, tuple(wait_of(gate) for gate in gates)))
 
     async def current(self) -> LeaseState | None:
         """What is known, loaded if nothing is; with a gate pending, the gates are looked at again.
@@ -52,20 +55,17 @@ class LeaseRow:
         state = self.state
         if state is None:
             return await self.load()
-        if any(wait.until is None for wait in state.waits):
-            state = self.state = await self._with_waits(state.lease)
+        if is_waiting(state):
+            gates = await self.world.storage.gates.of_lease(state.lease.id)
+            state = self.state = LeaseState(state.lease, tuple(wait_of(gate) for gate in gates))
         return state
-
-    async def _with_waits(self, lease: Lease) -> LeaseState:
-        gates = await self.world.storage.gates.of_lease(lease.id)
-        return LeaseState(lease, tuple(wait_of(gate) for gate in gates))
 
     def adopt(self, state: LeaseState) -> LeaseState:
         """Take a saved state for the truth, and watch its deadline while there is one."""
         self.state = state
         if state.lease.status in LIVE_LEASE:
             left_s = max(0, state.lease.expires_at - self.world.now_ms()) / 1000
-            self.context.set_timer("deadline", left_s + DEADLINE_SLACK_S, Expire())
+            self.context.set_timer("deadline", left_s + DEADLINE_SLACK_S, EXPIRE)
         else:
             self.context.cancel_timer("deadline")
         return state
@@ -75,6 +75,11 @@ class LeaseRow:
 
     def raced(self, code: str = LOST) -> Refusal:
         return Refusal(code, f"Lease {self.id} changes hands faster than it can be read.")
+
+
+def is_waiting(state: LeaseState) -> bool:
+    """Whether a gate is pending under it, as far as is known here."""
+    return any(wait.until is None for wait in state.waits)
 
 
 def wait_of(gate: Gate) -> Wait:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sexton_storage.globs import matches
 from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.tables import Tables
 from sexton_storage.records import (
     Event,
     EventStatus,
@@ -93,6 +94,11 @@ class MemoryLeases(MemoryStore):
         await self._round_trip()
         return self._tables.leases.get(lease_id)
 
+    async def load_with_gates(self, lease_id: UUID) -> tuple[Lease, Sequence[Gate]] | None:
+        await self._round_trip()
+        lease = self._tables.leases.get(lease_id)
+        return None if lease is None else (lease, gates_of(self._tables, lease_id))
+
     def _live(self) -> list[Lease]:
         return [lease for lease in self._tables.leases.values() if lease.status in LIVE_LEASE]
 
@@ -116,6 +122,12 @@ class MemoryLeases(MemoryStore):
         now = self._tables.now()
         late = [lease for lease in self._live() if lease.expires_at <= now]
         return [lease.id for lease in sorted(late, key=lambda lease: (lease.expires_at, lease.id))[:limit]]
+
+
+def gates_of(tables: Tables, lease_id: UUID) -> list[Gate]:
+    """Those of one lease, oldest first."""
+    mine = (gate for gate in tables.gates.values() if gate.lease_id == lease_id)
+    return sorted(mine, key=lambda gate: (gate.requested_at, gate.id))
 
 
 class MemoryGates(MemoryStore):
@@ -154,8 +166,7 @@ class MemoryGates(MemoryStore):
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
         await self._round_trip()
-        mine = (g for g in self._tables.gates.values() if g.lease_id == lease_id)
-        return sorted(mine, key=lambda g: (g.requested_at, g.id))
+        return gates_of(self._tables, lease_id)
 
     async def overdue(self, *, limit: int) -> Sequence[UUID]:
         await self._round_trip()

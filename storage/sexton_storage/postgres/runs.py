@@ -11,11 +11,26 @@ from sexton_storage.stores import Page
 _LIVE = "status IN ('active', 'cancelling')"
 _LEASE = f"SELECT {LEASES.columns()} FROM leases"
 _GATE = f"SELECT {GATES.columns()} FROM gates"
+# A row for each gate, or one with one without: then the gate's id is NULL.
+_LEASE_WITH_GATES = f"""
+SELECT {LEASES.columns("l")}, {GATES.columns("g")}
+  FROM leases l LEFT JOIN gates g ON g.lease_id = l.id
+ WHERE l.id = $1 ORDER BY g.requested_at, g.id
+"""
+_GATE_AT = len(LEASES.names)
+_GATE_ID = _GATE_AT + GATES.names.index("id")
 
 
 class PostgresLeases(PostgresStore):
     async def load(self, lease_id: UUID) -> Lease | None:
         return LEASES.maybe(await self._row(f"{_LEASE} WHERE id = $1", lease_id))
+
+    async def load_with_gates(self, lease_id: UUID) -> tuple[Lease, Sequence[Gate]] | None:
+        rows = await self._rows(_LEASE_WITH_GATES, lease_id)
+        if not rows:
+            return None
+        gates = [GATES.record(row, _GATE_AT) for row in rows if row[_GATE_ID] is not None]
+        return LEASES.record(rows[0]), gates
 
     async def live_of_runner(self, runner_id: UUID) -> Sequence[Lease]:
         return LEASES.many(
