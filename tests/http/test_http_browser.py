@@ -13,7 +13,7 @@ from sexton_http.answers import RequestHead
 from sexton_http.browsers import IDLE_MS, LIFE_MS, LINK_MS, TOUCH_MS, Browsers
 from sexton_http.same_origin import is_same_origin
 from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
-from tests.http.house import House
+from tests.http.house import House, open_house
 from tests.http.listening import listening
 from tests.http.terminal import Party
 from tests.http.visitor import Visitor, text_of, visiting
@@ -321,6 +321,22 @@ async def test_a_streams_end_is_that_of_its_session(house: House, visitor: Visit
             while await stream.line() is not None:
                 pass
     assert not await visitor.is_signed_in()
+
+
+async def test_a_stream_ends_when_its_browser_is_signed_out_on_another_node() -> None:
+    async with open_house(stream_heartbeat_s=0.1) as house, visiting(house) as visitor:
+        zombie = await house.install()
+        await visitor.sign_in()
+        cookie = f"sexton={visitor.cookies['sexton']}"
+        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+        async with listening(house.base_url, path, None, cookie=cookie) as stream:
+            assert stream.status == 200
+            (session_id,) = house.memory.tables.browser_sessions
+            await Browsers(house.ctx).sign_out(session_id)
+            with trio.fail_after(10):
+                while await stream.line() is not None:
+                    pass
+        assert not await visitor.is_signed_in()
 
 
 async def test_another_tenants_browser_sees_nothing_of_ours(house: House, visitor: Visitor) -> None:
