@@ -106,7 +106,9 @@ class KeySet:
 
         Raises Problem UZ-AUTH-004 while nothing is known and the issuer cannot be reached.
         """
-        if self._is_stale() or self._choose(key_id) is None:
+        known = self._choose(key_id)
+        # A key that is known is not waited for while somebody is asking already: the issuer may be slow.
+        if known is None or (self._is_stale() and not self._lock.locked()):
             async with self._lock:
                 if self._is_stale() or self._choose(key_id) is None:
                     await self._refresh()

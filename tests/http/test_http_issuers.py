@@ -10,11 +10,12 @@ import httpx2
 import jwt
 import pytest
 import trio
+from trio.testing import MockClock
 
 from sexton_http.answers import Problem
 from sexton_http.context import Claims
 from sexton_http.elsewhere import MAX_BYTES, Elsewhere
-from sexton_http.jwks import FLOOR_S, FRESH_S, RETRY_S, read_keys
+from sexton_http.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet, read_keys
 from sexton_http.jwt_issuer import LEEWAY_S
 from sexton_http.oidc_issuer import IssuerSettings, OidcIssuer
 from tests.http.house import House, open_house
@@ -149,6 +150,33 @@ async def test_an_issuer_that_goes_down_is_not_needed_for_keys_that_are_known(se
     setting.clock[0] = 10 * FRESH_S
     assert (await setting.verify(token)).subject == "u1"
     assert await setting.code(setting.token(SigningKey("RS256", "k9"))) == "UZ-AUTH-002"
+
+
+async def test_an_issuer_that_is_slow_holds_up_nobody_whose_key_is_known(
+    autojump_clock: MockClock,
+) -> None:
+    key, slow_s, asked = SigningKey("EdDSA", "k1"), 0.0, []
+
+    async def fetch() -> dict[str, Any]:
+        asked.append(trio.current_time())
+        await trio.sleep(slow_s)
+        return {"keys": [key.public]}
+
+    keys, waited = KeySet("https://id.example.com", fetch, trio.current_time), []
+
+    async def find() -> None:
+        began = trio.current_time()
+        assert await keys.find("k1") is not None
+        waited.append(trio.current_time() - began)
+
+    await find()
+    await trio.sleep(FRESH_S)
+    slow_s = 5.0
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(find)
+    assert sorted(waited) == [0, 0, 0, 0, 5]
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
