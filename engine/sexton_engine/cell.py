@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Hashable
 from enum import Enum, IntEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
@@ -22,7 +22,7 @@ from sexton_engine.reply import ReplyPort
 from sexton_engine.timers import Timer, Timers
 from sexton_engine.trio_actor import TrioRef
 
-__all__ = ["Cell", "Phase", "Wish"]
+__all__ = ["AWAKE", "MAY_FINISH", "NO_WISH", "Cell", "Phase", "Wish"]
 
 R = TypeVar("R")
 
@@ -58,6 +58,14 @@ class Wish(IntEnum):
     """A child task crashed: crash as well."""
     KILL = 5
     KILL_KEEPING_MAIL = 6
+
+
+# For what every message passes: in Python 3.11 an enum finds its members by a call.
+AWAKE: Final = Phase.AWAKE
+OVER: Final = Phase.OVER
+NO_WISH: Final = Wish.NONE
+MAY_FINISH: Final = Wish.STOP
+"""The highest wish that lets what is under way come to its end."""
 
 
 class Cell(Context):
@@ -164,7 +172,7 @@ class Cell(Context):
 
     def post(self, envelope: Envelope, *, may_wait: bool) -> None:
         """Take mail in; raises ``MailboxFull`` or ``ActorStopped``."""
-        if self.phase is Phase.OVER or self.home.closed:
+        if self.phase is OVER or self.home.closed:
             self.home.bury(self.name, envelope.message, Reason.STOPPED)
             msg = f"{self.home.kind}/{self.name} is stopped"
             raise ActorStopped(msg)
@@ -200,10 +208,10 @@ class Cell(Context):
     def wake(self) -> None:
         """Have a worker run it, unless it is suspended, held or over."""
         phase = self.phase
-        if self.scheduled or phase is Phase.OVER:
+        if self.scheduled or phase is OVER:
             return
         self.home.mail.add(self)
-        if phase is Phase.SUSPENDED or (self.home.held and self.wish is Wish.NONE):
+        if phase is Phase.SUSPENDED or (self.home.held and self.wish is NO_WISH):
             return
         self.scheduled = True
         self.home.env.schedule(self)

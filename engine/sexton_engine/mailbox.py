@@ -17,6 +17,8 @@ __all__ = ["SYSTEM_LANE_CAPACITY", "Envelope", "Mailbox", "MailboxSpec", "WhenFu
 SYSTEM_LANE_CAPACITY: Final = 65_536
 """Messages each of the lanes above the user's holds; then they refuse, whatever the policy."""
 
+USER: Final = Lane.USER
+
 
 class WhenFull(Enum):
     """What a mailbox without room does with one more message in the user lane."""
@@ -105,7 +107,7 @@ class Mailbox:
         Returns the envelope that has to go instead: the oldest one, this one itself when it is
         refused, or none.
         """
-        if envelope.lane is not Lane.USER:
+        if envelope.lane is not USER:
             return self._offer_above(envelope)
         lane = self._user
         if lane is None:

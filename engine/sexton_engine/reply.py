@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import outcome
@@ -133,12 +133,12 @@ class AskPort(ReplyPort):
             self._result = outcome.Value(value)
         return True
 
-    async def wait(self) -> Any:
-        """Park the asking task until the reply, the deadline or a cancellation."""
+    def wait(self) -> Awaitable[Any]:
+        """Park the asking task until the reply, the deadline or a cancellation; to be awaited at once."""
         if self._result is not None:  # settled before anybody waited
-            return self._result.unwrap()
+            return _told(self._result)
         self._parked = True
-        return await trio.lowlevel.wait_task_rescheduled(self._abandon)
+        return trio.lowlevel.wait_task_rescheduled(self._abandon)  # noqa: ASYNC105 - a layer less in each ask
 
     def withdraw(self) -> None:
         """Forget the question; for an asker whose message was not taken in."""
@@ -177,6 +177,10 @@ class AskPort(ReplyPort):
             self._leave_keeper()
         self._wake(task, result)
         return True
+
+
+async def _told(result: outcome.Outcome[Any]) -> Any:
+    return result.unwrap()
 
 
 class AdmissionPort(ReplyPort):

@@ -9,11 +9,12 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Any, Final, TypeVar
 
+import outcome
 import trio
 from prometheus_client.registry import Collector
 
 from sexton_engine.at_once import AskEnvelope, answer_at_once
-from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.cell import AWAKE, Cell, Phase, Wish
 from sexton_engine.context import ActorSystem
 from sexton_engine.dead_letters import DeadLetters, Reason
 from sexton_engine.deadlines import Deadlines
@@ -127,13 +128,10 @@ class _System(ActorSystem):
         now = self._monotonic()
         until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
         reply: R
-        if not cell.scheduled and cell.phase is Phase.AWAKE and cell.instance().answers_at_once:
-            if self._at_once < AT_ONCE_BURST:
-                self._at_once += 1
-                asked = AskEnvelope(message, cell, now, until, lane=lane)
-                reply = answer_at_once(cell, asked)
-                return reply if reply is not DEFERRED else await asked.open_port().wait()
-            self._at_once = 0
+        if self._answers_at_once(cell):
+            asked = AskEnvelope(message, cell, now, until, lane=lane)
+            reply = answer_at_once(cell, asked)
+            return reply if reply is not DEFERRED else await asked.open_port().wait()
         port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
         try:
             cell.post(Envelope(message, port, now, lane), may_wait=True)
@@ -143,12 +141,21 @@ class _System(ActorSystem):
         reply = await port.wait()
         return reply
 
+    def _answers_at_once(self, cell: Cell) -> bool:
+        if cell.scheduled or cell.phase is not AWAKE or not cell.instance().answers_at_once:
+            return False
+        if self._at_once == AT_ONCE_BURST:
+            self._at_once = 0
+            return False
+        self._at_once += 1
+        return True
+
     async def ask_all(
         self, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float | None = None
     ) -> list[R | Exception]:
         """Ask many at once and wait for all."""
         until = self._monotonic() + (ASK_TIMEOUT_S if timeout is None else timeout)
-        ports: list[AskPort | Exception] = []
+        ports: list[AskPort | outcome.Outcome[Any]] = []
         try:
             for key, message in asks:
                 ports.append(self._put(kind, key, message, until))
@@ -161,18 +168,22 @@ class _System(ActorSystem):
         await trio.lowlevel.checkpoint_if_cancelled()
         return replies
 
-    def _put(self, kind: str, key: Hashable, message: Any, until: float) -> AskPort | Exception:
+    def _put(self, kind: str, key: Hashable, message: Any, until: float) -> AskPort | outcome.Outcome[Any]:
         try:
             cell = self._directory.resolve(kind, key)
         except ActorStopped as stopped:
-            return stopped
+            return outcome.Error(stopped)
+        if self._answers_at_once(cell):
+            asked = AskEnvelope(message, cell, self._monotonic(), until, lane=Lane.USER)
+            reply = answer_at_once(cell, asked)
+            return asked.open_port() if reply is DEFERRED else outcome.Value(reply)
         port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
         try:
             cell.post(Envelope(message, port, self._monotonic(), Lane.USER), may_wait=True)
         except BaseException as fault:
             port.withdraw()
             if isinstance(fault, EngineError):
-                return fault
+                return outcome.Error(fault)
             raise
         return port
 
@@ -264,11 +275,9 @@ def new_urn() -> str:
     return uuid.uuid4().urn
 
 
-async def _outcome(port: AskPort | Exception) -> Any:
-    if isinstance(port, Exception):
-        return port
+async def _outcome(port: AskPort | outcome.Outcome[Any]) -> Any:
     try:
-        return await port.wait()
+        return await port.wait() if isinstance(port, AskPort) else port.unwrap()
     except Exception as fault:  # noqa: BLE001 - what ask would raise is here a result, transparent ones included
         return fault
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pykka.messages
 
-from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.cell import AWAKE, MAY_FINISH, NO_WISH, Cell, Phase, Wish
 from sexton_engine.dead_letters import Reason
 from sexton_engine.errors import EngineError
 from sexton_engine.lifecycle import crash, fail, obey, settle, start
@@ -38,7 +38,7 @@ async def run_turn(cell: Cell) -> int:
     Afterwards ``cell.scheduled`` tells whether there is more to do, unless it is held. Every message passes
     here, so the loop is written out, and names are looked up once.
     """
-    ready = cell.wish is Wish.NONE and cell.phase is Phase.AWAKE and cell.begun is None
+    ready = cell.wish is NO_WISH and cell.phase is AWAKE and cell.begun is None
     if not ready and not await _prepared(cell):
         put_down(cell)
         return 1
@@ -84,7 +84,7 @@ async def run_turn(cell: Cell) -> int:
         tally[0] += 1
         tally[1] += ended - began
         began = ended
-        if cell.wish is not Wish.NONE:
+        if cell.wish is not NO_WISH:
             break
     return handled
 
@@ -134,7 +134,7 @@ def keep(cell: Cell, reply: Any, since: float) -> bool:
     hold = cell.held_by
     if hold is None or reply is not DEFERRED:
         raise EngineError(HOLDS_AND_ANSWERS)
-    if cell.wish > Wish.STOP:  # it is being killed, or a child task has crashed
+    if cell.wish > MAY_FINISH:  # it is being killed, or a child task has crashed
         cell.held_by = None
     elif hold.early is not None:
         callback, args = hold.early
@@ -153,7 +153,7 @@ def go_on(cell: Cell, envelope: Envelope, since: float) -> None:
     ended = cell.home.env.monotonic()
     cell.current = None
     _tally(cell, type(envelope.message), ended - since)
-    if cell.mailbox or cell.wish is not Wish.NONE:
+    if cell.wish is not NO_WISH or cell.mailbox:
         cell.worker = None
         cell.home.mail.add(cell)
         cell.home.env.schedule(cell)

@@ -6,7 +6,18 @@ import pytest
 import trio
 
 from sexton_engine import AskTimeout, Reason, UnknownKind, open_system
-from tests.engine.cast import Clock, Defer, Note, OutageError, Raise, Stage, Wait, players, tree
+from tests.engine.cast import (
+    Clock,
+    Defer,
+    Note,
+    OutageError,
+    Raise,
+    Stage,
+    Wait,
+    plain_players,
+    players,
+    tree,
+)
 
 
 async def test_replies_come_in_the_order_of_the_questions_and_not_of_the_answers(
@@ -25,6 +36,25 @@ async def test_one_actor_may_be_asked_many_times(autojump_clock: Clock) -> None:
             range(1, 201)
         )
         assert await system.ask_all("player", []) == []
+
+
+async def test_idle_actors_with_plain_handlers_are_asked_at_once(autojump_clock: Clock) -> None:
+    stage = Stage()
+    async with open_system(tree(plain_players(stage))) as system:
+        keys = [str(number) for number in range(100)]
+        await system.ask_all("plain", [(key, Note("awake")) for key in keys])
+        stage.notes.clear()
+        outage = OutageError("away")
+        asks = [
+            *((key, Note(key)) for key in keys),
+            ("0", Wait(1, "x")),
+            ("1", Raise(outage)),
+            ("0", Note("y")),
+        ]
+        replies = await system.ask_all("plain", asks)
+        assert replies == [2] * 100 + ["x", outage, 3]
+        assert stage.notes[:64] == keys[:64], "and then others had their turn"
+        assert sorted(stage.notes) == sorted([*keys, "begin x", "x", "y"])
 
 
 async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_clock: Clock) -> None:
