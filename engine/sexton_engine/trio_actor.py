@@ -118,8 +118,11 @@ class TrioActor(pykka.Actor):
         super().__init__(*args, **kwargs)
         self._actor_ref = TrioRef(self)
 
+    # A ref is invariant in its actor, which pykka's own subclasses are not held to.
     @classmethod
-    def start(cls, *args: Any, **kwargs: Any) -> TrioRef[Self]:
+    def start(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls, *args: Any, **kwargs: Any
+    ) -> TrioRef[Self]:
         """Start the actor in the surrounding ``actor_scope``; the arguments are its constructor's."""
         return cast(TrioRef[Self], super().start(*args, **kwargs))
 

@@ -266,10 +266,13 @@ class Mounted:
         if operation.hot or operation.wait is not Wait.ORDINARY:
             result = await operation.handler(call)  # Its asks have deadlines of their own.
         else:
-            with trio.move_on_after(self._services.ctx.settings.request_s) as deadline:
-                result = await operation.handler(call)
-            if deadline.cancelled_caught:
-                raise Problem("UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S)
+            try:
+                with trio.fail_after(self._services.ctx.settings.request_s):
+                    result = await operation.handler(call)
+            except trio.TooSlowError:
+                raise Problem(
+                    "UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S
+                ) from None
         if isinstance(result, Refusal):
             raise Problem(
                 result.code,

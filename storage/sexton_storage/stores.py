@@ -77,15 +77,18 @@ class Journal(Protocol):
 
         Raises StorageUnavailable (nothing was kept) when it cannot.
         """
+        ...
 
     def submit(self, write: Write[R], done: Callable[[R | Exception], None]) -> None:
         """As ``write``, but calls back in the caller's loop.
 
         For those who must not hold a task while it commits.
         """
+        ...
 
     def statistics(self) -> Any:
         """Depth of each lane, batches, writes, seconds, retries, outages (frozen)."""
+        ...
 
 
 class TenantStore(Protocol):
@@ -94,6 +97,7 @@ class TenantStore(Protocol):
 
         NameTaken when the subject has one.
         """
+        ...
 
     async def load(self, tenant_id: UUID) -> Tenant | None: ...
     async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
@@ -101,6 +105,7 @@ class TenantStore(Protocol):
 
         Negative amounts are refused (ValueError).
         """
+        ...
 
 
 class WorkspaceStore(Protocol):
@@ -108,9 +113,11 @@ class WorkspaceStore(Protocol):
     async def list(self, tenant_id: UUID) -> Sequence[Workspace]: ...
     async def create(self, workspace: Workspace) -> None:
         """Raises NameTaken when the tenant has one of that name."""
+        ...
 
     async def save(self, workspace: Workspace) -> bool:
         """Its name and whether it is paused; False when there is none. Raises NameTaken as ``create``."""
+        ...
 
 
 class UserStore(Protocol):
@@ -121,9 +128,11 @@ class UserStore(Protocol):
 class ApiKeyStore(Protocol):
     async def find_by_hash(self, token_hash: bytes) -> ApiKey | None:
         """Also finds revoked ones, so that they can be told from unknown ones."""
+        ...
 
     async def create(self, key: ApiKey) -> None:
         """Raises NameTaken when the tenant has a key of that name."""
+        ...
 
     async def list(
         self, tenant_id: UUID, *, page: int, page_size: int, sort: str
@@ -131,12 +140,15 @@ class ApiKeyStore(Protocol):
     async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None: ...
     async def revoke(self, tenant_id: UUID, key_id: UUID, now: int) -> ApiKey | None:
         """None when there is no such key; a revoked one keeps its first ``revoked_at``."""
+        ...
 
     async def delete(self, tenant_id: UUID, key_id: UUID) -> bool:
         """Only a revoked key is deleted; False when nothing was."""
+        ...
 
     async def touch(self, used: Sequence[tuple[UUID, int]]) -> None:
         """Move ``last_used_at`` forward for many keys at once."""
+        ...
 
 
 class CredentialStore(Protocol):
@@ -144,10 +156,12 @@ class CredentialStore(Protocol):
 
     async def put(self, credential: Credential) -> None:
         """Create or replace; a replaced one keeps its ``created_at``."""
+        ...
 
     async def load(self, workspace_id: UUID, name: str) -> Credential | None: ...
     async def list(self, workspace_id: UUID) -> Sequence[Credential]:
         """By name; ``sealed`` is empty in a listing."""
+        ...
 
     async def delete(self, workspace_id: UUID, name: str) -> bool: ...
 
@@ -155,9 +169,11 @@ class CredentialStore(Protocol):
 class ZombieStore(Protocol):
     async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
         """Raises NameTaken when the workspace has an agent of that name."""
+        ...
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         """With the compiled form of its active configuration."""
+        ...
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
     async def list(
@@ -170,6 +186,7 @@ class ZombieStore(Protocol):
         name_glob: str | None = None,
     ) -> Sequence[Zombie]:
         """Newest first."""
+        ...
 
     async def count(self, workspace_id: UUID) -> int: ...
     async def save(
@@ -179,6 +196,7 @@ class ZombieStore(Protocol):
 
         ``config`` becomes the active version.
         """
+        ...
 
     async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
         """Save as killed and end all that is open in one commit.
@@ -186,15 +204,18 @@ class ZombieStore(Protocol):
         Waiting events cancelled, pending gates auto_killed by system:kill, live leases cancelling. Gives the
         ids of those leases. Raises Conflict as ``save``.
         """
+        ...
 
     async def delete(self, zombie_id: UUID) -> bool:
         """Purge the record and all that hangs on it.
 
         Events, gates, leases, frames, versions. Metering rows stay: money that is gone stays accounted for.
         """
+        ...
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         """Nanos charged in the UTC day and in the UTC month of ``now``."""
+        ...
 
 
 class EventStore(Protocol):
@@ -211,33 +232,39 @@ class EventStore(Protocol):
         status: EventStatus | None = None,
     ) -> Sequence[Event]:
         """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
+        ...
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
         """Agents with a received event, active, unpaused workspace, no live lease.
 
         By zombie id, for a paged walk.
         """
+        ...
 
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         """The same question for one agent."""
+        ...
 
 
 class LeaseStore(Protocol):
     async def load(self, lease_id: UUID) -> Lease | None: ...
     async def load_with_gates(self, lease_id: UUID) -> tuple[Lease, Sequence[Gate]] | None:
         """A lease and the gates opened under it, oldest first, as they stood at one moment."""
+        ...
 
     async def live_of_runner(self, runner_id: UUID) -> Sequence[Lease]: ...
     async def live_of_zombie(self, zombie_id: UUID) -> Lease | None: ...
     async def count_live_by_runner(self, runner_ids: Sequence[UUID]) -> dict[UUID, int]: ...
     async def expired(self, *, limit: int) -> Sequence[UUID]:
         """Live leases past ``expires_at`` by the database's clock, longest first."""
+        ...
 
 
 class GateStore(Protocol):
     async def load(self, gate_id: UUID) -> Gate | None: ...
     async def find_by_action(self, zombie_id: UUID, action_id: str) -> Gate | None:
         """The newest of that agent with that action id."""
+        ...
 
     async def list(
         self,
@@ -250,10 +277,12 @@ class GateStore(Protocol):
         after: Page | None = None,
     ) -> Sequence[Gate]:
         """Oldest first."""
+        ...
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...
     async def overdue(self, *, limit: int) -> Sequence[UUID]:
         """Pending gates past ``timeout_at`` by the database's clock."""
+        ...
 
 
 class FrameStore(Protocol):
@@ -263,15 +292,18 @@ class FrameStore(Protocol):
 
         ``(newest + 1, newest)`` when none is kept, ``(1, 0)`` before the first.
         """
+        ...
 
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]: ...
     async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
         """Delete a bounded number of frames beyond retention."""
+        ...
 
 
 class MeteringStore(Protocol):
     async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
         """Oldest first; none for another tenant's event."""
+        ...
 
 
 class RunnerStore(Protocol):
@@ -281,15 +313,18 @@ class RunnerStore(Protocol):
         False when the token is unknown, used or expired by the database's clock. None: enrolled by a platform
         admin, without one.
         """
+        ...
 
     async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
     async def load(self, runner_id: UUID) -> Runner | None: ...
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
     async def save(self, runner: Runner) -> None:
         """Admin state; raises Conflict as ``ZombieStore.save``."""
+        ...
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
         """Move ``last_seen_at`` forward for many runners at once."""
+        ...
 
     async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
 
@@ -304,11 +339,13 @@ class InstanceStore(Protocol):
 
         False when done before.
         """
+        ...
 
     async def setting(self, name: str) -> bytes | None: ...
     async def put_setting(self, name: str, value: bytes) -> None: ...
     async def settle_setting(self, name: str, value: bytes) -> bytes:
         """Keep ``value`` unless one is kept under the name already; gives what is kept then."""
+        ...
 
     async def sweep(self, now: int) -> int:
         """Delete what is past keeping and small.
@@ -316,6 +353,7 @@ class InstanceStore(Protocol):
         Dedup keys beyond the window, used or expired enrolment tokens, auth sessions an hour after their time,
         links, browser sessions and sign-ins that are over.
         """
+        ...
 
 
 class DatabaseClock(Protocol):
@@ -324,6 +362,7 @@ class DatabaseClock(Protocol):
 
         Its own clock plus the offset that the last batch brought.
         """
+        ...
 
 
 class Storage(Protocol):
@@ -366,6 +405,7 @@ class Storage(Protocol):
 
     async def healthy(self) -> bool:
         """One round trip to the database within a second."""
+        ...
 
     def on_frames(self, listener: Callable[[Sequence[tuple[UUID, int]]], None]) -> None:
         """Call ``listener`` in the trio loop after each commit that added frames.
@@ -373,6 +413,7 @@ class Storage(Protocol):
         It is given ``(zombie_id, newest seq)`` of each agent concerned. News may overtake one another: the
         greatest number counts.
         """
+        ...
 
 
 OpenStorage = Callable[[], AbstractAsyncContextManager[Storage]]

@@ -62,7 +62,7 @@ class Programs:
         """Start a program. From the main thread: a child's parent is the thread that made it."""
         command = [*self.prefix, str(self.bindir / program), *args]
         options: dict[str, Any] = {} if self.user is None else _become(self.user)
-        return subprocess.Popen(
+        return subprocess.Popen[bytes](
             command,
             stdin=stdin,
             stdout=output,

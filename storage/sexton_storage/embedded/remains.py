@@ -71,6 +71,7 @@ async def _stop(pid: int, data: Path) -> None:
 
 async def _until_nobody_works_in(data: Path) -> None:
     """Wait for the backends of a killed server: each ends when it sees that its postmaster is gone."""
+    at_work = processes_in(data)
     with trio.move_on_after(BACKENDS_END_S) as scope:
         while at_work := processes_in(data):  # noqa: ASYNC110 - nobody tells when a stranger's child ends
             await trio.sleep(0.02)

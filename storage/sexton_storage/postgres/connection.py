@@ -84,9 +84,9 @@ _LANE_TYPES = "SELECT $1::int[], $2::bigint[], $3::uuid[], $4::text[], $5::bytea
 
 async def connect(dsn: str, *, session: Mapping[str, str] = SESSION, timeout_s: float = 5.0) -> Connection:
     """Open one connection; statements are prepared once and kept for as long as it lives."""
-    opened = await asyncpg.connect(
-        dsn, timeout=timeout_s, server_settings=dict(session), max_cached_statement_lifetime=0
-    )
+    # As a mapping, for asyncpg's default of 60 makes a type checker take every timeout for a whole number.
+    options: dict[str, Any] = {"timeout": timeout_s, "max_cached_statement_lifetime": 0}
+    opened = await asyncpg.connect(dsn, server_settings=dict(session), **options)
     return cast("Connection", opened)
 
 
