@@ -10,8 +10,8 @@ from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
 
-RareFromRunner = m.Report | m.Release | m.Park | m.Activity | m.AskApproval
-FromRunner = m.Renew | RareFromRunner
+RareFromRunner = m.Report | m.Release | m.Park | m.AskApproval
+FromRunner = m.Renew | m.Activity | RareFromRunner
 FromPlatform = m.Granted | m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
 
 
@@ -35,10 +35,14 @@ class LeaseActor(Actor):
         return not self._row.is_live()
 
     def on_receive(self, message: FromRunner | FromPlatform) -> Any:
-        """A plain function: renewals, nearly all there is to do, are begun in their askers' own tasks."""
-        if isinstance(message, m.Renew):
-            return renewing.renew(self._row, message)
-        return self._receive(message)
+        """A plain function: renewals and activity, nearly all there is, begin in their askers' own tasks."""
+        match message:
+            case m.Renew():
+                return renewing.renew(self._row, message)
+            case m.Activity():
+                return conduct.activity(self._row, message)
+            case _:
+                return self._receive(message)
 
     async def _receive(self, message: RareFromRunner | FromPlatform) -> Any:
         """Dispatch; the first message loads the row, unless it brings it."""
@@ -50,7 +54,7 @@ class LeaseActor(Actor):
         if self._row.state is None and await self._row.load() is None:
             return self._row.unknown()
         match message:
-            case m.Report() | m.Release() | m.Park() | m.Activity() | m.AskApproval():
+            case m.Report() | m.Release() | m.Park() | m.AskApproval():
                 return await self._asked(message)
             case _:
                 return await self._told(message)
@@ -64,8 +68,6 @@ class LeaseActor(Actor):
                 reply = await ending.release(self._row, message)
             case m.Park():
                 reply = await ending.park(self._row, message)
-            case m.Activity():
-                reply = await conduct.activity(self._row, message)
             case m.AskApproval():
                 reply = await conduct.ask_approval(self._row, message)
             case _:

@@ -1,5 +1,8 @@
 """What a run does while it holds its lease: shows its activity, asks people, is told to stop."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 import msgspec
 
 from sexton_actors.gate.messages import Opened
@@ -13,24 +16,45 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseCancelling
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie.messages import Pause
-from sexton_engine import EngineError
+from sexton_engine import DEFERRED, Deferred, EngineError
 from sexton_storage.records import Gate, GateStatus, LeaseStatus
-from sexton_storage.writes import Lost
+from sexton_storage.writes import FramesAppended, Lost
+
+Taken = m.FramesTaken | Refusal | Deferred
 
 
-async def activity(row: LeaseRow, message: m.Activity) -> m.FramesTaken | Refusal:
-    for _ in range(MAX_RACES):
-        state = row.state or await row.load()
-        if state is None:
-            return row.unknown()
-        write = conduct.activity(state, message, row.world.now_ms())
-        if isinstance(write, Refusal):
-            return write
-        taken = await row.world.storage.journal.write(write)
-        if not isinstance(taken, Lost):
-            return m.FramesTaken(taken.count)
-        await row.load()
-    return row.raced(STALE)
+def activity(row: LeaseRow, message: m.Activity) -> Taken | Coroutine[Any, Any, Taken]:
+    """Frames are kept in batches of their own; until then the message is held, without a task."""
+    state = row.state
+    return _look(row, message, MAX_RACES) if state is None else _take(row, message, state, MAX_RACES)
+
+
+async def _look(row: LeaseRow, message: m.Activity, races_left: int) -> Taken:
+    state = await row.load()
+    if not races_left:
+        return row.raced(STALE)
+    return row.unknown() if state is None else _take(row, message, state, races_left)
+
+
+def _take(row: LeaseRow, message: m.Activity, state: LeaseState, races_left: int) -> Taken:
+    write = conduct.activity(state, message, row.world.now_ms())
+    if isinstance(write, Refusal):
+        return write
+    hold = row.context.hold()
+    row.world.storage.journal.submit(
+        write, lambda answer: hold.finish(_taken, row, message, races_left, answer)
+    )
+    return DEFERRED
+
+
+def _taken(
+    row: LeaseRow, message: m.Activity, races_left: int, answer: FramesAppended | Lost | Exception
+) -> Taken | Coroutine[Any, Any, Taken]:
+    if isinstance(answer, Exception):
+        raise answer
+    if isinstance(answer, Lost):
+        return _look(row, message, races_left - 1)
+    return m.FramesTaken(answer.count)
 
 
 async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
