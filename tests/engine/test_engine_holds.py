@@ -15,6 +15,7 @@ from sexton_engine import (
     ActorStopped,
     ActorSystem,
     AskTimeout,
+    Context,
     EngineError,
     Lane,
     Reason,
@@ -399,6 +400,32 @@ async def test_a_child_task_that_crashes_drops_the_hold(make: Make, autojump_clo
         await settled()
         assert (kept.answers, later.answers) == (["reply"], ["later"])
         assert system.statistics().kind("keeper").crashes == 1
+
+
+async def test_an_outage_of_a_child_task_drops_the_hold_and_the_singleton_is_tried_again_later(
+    make: Make, autojump_clock: Clock
+) -> None:
+    desk, born = Desk(), []
+
+    async def fail() -> None:
+        await trio.sleep(1)
+        raise OutageError
+
+    def hold(actor: Keeper) -> Any:
+        actor.context.start_task(fail)
+        desk.holds.append(actor.context.hold())
+        return DEFERRED
+
+    def start(context: Context) -> Keeper:
+        born.append(trio.current_time())
+        return make(context, desk)
+
+    async with open_system(tree(ActorSpec("keeper", start))) as system:
+        with pytest.raises(OutageError):
+            await system.ask("keeper", "", Run(hold))
+        assert not finish(desk.holds[0], desk.note, "late")
+        await trio.sleep(5)
+    assert born == [0, 2], "after a second of back-off"
 
 
 async def test_a_hold_is_finished_once(make: Make, autojump_clock: Clock) -> None:
