@@ -118,11 +118,12 @@ def _mount_refusals(app: QuartTrio, routes: Sequence[Mounted]) -> None:
             if mounted.operation.params and _pattern(mounted.operation).fullmatch(path)
         } - mine
         if theirs:
+            allowed = sorted({*mine, *(["HEAD"] if "GET" in mine else [])})
             app.add_url_rule(
                 path,
                 f"not here {path}",
-                partial(_refuse_method, sorted({*mine, *(["HEAD"] if "GET" in mine else [])})),
-                methods=sorted(theirs),
+                partial(_refuse_method, allowed),
+                methods=sorted({*ALL_METHODS} - {*allowed}),
                 provide_automatic_options=False,
             )
 

@@ -103,7 +103,7 @@ class Authenticator:
             raise Problem(
                 "UZ-AUTH-021", "a runner is enrolled with an enrolment token, or by a platform admin"
             )
-        return Enroller(None)
+        return Enroller(None, member.tenant_id)
 
     async def approver(self, head: RequestHead, zombie_id: UUID) -> Approver:
         """The approval token of this agent. Raises Problem with UZ-WH-001 or UZ-AUTH-002."""

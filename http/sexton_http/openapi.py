@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from sexton_http.context import VERSION
-from sexton_http.operations import Auth, NoQuery, Operation, Wait, is_id
+from sexton_http.operations import Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.problems import CODES
 
 REF: Final = "#/components/schemas/{name}"
@@ -33,6 +33,11 @@ PROBLEM: Final = {
             },
         },
     },
+}
+EVENT: Final = {
+    "type": "object",
+    "description": "One server-sent event; its data is one line of JSON.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
 }
 TRACED: Final = {
     "type": "object",
@@ -95,7 +100,11 @@ def _describe(
         "tags": [operation.tag],
         "summary": operation.summary,
         "description": _description(operation),
-        "parameters": [*_path_parameters(operation), *_query_parameters(operation, by_shape, components)],
+        "parameters": [
+            *_path_parameters(operation),
+            *_header_parameters(operation),
+            *_query_parameters(operation, by_shape, components),
+        ],
         "responses": {**_success(operation, by_shape), **_failures(operation)},
     }
     if operation.auth not in {Auth.PUBLIC, Auth.WEBHOOK}:
@@ -140,6 +149,20 @@ def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
     ]
 
 
+def _header_parameters(operation: Operation) -> list[dict[str, Any]]:
+    if operation.creates is Creates.NOTHING:
+        return []
+    return [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "description": "The same request under the same key within a day is answered as the first was.",
+            "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
+        }
+    ]
+
+
 def _query_parameters(
     operation: Operation, by_shape: Mapping[Any, Any], components: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
@@ -164,8 +187,10 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"description": operation.summary, "headers": HEADERS}
+    schema: dict[str, Any]
     if operation.media != "application/json":
-        described["content"] = {operation.media: {"schema": {"type": "string"}}}
+        schema = EVENT if operation.wait is Wait.STREAM else {"type": "string"}
+        described["content"] = {operation.media: {"schema": schema}}
     elif operation.answer is not None:
         schema = {"allOf": [by_shape[operation.answer], {"$ref": REF.format(name="Traced")}]}
         if operation.untraced:

@@ -16,6 +16,7 @@ from sexton_http.context import HttpContext
 from sexton_http.limits import Quota
 from sexton_http.principals import Member, Principal, RunnerHost, SignedIn
 from sexton_http.problems import CODES
+from sexton_http.seeds import Seed
 from sexton_http.services import Services
 from sexton_storage.records import Role
 
@@ -47,6 +48,14 @@ class Auth(Enum):
     WEBHOOK = "the sender's signature or secret"
 
 
+class Creates(Enum):
+    """What an Idempotency-Key means to a route, when the server died before it could keep its answer."""
+
+    NOTHING = "such keys mean nothing here"
+    AGAIN = "it is done again, and comes out the same: what it makes has ids and secrets that come of the key"
+    ONCE = "it is not done again, and its outcome stays open"
+
+
 class Wait(Enum):
     """What kind of deadline a call has."""
 
@@ -67,6 +76,16 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     raw: bytes
     request_id: str
     traceparent: str | None
+    seed: Seed | None = None
+    """Under an Idempotency-Key: what is made comes of it."""
+
+    def new_id(self) -> UUID:
+        """The id of the one thing that is made."""
+        return self.ctx.world.new_id() if self.seed is None else self.seed.id
+
+    def new_token(self, size: int) -> str:
+        """So many random bytes in hex, for the one secret that is made; 32 at most."""
+        return self.ctx.world.new_token(size) if self.seed is None else self.seed.token(size)
 
     @property
     def ctx(self) -> HttpContext:
@@ -138,6 +157,7 @@ class Operation:
     """Other statuses that are a success, or at least no problem document."""
     untraced: bool
     """The answer is a document of another standard, to which nothing is added."""
+    creates: Creates
     quota: Quota | None
     """So often from one address, beside the rates of the plan."""
     cookie: bool
@@ -193,6 +213,8 @@ class Operation:
             mine.add("UZ-UUIDV7-009")
         if self.in_workspace:
             mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
+        if self.creates is not Creates.NOTHING:
+            mine |= {"UZ-REQ-001", "UZ-REQ-007", "UZ-REQ-008"}
         if self.starts_work:
             mine.add("UZ-WORKSPACE-002")
         if self.wait is Wait.STREAM:
@@ -260,6 +282,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     oversize: Oversize | None = None,
     also: tuple[int, ...] = (),
     untraced: bool = False,
+    creates: Creates = Creates.NOTHING,
     quota: Quota | None = None,
     cookie: bool = False,
 ) -> Callable[[Handler], Operation]:
@@ -294,6 +317,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             oversize=oversize,
             also=also,
             untraced=untraced,
+            creates=creates,
             quota=quota,
             cookie=cookie,
         )

@@ -13,6 +13,7 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
+from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
@@ -143,7 +144,7 @@ class Mounted:
             raise self._shed("UZ-API-001")
         try:
             call = await self._check(head, params, body, request_id, verdicts)
-            result = await self._handle(call)
+            result = await once(self.operation, call, self._answer)
         finally:
             if ceiling is not None:
                 ceiling.leave()
@@ -151,7 +152,7 @@ class Mounted:
             return StreamAnswer(
                 result.headers, _counted(result.chunks, self._services.streams), result.status
             )
-        return result if isinstance(result, Answer) else self._spell(result, request_id)
+        return result
 
     def _shed(self, code: str) -> Problem:
         self._services.metrics.shed.labels(code).inc()
@@ -261,6 +262,12 @@ class Mounted:
             self._services.metrics.shed.labels("UZ-REQ-006").inc()
             raise Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
 
+    async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
+        result = await self._handle(call)
+        if isinstance(result, Answer | StreamAnswer):
+            return result
+        return self._spell(result, call.request_id)
+
     async def _handle(self, call: Call[Any, Any]) -> Any:
         operation = self.operation
         if operation.hot or operation.wait is not Wait.ORDINARY:
@@ -326,8 +333,9 @@ def _limits(verdicts: list[Verdict]) -> Headers:
 
 
 def _traced(answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = ()) -> AnyAnswer:
-    trace = (b"x-request-id", request_id.encode())
-    headers: Headers = (*answer.headers, trace, *more)
+    headers: Headers = (*answer.headers, *more)
+    if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.
+        headers = (*headers, (b"x-request-id", request_id.encode()))
     if traceparent is not None:
         headers = (*headers, (b"traceparent", traceparent.encode()))
     return msgspec.structs.replace(answer, headers=headers)

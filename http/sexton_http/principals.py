@@ -62,6 +62,8 @@ class Enroller(msgspec.Struct, frozen=True):
     """Somebody who may add a runner: the bearer of an enrolment token (by its hash), or a platform admin."""
 
     enrolment_hash: bytes | None
+    tenant_id: UUID | None = None
+    """Of a platform admin."""
 
 
 class Approver(msgspec.Struct, frozen=True):

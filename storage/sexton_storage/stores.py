@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.identity import AuthSessionStore, SignInStore
+from sexton_storage.key_uses import KeyUseStore
 from sexton_storage.records import (
     ApiKey,
     ConfigVersion,
@@ -396,6 +397,8 @@ class Storage(Protocol):
     def auth_sessions(self) -> AuthSessionStore: ...
     @property
     def sign_ins(self) -> SignInStore: ...
+    @property
+    def key_uses(self) -> KeyUseStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

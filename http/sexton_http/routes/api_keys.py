@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.principals import RANK
 from sexton_http.shapes import Body, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
@@ -84,15 +84,23 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     return KeyPage([_item(key) for key in rows], total, query.page, query.page_size)
 
 
-@operation("POST", "/v1/api-keys", tag=TAG, role=Role.OPERATOR, status=201, codes=("UZ-APIKEY-005",))
+@operation(
+    "POST",
+    "/v1/api-keys",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=201,
+    creates=Creates.AGAIN,
+    codes=("UZ-APIKEY-005",),
+)
 async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
     """Mint a key; its role is never above its maker's."""
     body, world = call.body, call.ctx.world
     if RANK[body.role] > RANK[call.member.role]:
         raise Problem("UZ-AUTH-009", f"a key of role {body.role.value} is above the caller's role")
-    token = mint(TokenKind.API_KEY, world.new_token)
+    token = mint(TokenKind.API_KEY, call.new_token)
     key = ApiKey(
-        id=world.new_id(),
+        id=call.new_id(),
         tenant_id=call.member.tenant_id,
         key_name=body.key_name,
         description=body.description,
@@ -103,6 +111,9 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
     try:
         await world.storage.api_keys.create(key)
     except NameTaken as taken:
+        made = await world.storage.api_keys.load(key.tenant_id, key.id)
+        if made is not None and made.token_hash == key.token_hash:
+            return KeyMade(made.id, made.key_name, token, made.created_at)  # Before its server died.
         raise Problem("UZ-APIKEY-005", f"there is a key named {body.key_name!r}") from taken
     return KeyMade(key.id, key.key_name, token, key.created_at)
 

@@ -8,7 +8,7 @@ import msgspec
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Positive, Shape
 from sexton_storage.records import Tenant
 
@@ -72,6 +72,7 @@ async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     "/v1/admin/tenants/{tenant_id}/credit",
     tag=TAG,
     auth=Auth.PLATFORM,
+    creates=Creates.ONCE,
     codes=("UZ-REQ-003",),
 )
 async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:

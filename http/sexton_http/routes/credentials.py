@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.records import Role
 
@@ -43,6 +43,7 @@ class CredentialList(Shape):
     tag=TAG,
     role=Role.OPERATOR,
     status=201,
+    creates=Creates.AGAIN,
     codes=("UZ-VAULT-001", "UZ-VAULT-002"),
 )
 async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:

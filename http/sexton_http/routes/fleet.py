@@ -9,7 +9,7 @@ import msgspec
 from sexton_actors.dispatcher.messages import ViewQueue
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import SetAdminState
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import AdminState, EnrolmentToken, Runner
@@ -107,7 +107,9 @@ class SupervisorState(Shape):
     """Nodes with their restarts, mailbox depth and age."""
 
 
-@operation("POST", "/v1/fleet/enrolment-tokens", tag=TAG, auth=Auth.PLATFORM, status=201)
+@operation(
+    "POST", "/v1/fleet/enrolment-tokens", tag=TAG, auth=Auth.PLATFORM, status=201, creates=Creates.ONCE
+)
 async def mint_enrolment_token(call: Call[NoBody, NoQuery]) -> EnrolmentMade:
     """Mint a token that enrols one runner."""
     world = call.ctx.world

@@ -11,7 +11,7 @@ from sexton_actors.lease.handing import hand_over
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Heartbeat, Leases, Poll
 from sexton_http.answers import Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.principals import Enroller
 from sexton_http.shapes import Body, Shape, WaitMs
 from sexton_http.stopping import until_stopped
@@ -79,7 +79,7 @@ class LeasesGiven(Shape):
     """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
 
 
-@operation("POST", "/v1/runners", tag=TAG, auth=Auth.ENROLMENT, status=201)
+@operation("POST", "/v1/runners", tag=TAG, auth=Auth.ENROLMENT, status=201, creates=Creates.ONCE)
 async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
     """Add a runner; an enrolment token is used up by it."""
     body, world, principal = call.body, call.ctx.world, call.principal

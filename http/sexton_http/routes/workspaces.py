@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.records import PlanTier, Workspace
 from sexton_storage.stores import NameTaken
@@ -53,6 +53,7 @@ async def list_workspaces(call: Call[NoBody, NoQuery]) -> WorkspaceList:
     "/v1/workspaces",
     tag=TAG,
     status=201,
+    creates=Creates.AGAIN,
     codes=("UZ-WORKSPACE-003", "UZ-WORKSPACE-004", "UZ-AUTH-001"),
 )
 async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
@@ -62,12 +63,14 @@ async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
         raise Problem("UZ-AUTH-001", "the token is limited to one workspace")
     if member.plan is PlanTier.FREE and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
         raise Problem("UZ-WORKSPACE-003", f"the free plan holds {limit} workspaces")
-    workspace_id = world.new_id()
+    workspace_id = call.new_id()
     name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else call.body.name
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())
     try:
         await world.storage.workspaces.create(workspace)
     except NameTaken as taken:
+        if await world.storage.workspaces.load(workspace_id) is not None:
+            return WorkspaceMade(workspace_id, name)  # By this request, before its server died.
         raise Problem("UZ-WORKSPACE-004", f"there is a workspace named {name!r}") from taken
     return WorkspaceMade(workspace_id, name)
 

@@ -11,7 +11,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Accepted, ChangeStatus, Install, Installed, StatusChanged, Steer
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, Query, Shape
 from sexton_storage.records import PlanTier, Role, Zombie, ZombieStatus
 
@@ -118,6 +118,7 @@ class MessageAccepted(Shape):
     "/v1/workspaces/{workspace_id}/zombies",
     tag=TAG,
     status=201,
+    creates=Creates.ONCE,
     starts_work=True,
     codes=(
         "UZ-ZMB-006",
@@ -219,6 +220,7 @@ async def change_zombie(call: Call[StatusPatch, NoQuery]) -> ZombieChanged | Ref
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages",
     tag=TAG,
     status=202,
+    creates=Creates.ONCE,
     starts_work=True,
     codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012"),
 )

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
+from sexton_storage.memory.key_uses import sweep_key_uses
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
 from sexton_storage.stores import Conflict
@@ -100,4 +101,10 @@ class MemoryInstance(MemoryStore):
         tables.enrolments = {
             key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now
         }
-        return before - len(tables.dedup) - len(tables.enrolments) + sweep_identity(tables, now)
+        return (
+            before
+            - len(tables.dedup)
+            - len(tables.enrolments)
+            + sweep_identity(tables, now)
+            + sweep_key_uses(tables, now)
+        )

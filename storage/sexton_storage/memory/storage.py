@@ -9,6 +9,7 @@ from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.journal import Listener, MemoryJournal
+from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
@@ -52,6 +53,7 @@ class MemoryStorage:
         self.runners = MemoryRunners(tables, faults, journal)
         self.auth_sessions = MemoryAuthSessions(tables, faults, journal)
         self.sign_ins = MemorySignIns(tables, faults, journal)
+        self.key_uses = MemoryKeyUses(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sexton_storage.documents import copied
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
+from sexton_storage.key_uses import KeyUse
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records import (
     ApiKey,
@@ -77,6 +78,7 @@ class Tables:
     sign_in_links: dict[bytes, SignInLink] = field(default_factory=dict)
     browser_sessions: dict[UUID, BrowserSession] = field(default_factory=dict)
     sign_in_attempts: dict[bytes, SignInAttempt] = field(default_factory=dict)
+    key_uses: dict[tuple[UUID, bytes], KeyUse] = field(default_factory=dict)
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.identity import sweep_identity
+from sexton_storage.postgres.key_uses import sweep_key_uses
 from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS
 from sexton_storage.postgres.tenancy import insert_tenant
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
@@ -117,6 +118,7 @@ class PostgresInstance(PostgresStore):
                 "DELETE FROM journal_lanes WHERE at < sexton_now_ms() - $1", LANE_KEEP_MS
             )
             swept = int(keys.split()[-1]) + int(tokens.split()[-1])
+            swept += await sweep_key_uses(connection, now)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

@@ -18,6 +18,7 @@ from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
 from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.journal import Listener, PostgresJournal
+from sexton_storage.postgres.key_uses import PostgresKeyUses
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.migrate import migrate, shipped_migrations
@@ -57,6 +58,7 @@ class PostgresStorage:
         self.runners = PostgresRunners(database)
         self.auth_sessions = PostgresAuthSessions(database)
         self.sign_ins = PostgresSignIns(database)
+        self.key_uses = PostgresKeyUses(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

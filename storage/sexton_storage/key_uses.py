@@ -1,0 +1,50 @@
+"""What was done under an Idempotency-Key: the first request's answer, or that it has none yet."""
+
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+KEY_KEEP_MS = 24 * 3600 * 1000
+"""So long a key stands for its first request."""
+KEY_STALE_MS = 60_000
+"""A request that is under way for longer than this has died with its server."""
+
+
+class KeyUse(msgspec.Struct, frozen=True, gc=False):
+    """One key of one caller, and the request that came first with it."""
+
+    scope: UUID
+    """Whose keys these are: a tenant's."""
+    key_hash: bytes
+    digest: bytes
+    """Of all that the request says; another digest is another request."""
+    claim: UUID
+    """Of the attempt that works on it; only that one settles it."""
+    created_at: int
+    running_since: int
+    resumable: bool
+    """Doing it again changes nothing more, so what a dead server began may be finished by another."""
+    sealed: bytes
+    """While it runs, the seed of what it makes; then its answer."""
+    status: int | None = None
+    """Of the answer; None while there is none."""
+
+
+class KeyUseStore(Protocol):
+    async def begin(self, use: KeyUse) -> KeyUse:
+        """Keep it, unless the key is in use; give what is kept then, in one commit.
+
+        It is the caller's turn where what comes back has its claim. So it is with a new key, with one that
+        is past keeping, and with one whose first request died, is the same, and may be done again: that one
+        keeps its seed and its beginning.
+        """
+
+    async def settle(self, use: KeyUse) -> bool:
+        """Keep status and answer; False when another attempt has taken over."""
+
+    async def release(self, use: KeyUse) -> None:
+        """Let the next attempt take over at once, where it may at all."""
+
+    async def forget(self, use: KeyUse) -> None:
+        """Nothing was done: the key is free."""
