@@ -225,10 +225,14 @@ def _is_text(hint: Any) -> bool:
 
 
 class QueryDecoder(Generic[S]):
-    """For one declared type: known fields are converted from text, unknown ones pass, none may come twice."""
+    """For one declared type: known fields are converted from text, unknown ones pass, none may come twice.
 
-    def __init__(self, shape: type[S]) -> None:
+    ``what`` is how an error names the whole: a form is spelled like a query.
+    """
+
+    def __init__(self, shape: type[S], what: str = "the query") -> None:
         self._shape = shape
+        self._what = what
         fields = msgspec.structs.fields(shape)
         self._known = frozenset(field.encode_name for field in fields)
         self._texts = frozenset(field.encode_name for field in fields if _is_text(field.type))
@@ -240,17 +244,17 @@ class QueryDecoder(Generic[S]):
             text = query.decode("ascii")
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
         except ValueError as fault:
-            raise Problem("UZ-REQ-001", "the query cannot be read") from fault
+            raise Problem("UZ-REQ-001", f"{self._what} cannot be read") from fault
         for name, value in pairs:
             if name not in self._known:
                 continue
             if name in fields:
-                raise Problem("UZ-REQ-001", f"the query has {name!r} twice")
+                raise Problem("UZ-REQ-001", f"{self._what} has {name!r} twice")
             if value.lower() == "null" and name not in self._texts:
                 # To msgspec this is None; a query can leave a field out, but not say that it is nothing.
                 raise Problem("UZ-REQ-001", f"{name}: null is no value", facts={"parameter": name})
             if "\0" in value:
-                raise Problem("UZ-REQ-001", f"{name}: has the character U+0000")
+                raise Problem("UZ-REQ-001", f"{name}: has the character U+0000", facts={"parameter": name})
             fields[name] = value
         try:
             return msgspec.convert(fields, self._shape, strict=False)

@@ -48,6 +48,10 @@ class Scopes:
             raise Problem("UZ-WORKSPACE-001", f"there is no workspace {workspace_id}")
         return found[0]
 
+    def forget_workspace(self, workspace_id: UUID) -> None:
+        """It was changed on this node, and is so from now on."""
+        self._workspaces.pop(workspace_id, None)
+
     async def zombie(self, zombie_id: UUID) -> Scope | None:
         """None for an agent that does not exist."""
         found = self._zombies.get(zombie_id)

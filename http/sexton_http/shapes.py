@@ -5,10 +5,12 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records import Gate, GateStatus, PlanTier, Role
 
 MAX_NUMBER: Final = 2**53 - 1
 """What every JSON reader keeps exactly."""
+NAME_CHARS: Final = 64
+"""Of a workspace."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)]
@@ -26,6 +28,46 @@ class Shape(msgspec.Struct):
 
 class Query(msgspec.Struct):
     """The fields of a query."""
+
+
+class KeyItem(Shape):
+    id: UUID
+    key_name: str
+    description: str
+    role: Role
+    active: bool
+    created_at: int
+    last_used_at: int | None
+    revoked_at: int | None
+
+
+class KeyPage(Shape):
+    items: list[KeyItem]
+    total: int
+    page: int
+    page_size: int
+
+
+class KeyMade(Shape):
+    id: UUID
+    key_name: str
+    key: str
+    """Shown in this answer only."""
+    created_at: int
+
+
+class WorkspaceItem(Shape):
+    id: UUID
+    workspace_id: UUID
+    name: str
+    plan_tier: PlanTier
+    paused: bool
+    created_at: int
+
+
+class WorkspaceList(Shape):
+    items: list[WorkspaceItem]
+    total: int
 
 
 class GateView(Shape):

@@ -62,7 +62,7 @@ _FRAME: Final = """<!doctype html>
 {head}</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header><a class="brand" href="/">Sexton</a>{who}</header>
+<header><a class="brand" href="/">Sexton</a>{who}</header>{places}
 <main id="main">
 <h1>{title}</h1>
 {body}
@@ -72,6 +72,9 @@ _FRAME: Final = """<!doctype html>
 """
 _WHO: Final = """<form class="who" method="post" action="/auth/sign-out">
 <span>{name}</span> <button class="quiet">Sign out</button></form>"""
+PLACES: Final = (("Overview", "/"), ("API keys", "/keys"), ("Workspaces", "/workspaces"))
+_PLACE: Final = '<li><a href="{to}"{here}>{name}</a></li>'
+SEE_OTHER: Final = 303
 
 
 def page(
@@ -94,5 +97,19 @@ def page(
         lines.append(safe('<meta http-equiv="refresh" content="0;url={to}">\n', to=going_on))
     head = joined(lines)
     signed_in = Safe("") if who is None else safe(_WHO, name=who)
-    text = safe(_FRAME, title=title, head=head, who=signed_in, body=body).markup
+    places = Safe("") if who is None else _places(title)
+    text = safe(_FRAME, title=title, head=head, who=signed_in, places=places, body=body).markup
     return Answer(status, (*HEADERS, *headers), text.encode())
+
+
+def see(path: str) -> Answer:
+    """After a form has done its work: the page to look at, so that loading it again does nothing again."""
+    return Answer(SEE_OTHER, ((b"location", path.encode()), *HEADERS), b"")
+
+
+def _places(title: str) -> Safe:
+    rows = [
+        safe(_PLACE, to=to, name=name, here=Safe(' aria-current="page"' if name == title else ""))
+        for name, to in PLACES
+    ]
+    return safe('<nav class="places" aria-label="Pages"><ul>{rows}</ul></nav>', rows=joined(rows))

@@ -9,7 +9,7 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.principals import RANK
-from sexton_http.shapes import Body, Query, Shape
+from sexton_http.shapes import Body, KeyItem, KeyMade, KeyPage, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import ApiKey, Role
 from sexton_storage.stores import NameTaken
@@ -32,36 +32,10 @@ class KeyQuery(Query):
     sort: KeySort = KeySort.NEWEST
 
 
-class KeyItem(Shape):
-    id: UUID
-    key_name: str
-    description: str
-    role: Role
-    active: bool
-    created_at: int
-    last_used_at: int | None
-    revoked_at: int | None
-
-
-class KeyPage(Shape):
-    items: list[KeyItem]
-    total: int
-    page: int
-    page_size: int
-
-
 class NewKey(Body):
     key_name: Annotated[str, msgspec.Meta(pattern=NAME)]
     description: Annotated[str, msgspec.Meta(max_length=256)] = ""
     role: Role = Role.OPERATOR
-
-
-class KeyMade(Shape):
-    id: UUID
-    key_name: str
-    key: str
-    """Shown in this answer only."""
-    created_at: int
 
 
 class KeyPatch(Body):

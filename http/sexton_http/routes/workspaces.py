@@ -4,34 +4,30 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
-from sexton_storage.records import PlanTier, Workspace
+from sexton_http.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
+from sexton_storage.records import PlanTier, Role, Workspace
 from sexton_storage.stores import NameTaken
 
 TAG = "Workspaces"
-NAME_CHARS = 64
 
 
-class WorkspaceItem(Shape):
-    id: UUID
-    workspace_id: UUID
-    name: str
-    plan_tier: PlanTier
-    paused: bool
-    created_at: int
-
-
-class WorkspaceList(Shape):
-    items: list[WorkspaceItem]
-    total: int
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS)]
 
 
 class NewWorkspace(Body):
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS)] | None = None
+    name: Name | None = None
     """Without one, a name is made."""
+
+
+class WorkspacePatch(Body):
+    """What is left out stays as it is."""
+
+    name: Name | None = None
+    paused: bool | None = None
 
 
 class WorkspaceMade(Shape):
@@ -80,6 +76,26 @@ async def get_workspace(call: Call[NoBody, NoQuery]) -> WorkspaceItem:
     """Show one workspace."""
     workspace = await call.services.scopes.workspace(call.member, call.id("workspace_id"))
     return _item(workspace, call.member.plan)
+
+
+@operation("PATCH", "/v1/workspaces/{workspace_id}", tag=TAG, role=Role.OPERATOR, codes=("UZ-WORKSPACE-004",))
+async def change_workspace(call: Call[WorkspacePatch, NoQuery]) -> WorkspaceItem:
+    """Rename a workspace, pause it, or let it go on."""
+    scopes, store, patch = call.services.scopes, call.ctx.world.storage.workspaces, call.body
+    known = await scopes.workspace(call.member, call.id("workspace_id"))
+    # What is remembered may be two seconds old, and a save writes both of its fields.
+    old = await store.load(known.id) or known
+    new = replace(
+        old,
+        name=old.name if patch.name is None else patch.name,
+        paused=old.paused if patch.paused is None else patch.paused,
+    )
+    try:
+        await store.save(new)
+    except NameTaken as taken:
+        raise Problem("UZ-WORKSPACE-004", f"there is a workspace named {new.name!r}") from taken
+    scopes.forget_workspace(new.id)
+    return _item(new, call.member.plan)
 
 
 def _item(workspace: Workspace, plan: PlanTier) -> WorkspaceItem:

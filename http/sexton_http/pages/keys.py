@@ -1,0 +1,110 @@
+"""The words of the page on which people keep the keys of their programs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sexton_http.answers import Answer
+from sexton_http.pages.forms import Field, Trouble, choice, error, moment, text_field
+from sexton_http.pages.layout import Safe, joined, page, safe
+from sexton_http.principals import SignedIn
+from sexton_http.shapes import KeyItem, KeyMade, KeyPage
+
+TITLE: Final = "API keys"
+OK: Final = 200
+CREATED: Final = 201
+KEY_NAME: Final = Field(
+    "key_name", "Name", "Use 1 to 64 letters, digits, hyphens and underscores.", 64, required=True
+)
+DESCRIPTION: Final = Field("description", "Description", "Use at most 256 characters, or none.", 256)
+FIELDS: Final = (KEY_NAME, DESCRIPTION)
+
+_INTRO: Final = "<p>Programs use a key in the place of a person. A key is shown once, when it is made.</p>"
+_NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a key</h2>
+<form method="post" action="/keys">{error}{fields}
+<p class="actions"><button>Create key</button></p></form></section>"""
+_NOT_YOURS: Final = '<p class="soft">Creating and revoking keys needs the role {needed}; yours is {role}.</p>'
+_LIST: Final = '<section aria-labelledby="all"><h2 id="all">Keys ({total})</h2>{items}{pages}</section>'
+_ITEM: Final = """<li class="card"><h3>{name}</h3>
+<dl><dt>State</dt><dd>{state}</dd><dt>Role</dt><dd>{role}</dd><dt>Description</dt><dd>{description}</dd>
+<dt>Created</dt><dd>{created}</dd><dt>Last used</dt><dd>{used}</dd></dl>{error}{actions}</li>"""
+_REVOKE: Final = """<details><summary aria-label="Revoke {name}">Revoke</summary>
+<form method="post" action="/keys/{id}/revoke">
+<p>Programs with this key are refused from then on, and it cannot be taken back.</p>
+<p class="actions"><button aria-label="Revoke for good: {name}">Revoke for good</button></p>
+</form></details>"""
+_DELETE: Final = """<form method="post" action="/keys/{id}/delete">
+<p class="actions"><button class="quiet" aria-label="Delete {name}">Delete</button></p></form>"""
+_MADE: Final = """<p class="good" role="status">The key {name} is made. This is the only time that it is
+shown: copy it now and keep it where your program reads its secrets.</p>
+<p class="field"><label for="key">The key</label>
+<textarea id="key" rows="2" readonly autofocus autocomplete="off" spellcheck="false"
+ aria-describedby="key-rule">{key}</textarea>
+<span class="soft" id="key-rule">To copy it by keyboard, select all of this field, then copy.</span></p>
+<p class="actions"><a class="button" href="/keys">I have kept it</a></p>"""
+
+
+def keys_page(
+    who: SignedIn,
+    keys: KeyPage,
+    *,
+    roles: Sequence[str],
+    needed: str,
+    typed: dict[str, str],
+    trouble: Trouble | None = None,
+) -> Answer:
+    """All keys, and a form for another; ``roles`` are those that it can have, none for who may make none.
+
+    ``typed`` is what a form that comes back had in its fields.
+    """
+    body = Safe(_INTRO)
+    if roles:
+        fields = [text_field(field, typed.get(field.name, ""), trouble) for field in FIELDS]
+        fields.append(choice("role", "Role", roles, typed.get("role", "")))
+        body += safe(_NEW, error=error(trouble), fields=joined(fields))
+    else:
+        body += error(trouble) + safe(_NOT_YOURS, needed=needed, role=who.user.role)
+    body += _listed(keys, changeable=bool(roles), trouble=trouble)
+    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+
+
+def made_page(who: SignedIn, made: KeyMade) -> Answer:
+    """The only page that ever has the key."""
+    return page("A new key", safe(_MADE, name=made.key_name, key=made.key), who=who.shown, status=CREATED)
+
+
+def _listed(keys: KeyPage, *, changeable: bool, trouble: Trouble | None) -> Safe:
+    rows = [_item(key, changeable=changeable, trouble=trouble) for key in keys.items]
+    items = safe('<ul class="items">{rows}</ul>', rows=joined(rows)) if rows else Safe("<p>None here.</p>")
+    return safe(_LIST, total=keys.total, items=items, pages=_pages(keys))
+
+
+def _item(key: KeyItem, *, changeable: bool, trouble: Trouble | None) -> Safe:
+    form = Safe("")
+    if changeable:
+        form = safe(_REVOKE if key.active else _DELETE, id=str(key.id), name=key.key_name)
+    ended = safe("revoked {at}", at=moment(key.revoked_at))
+    return safe(
+        _ITEM,
+        name=key.key_name,
+        state="active" if key.active else ended,
+        role=key.role.value,
+        description=key.description or "none",
+        created=moment(key.created_at),
+        used=moment(key.last_used_at),
+        error=error(trouble, item=str(key.id), within=f"key-{key.id}"),
+        actions=form,
+    )
+
+
+def _pages(keys: KeyPage) -> Safe:
+    """Where more of them are."""
+    links = []
+    if keys.page > 1:
+        links.append(safe('<a rel="prev" href="/keys?page={n}">Newer keys</a>', n=keys.page - 1))
+    if keys.page * keys.page_size < keys.total:
+        links.append(safe('<a rel="next" href="/keys?page={n}">Older keys</a>', n=keys.page + 1))
+    return (
+        safe('<nav class="actions" aria-label="More keys">{links}</nav>', links=joined(links))
+        if links
+        else Safe("")
+    )

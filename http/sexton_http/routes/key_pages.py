@@ -1,0 +1,121 @@
+"""The pages of API keys: what the interface does, in forms that need no script."""
+
+from typing import Final
+
+from sexton_http.acting import MAX_FORM_BYTES, FormDecoder, act, is_enough, may
+from sexton_http.answers import Answer, Problem
+from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
+from sexton_http.pages.keys import FIELDS, KEY_NAME, keys_page, made_page
+from sexton_http.pages.layout import see
+from sexton_http.pages.people import sign_in_page
+from sexton_http.principals import SignedIn
+from sexton_http.routes.api_keys import (
+    KeyPatch,
+    KeyQuery,
+    NewKey,
+    change_api_key,
+    create_api_key,
+    delete_api_key,
+    list_api_keys,
+)
+from sexton_http.shapes import KeyMade, KeyPage
+from sexton_storage.records import Role
+
+TAG = "Browser"
+HOME: Final = "/keys"
+SEE_OTHER: Final = 303
+CREATED: Final = 201
+REFUSED: Final = (400, 403, 404, 409)
+"""Then the page comes back and says why."""
+_NEW_KEY: Final = FormDecoder(NewKey)
+_MAKERS: Final = create_api_key.role or Role.USER
+
+
+@operation("GET", HOME, tag=TAG, auth=Auth.PUBLIC, media="text/html")
+async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
+    """Show the tenant's keys, without their values, and a form for another."""
+    who = await call.services.browsers.find(call.head)
+    return sign_in_page(call.services.ways) if who is None else await _page(call, who, call.query)
+
+
+@operation(
+    "POST",
+    HOME,
+    tag=TAG,
+    auth=Auth.BROWSER,
+    media="text/html",
+    status=CREATED,
+    also=REFUSED,
+    codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
+    max_body=MAX_FORM_BYTES,
+)
+async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
+    """Mint a key and show it, this once; the same form sent again finds its name taken."""
+    who = call.signed_in
+    try:
+        made: KeyMade = await act(call, who, create_api_key, body=_NEW_KEY.decode(call))
+    except Problem as problem:
+        at = KEY_NAME.name if problem.code == "UZ-APIKEY-005" else ""
+        return await _page(call, who, KeyQuery(), trouble_of(problem, call.request_id, FIELDS, at=at))
+    return made_page(who, made)
+
+
+@operation(
+    "POST",
+    "/keys/{key_id}/revoke",
+    tag=TAG,
+    auth=Auth.BROWSER,
+    media="text/html",
+    status=SEE_OTHER,
+    also=REFUSED,
+)
+async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
+    """Revoke a key and go back to the list."""
+    try:
+        await act(call, call.signed_in, change_api_key, body=KeyPatch(active=False))
+    except Problem as problem:
+        return await _refused(call, problem)
+    return see(HOME)
+
+
+@operation(
+    "POST",
+    "/keys/{key_id}/delete",
+    tag=TAG,
+    auth=Auth.BROWSER,
+    media="text/html",
+    status=SEE_OTHER,
+    also=REFUSED,
+)
+async def submit_deletion(call: Call[NoBody, NoQuery]) -> Answer:
+    """Delete a key that was revoked, and go back to the list."""
+    try:
+        await act(call, call.signed_in, delete_api_key)
+    except Problem as problem:
+        return await _refused(call, problem)
+    return see(HOME)
+
+
+async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
+    """The key may be gone or on another page of the list, so it is said above all of them."""
+    trouble = trouble_of(problem, call.request_id, FIELDS)
+    return await _page(call, call.signed_in, KeyQuery(), trouble)
+
+
+async def _page(
+    call: Call[NoBody, KeyQuery] | Call[NoBody, NoQuery],
+    who: SignedIn,
+    query: KeyQuery,
+    trouble: Trouble | None = None,
+) -> Answer:
+    keys: KeyPage = await act(call, who, list_api_keys, query=query)
+    roles = [role.value for role in Role if is_enough(who.user.role, role)]
+    return keys_page(
+        who,
+        keys,
+        roles=roles if may(who, create_api_key) else (),
+        needed=_MAKERS.value,
+        typed={"role": NewKey(key_name="").role.value, **sent_fields(call.raw)},
+        trouble=trouble,
+    )
