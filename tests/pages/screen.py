@@ -53,6 +53,13 @@ class Screen:
         waiting = WebDriverWait(self.driver, PATIENCE_S, 0.05, [StaleElementReferenceException])
         return await self._do(lambda: str(waiting.until(look)))
 
+    async def hands(self, work: Callable[[Chrome], Any]) -> None:
+        """What only the driver can do: keys pressed, going back."""
+        await self._do(lambda: work(self.driver))
+
+    async def source(self) -> str:
+        return await self._do(lambda: str(self.driver.page_source))
+
     async def text(self, selector: str) -> str:
         return await self._do(lambda: str(self.driver.find_element(By.CSS_SELECTOR, selector).text))
 

@@ -14,40 +14,10 @@ from sexton_http.oauth import OAuthProvider, ProviderSettings
 from tests.http.house import House, open_house
 from tests.http.oidc_server import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
 from tests.http.terminal import Party
+from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import FAR, Screen
 
 SESSIONS = "/v1/auth/sessions"
-CONTRAST = """
-const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-const read = (colour) => {
-  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-  return [...canvas.getImageData(0, 0, 1, 1).data];
-};
-const bright = ([r, g, b]) => {
-  const part = (value) => {
-    const c = value / 255;
-    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  };
-  return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-};
-const behind = (node) => {
-  for (let at = node; at; at = at.parentElement) {
-    const colour = read(getComputedStyle(at).backgroundColor);
-    if (colour[3] === 255) return colour;
-  }
-  return [255, 255, 255, 255];
-};
-const found = [];
-for (const node of document.querySelectorAll("main *, header *")) {
-  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-  if (!own || !node.checkVisibility() || node.disabled) continue;
-  const pair = [bright(read(getComputedStyle(node).color)), bright(behind(node))];
-  const [one, other] = pair.sort((a, b) => b - a);
-  const ratio = (one + 0.05) / (other + 0.05);
-  if (ratio < 4.5) found.push(`${node.tagName} ${node.textContent.trim()} ${ratio.toFixed(2)}`);
-}
-return found;
-"""
 
 
 @pytest.fixture
@@ -56,34 +26,10 @@ async def house() -> AsyncIterator[House]:
         yield opened
 
 
-async def sign_in(screen: Screen, house: House) -> None:
-    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
-    await screen.press("Sign in")
-    await screen.sees("Signed in as")
-
-
 async def begin(house: House, terminal: Party, name: str = "laptop, upstairs") -> dict[str, Any]:
     made = await house.post(SESSIONS, {"public_key": terminal.public_key, "token_name": name}, None)
     session: dict[str, Any] = made.json()
     return session
-
-
-async def check_page(screen: Screen, name: str) -> None:
-    """What every page owes to its readers: one heading, a language, contrast, and no scrolling sideways."""
-    assert await screen.run("return document.documentElement.lang") == "en"
-    assert await screen.run("return document.querySelectorAll('h1').length") == 1
-    assert await screen.run("return document.querySelectorAll('main').length") == 1
-    for dark in (False, True):
-        await screen.picture(name, dark=dark)
-        assert await screen.run(CONTRAST) == [], f"dark: {dark}"
-    for width in (320, 900):
-        await screen.command(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
-        )
-        wide = await screen.run("return document.documentElement.scrollWidth <= window.innerWidth")
-        assert wide, f"{name} must be scrolled sideways at {width} pixels"
-        await screen.picture(f"{name}-{width}")
-    await screen.command("Emulation.clearDeviceMetricsOverride")
 
 
 async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, house: House) -> None:

@@ -1,0 +1,61 @@
+"""What the tests of every page do: sign in, and look at what a page owes to its readers."""
+
+from sexton_http.browsers import Browsers
+from tests.http.house import House
+from tests.pages.screen import Screen
+
+CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+const read = (colour) => {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+};
+const bright = ([r, g, b]) => {
+  const part = (value) => {
+    const c = value / 255;
+    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+};
+const behind = (node) => {
+  for (let at = node; at; at = at.parentElement) {
+    const colour = read(getComputedStyle(at).backgroundColor);
+    if (colour[3] === 255) return colour;
+  }
+  return [255, 255, 255, 255];
+};
+const found = [];
+for (const node of document.querySelectorAll("main *, header *")) {
+  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+  if (!own || !node.checkVisibility() || node.disabled) continue;
+  const pair = [bright(read(getComputedStyle(node).color)), bright(behind(node))];
+  const [one, other] = pair.sort((a, b) => b - a);
+  const ratio = (one + 0.05) / (other + 0.05);
+  if (ratio < 4.5) found.push(`${node.tagName} ${node.textContent.trim()} ${ratio.toFixed(2)}`);
+}
+return found;
+"""
+
+
+async def sign_in(screen: Screen, house: House) -> None:
+    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
+    await screen.press("Sign in")
+    await screen.sees("Signed in as")
+
+
+async def check_page(screen: Screen, name: str) -> None:
+    """What every page owes to its readers: one heading, a language, contrast, and no scrolling sideways."""
+    assert await screen.run("return document.documentElement.lang") == "en"
+    assert await screen.run("return document.querySelectorAll('h1').length") == 1
+    assert await screen.run("return document.querySelectorAll('main').length") == 1
+    for dark in (False, True):
+        await screen.picture(name, dark=dark)
+        assert await screen.run(CONTRAST) == [], f"dark: {dark}"
+    for width in (320, 900):
+        await screen.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+        )
+        wide = await screen.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert wide, f"{name} must be scrolled sideways at {width} pixels"
+        await screen.picture(f"{name}-{width}")
+    await screen.command("Emulation.clearDeviceMetricsOverride")
