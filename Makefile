@@ -58,7 +58,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench check lint types mypy pyright layers docs wheel
+.PHONY: test bench fuzz check lint types mypy pyright layers docs wheel
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest $(ARGS)
 
@@ -87,6 +87,10 @@ docs: $(TO_CHECK) ## build the documentation into site/; a broken link fails
 
 wheel: $(TO_CHECK) ## build the wheel and try it in a clean environment
 	$(BIN)/python scripts/check_wheel.py
+
+fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
+	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \
+	  $(BIN)/python -m pytest -s tests/http/test_http_schemathesis.py
 
 # ---------------------------------------------------------------------------------------------- keeping
 

@@ -1,0 +1,57 @@
+"""Thousands who send a byte at a time, or nothing more, keep nobody else waiting."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import pytest
+import trio
+
+from tests.http.serving import Reader, dial, echo, serving
+
+SLOW_CONNECTIONS = 10_000
+"""Fewer where this process may not have two descriptors for each."""
+SPARE_DESCRIPTORS = 512
+HEAD = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+ROUNDS = 2
+PATIENCE_S = 3600.0
+LOOK_EVERY = 1_000
+
+
+@pytest.fixture
+def connections() -> Iterator[int]:
+    """How many there can be, with the limit of descriptors raised as far as it goes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * SLOW_CONNECTIONS + SPARE_DESCRIPTORS
+    raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, raised), hard))
+    yield min(SLOW_CONNECTIONS, (max(soft, raised) - SPARE_DESCRIPTORS) // 2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["llhttp", "h11"])
+async def test_slow_senders_keep_nobody_else_waiting(
+    connections: int, monkeypatch: pytest.MonkeyPatch, *, quick: bool
+) -> None:
+    # On a busy machine the round takes longer than slow senders are given; none is to be cut before its end.
+    monkeypatch.setattr("sexton_http.connection.READ_S", PATIENCE_S)
+    monkeypatch.setattr("sexton_http.quick.READ_S", PATIENCE_S)
+    assert connections >= LOOK_EVERY
+    async with serving(echo, quick=quick) as doors, AsyncExitStack() as held:
+        slow: list[trio.SocketStream] = []
+        for _ in range(connections):
+            stream = await held.enter_async_context(await dial(doors))
+            await stream.send_all(HEAD[:4])
+            slow.append(stream)
+        healthy = await held.enter_async_context(await dial(doors))
+        reader, answered = Reader(healthy), 0
+        for place in range(ROUNDS):
+            for number, stream in enumerate(slow):
+                await stream.send_all(HEAD[4 + place : 5 + place])
+                if number % LOOK_EVERY == 0:
+                    await healthy.send_all(HEAD)
+                    answered += (await reader.answer())[0] == 200
+        assert answered == ROUNDS * -(-connections // LOOK_EVERY)
+        # And the slow are served as well, once they have said what they want.
+        await slow[-1].send_all(HEAD[4 + ROUNDS :])
+        assert (await Reader(slow[-1]).answer())[0] == 200
