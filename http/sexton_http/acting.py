@@ -7,8 +7,7 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.decoding import QueryDecoder
 from sexton_http.operations import Call, NoBody, NoQuery, Operation
-from sexton_http.principals import RANK, Member, SignedIn
-from sexton_storage.records import Role
+from sexton_http.principals import SignedIn, check_role, is_enough
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES: Final = 16 * 1024
@@ -52,15 +51,4 @@ async def act(
 
 def may(who: SignedIn, route: Operation) -> bool:
     """Whether the person's role is enough, so that only what can be done is offered."""
-    return is_enough(who.user.role, route.role)
-
-
-def is_enough(role: Role, needed: Role | None) -> bool:
-    return needed is None or RANK[role] >= RANK[needed]
-
-
-def check_role(member: Member, needed: Role | None) -> Member:
-    """Raises Problem UZ-AUTH-009."""
-    if needed is not None and not is_enough(member.role, needed):
-        raise Problem("UZ-AUTH-009", f"this needs the role {needed.value}, the caller is {member.role.value}")
-    return member
+    return route.role is None or is_enough(who.user.role, route.role)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_http.answers import Problem
 from sexton_storage.identity import BrowserSession
 from sexton_storage.records import PlanTier, Role, Runner, Tenant, User
 
@@ -78,3 +79,14 @@ class Nobody(msgspec.Struct, frozen=True):
 
 Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Nobody
 NOBODY = Nobody()
+
+
+def is_enough(role: Role, needed: Role) -> bool:
+    return RANK[role] >= RANK[needed]
+
+
+def check_role(member: Member, needed: Role | None) -> Member:
+    """Raises Problem UZ-AUTH-009; None is for whoever is a member at all."""
+    if needed is not None and not is_enough(member.role, needed):
+        raise Problem("UZ-AUTH-009", f"this needs the role {needed.value}, the caller is {member.role.value}")
+    return member

@@ -95,6 +95,12 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await screen.sees("This is the only time")
     assert (await screen.run(FOCUSED))["id"] == "key"
     await check_forms(screen, house, "key-made")
+    await screen.command(
+        "Emulation.setDeviceMetricsOverride", width=320, height=800, deviceScaleFactor=1, mobile=False
+    )
+    whole = "const at = document.querySelector('#key'); return at.scrollHeight <= at.clientHeight;"
+    assert await screen.run(whole), "all of the key is seen on a narrow screen"
+    await screen.command("Emulation.clearDeviceMetricsOverride")
     key = str(await screen.run("return document.querySelector('#key').value"))
     assert KEY.fullmatch(key)
     assert (await house.get("/v1/api-keys", key)).status_code == 200
@@ -148,6 +154,8 @@ async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_
     await screen.press("I have kept it")
     await screen.sees("Keys (3)")
     await screen.hands(lambda driver: driver.back())
+    assert "Keys (3)" not in await screen.source(), "it did go back"
+    await screen.picture("gone-back")
     assert second not in await screen.source()
     assert len(house.memory.tables.api_keys) == 3, "the first start's and these two"
     await screen.open("about:blank")

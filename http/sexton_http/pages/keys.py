@@ -37,7 +37,7 @@ _DELETE: Final = """<form method="post" action="/keys/{id}/delete">
 _MADE: Final = """<p class="good" role="status">The key {name} is made. This is the only time that it is
 shown: copy it now and keep it where your program reads its secrets.</p>
 <p class="field"><label for="key">The key</label>
-<textarea id="key" rows="2" readonly autofocus autocomplete="off" spellcheck="false"
+<textarea id="key" rows="3" readonly autofocus autocomplete="off" spellcheck="false"
  aria-describedby="key-rule">{key}</textarea>
 <span class="soft" id="key-rule">To copy it by keyboard, select all of this field, then copy.</span></p>
 <p class="actions"><a class="button" href="/keys">I have kept it</a></p>"""
