@@ -275,8 +275,8 @@ class InstanceStore(Protocol):
     async def sweep(self, now: int) -> int:
         """Delete what is past keeping and small.
 
-        Dedup keys beyond the window, used or expired enrolment tokens, auth sessions an hour after their time,
-        links, browser sessions and sign-ins that are over.
+        Dedup keys beyond the window, used or expired enrolment tokens, auth sessions an hour after their
+        time, links, browser sessions and sign-ins that are over.
         """
         ...
 
