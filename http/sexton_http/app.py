@@ -118,7 +118,7 @@ def _mount_refusals(app: QuartTrio, routes: Sequence[Mounted]) -> None:
             if mounted.operation.params and _pattern(mounted.operation).fullmatch(path)
         } - mine
         if theirs:
-            allowed = sorted({*mine, *(["HEAD"] if "GET" in mine else [])})
+            allowed = sorted(mine | ({"HEAD"} if "GET" in mine else set()))
             app.add_url_rule(
                 path,
                 f"not here {path}",

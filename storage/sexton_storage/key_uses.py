@@ -39,12 +39,16 @@ class KeyUseStore(Protocol):
         is past keeping, and with one whose first request died, is the same, and may be done again: that one
         keeps its seed and its beginning.
         """
+        ...
 
     async def settle(self, use: KeyUse) -> bool:
         """Keep status and answer; False when another attempt has taken over."""
+        ...
 
     async def release(self, use: KeyUse) -> None:
         """Let the next attempt take over at once, where it may at all."""
+        ...
 
     async def forget(self, use: KeyUse) -> None:
         """Nothing was done: the key is free."""
+        ...
