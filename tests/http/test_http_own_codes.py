@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
+from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
 from sexton_storage.records import PlanTier
 from tests.http.house import SKILL, TRIGGER, House, open_house
@@ -156,6 +157,10 @@ async def test_a_delivery_that_is_turned_away_is_told_why(house: House, form: st
     assert await send(house, path, sign=False) == (401, "UZ-WH-010")
     assert await send(house, path, late_s=3600) == (401, "UZ-WH-011")
     assert await send(house, path) == (202, "")
+    for paused, answer in ((True, (402, "UZ-WORKSPACE-002")), (False, (202, ""))):
+        await house.call("PATCH", house.ws, json={"paused": paused})
+        house.pass_ms(RECORD_FRESH_MS)
+        assert await send(house, path, b'{"type":"a.b","paused":true}') == answer
     spend(house, zombie_id)
     assert await send(house, path, b'{"type":"a.c"}') == (503, "UZ-ZMB-001")
     await house.call("PATCH", agent, json={"status": "stopped"})

@@ -8,6 +8,7 @@ import pytest
 import structlog
 from msgspec.structs import replace
 
+from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_http.acting import MAX_FORM_BYTES
 from sexton_storage.records import ApiKey, PlanTier, Role, Tenant, User, Workspace
 from sexton_storage.stores import StorageUnavailable
@@ -324,6 +325,18 @@ async def test_a_workspace_is_made_renamed_paused_and_goes_on(house: House, visi
         assert now["paused"] is (fields != {"paused": "false"})
         assert now["name"] == ("lab <1>" if fields == {"paused": "true"} else "null")
         assert ("Resume" in (await visitor.get("/workspaces")).text) is now["paused"]
+
+
+async def test_a_workspace_that_the_page_pauses_takes_no_event_until_it_goes_on(
+    house: House, visitor: Visitor
+) -> None:
+    await house.keep_secret()
+    zombie = await house.install()
+    at, url = f"/workspaces/{house.installation.workspace_id}", zombie["webhook_urls"]["github"]
+    for paused, status in (("false", 202), ("true", 402), ("false", 202)):
+        assert (await visitor.post(at, data={"paused": paused})).status_code == 303
+        house.pass_ms(RECORD_FRESH_MS)
+        assert (await house.deliver(url)).status_code == status
 
 
 @pytest.mark.parametrize("name", ["", "n" * 65, "default", "n\0"])

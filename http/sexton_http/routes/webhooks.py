@@ -35,6 +35,7 @@ CODES = (
     "UZ-WH-011",
     "UZ-WH-020",
     "UZ-WH-030",
+    "UZ-WORKSPACE-002",
     "UZ-ZMB-001",
 )
 
