@@ -17,9 +17,8 @@ from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
-from sexton_http.principals import NOBODY, RANK, Member, Principal
+from sexton_http.principals import NOBODY, Member, Principal, check_role
 from sexton_http.services import Services
-from sexton_storage.records import Role
 from sexton_storage.stores import StorageError, StorageUnavailable
 
 UNAUTHORIZED: Final = 401
@@ -207,7 +206,7 @@ class Mounted:
                 case Auth.PUBLIC | Auth.WEBHOOK:
                     return NOBODY
                 case Auth.MEMBER:
-                    return _with_role(await self._member(head), self.operation.role)
+                    return check_role(await self._member(head), self.operation.role)
                 case Auth.BROWSER:
                     return await self._services.browsers.require(head)
                 case Auth.PLATFORM:
@@ -297,12 +296,6 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
-
-
-def _with_role(member: Member, role: Role | None) -> Member:
-    if role is not None and RANK[member.role] < RANK[role]:
-        raise Problem("UZ-AUTH-009", f"this needs the role {role.value}, the caller is {member.role.value}")
-    return member
 
 
 def _platform_admin(member: Member) -> Member:

@@ -9,6 +9,7 @@ import httpx2
 
 from sexton_http.browsers import Browsers
 from tests.http.house import House
+from tests.http.watching import check_answer
 
 
 class Visitor:
@@ -23,11 +24,15 @@ class Visitor:
         return {cookie.name: cookie.value or "" for cookie in self.client.cookies.jar}
 
     async def get(self, path: str, **rest: Any) -> httpx2.Response:
-        return await self.client.get(path, **rest)
+        answer = await self.client.get(path, **rest)
+        await check_answer(answer)
+        return answer
 
     async def post(self, path: str, site: str = "same-origin", **rest: Any) -> httpx2.Response:
         headers = {"sec-fetch-site": site, **rest.pop("headers", {})}
-        return await self.client.post(path, headers=headers, **rest)
+        answer = await self.client.post(path, headers=headers, **rest)
+        await check_answer(answer)
+        return answer
 
     async def link(self) -> str:
         """The path of a fresh sign-in link of the admin."""

@@ -26,8 +26,9 @@ TAG = "Browser"
 HOME: Final = "/keys"
 SEE_OTHER: Final = 303
 CREATED: Final = 201
-REFUSED: Final = (400, 403, 404, 409)
-"""Then the page comes back and says why."""
+# With these the page comes back and says why.
+NOT_MADE: Final = (400, 403, 409)
+NOT_ENDED: Final = (403, 404, 409)
 _NEW_KEY: Final = FormDecoder(NewKey)
 _MAKERS: Final = create_api_key.role or Role.USER
 
@@ -46,7 +47,7 @@ async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=CREATED,
-    also=REFUSED,
+    also=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
 )
@@ -68,7 +69,7 @@ async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=REFUSED,
+    also=NOT_ENDED,
 )
 async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
     """Revoke a key and go back to the list."""
@@ -86,7 +87,7 @@ async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=REFUSED,
+    also=NOT_ENDED,
 )
 async def submit_deletion(call: Call[NoBody, NoQuery]) -> Answer:
     """Delete a key that was revoked, and go back to the list."""

@@ -22,8 +22,9 @@ from sexton_http.shapes import WorkspaceList
 TAG = "Browser"
 HOME: Final = "/workspaces"
 SEE_OTHER: Final = 303
-REFUSED: Final = (400, 402, 403, 409)
-"""Then the page comes back and says why."""
+# With these the page comes back and says why.
+NOT_MADE: Final = (400, 402, 409)
+NOT_CHANGED: Final = (400, 403, 409)
 _NEW: Final = FormDecoder(NewWorkspace)
 _PATCH: Final = FormDecoder(WorkspacePatch)
 
@@ -42,7 +43,7 @@ async def show_workspaces(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=REFUSED,
+    also=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
 )
@@ -62,7 +63,7 @@ async def submit_workspace(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=REFUSED,
+    also=NOT_CHANGED,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
 )
