@@ -105,7 +105,7 @@ def _describe(
             *_header_parameters(operation),
             *_query_parameters(operation, by_shape, components),
         ],
-        "responses": {**_success(operation, by_shape), **_failures(operation)},
+        "responses": _responses(operation, by_shape),
     }
     if operation.auth not in {Auth.PUBLIC, Auth.WEBHOOK}:
         described["security"] = _security(operation)
@@ -185,6 +185,19 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _responses(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
+    """By status. A page may say no with one that problem documents have, too; then either may come."""
+    success, failures = _success(operation, by_shape), _failures(operation)
+    both = {
+        status: {
+            **failures[status],
+            "content": {**success[status].get("content", {}), **failures[status]["content"]},
+        }
+        for status in success.keys() & failures.keys()
+    }
+    return {**success, **failures, **both}
+
+
 def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"description": operation.summary, "headers": HEADERS}
     schema: dict[str, Any]
@@ -222,7 +235,6 @@ def _failures(operation: Operation) -> dict[str, Any]:
             },
         }
         for status, codes in sorted(by_status.items())
-        if status not in {operation.status, *operation.also}
     }
 
 

@@ -103,6 +103,17 @@ def test_the_document_has_every_route_and_no_dangling_reference() -> None:
         assert reference.removeprefix("#/components/schemas/") in schemas, reference
 
 
+def test_a_status_of_pages_and_of_problems_is_described_as_both() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    met = 0
+    for row in OPERATIONS:
+        for status in {row.status_of(code) for code in row.all_codes()} & {row.status, *row.also}:
+            content = document["paths"][row.path][row.method.lower()]["responses"][str(status)]["content"]
+            assert content.keys() == {row.media, "application/problem+json"}, (row.path, status)
+            met += 1
+    assert met
+
+
 def references(node: Any) -> list[str]:
     if isinstance(node, dict):
         own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
