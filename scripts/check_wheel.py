@@ -1,7 +1,7 @@
 """Builds the wheel and tries it where nothing else is installed.
 
-The wheel must hold the six packages with all their data and nothing else at its root, install beside
-the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
+The wheel must hold the six packages with all their data and the examples, and nothing else at its root,
+install beside the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
 """
 
 import os
@@ -22,6 +22,7 @@ PACKAGES = {
     "sexton_runner": "runner",
     "sexton_cli": "cli",
 }
+DATA = {"sexton_cli/examples": "examples"}  # a place in the wheel, and the folder it is taken from
 EXECUTABLE = stat.S_IXUSR
 IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
 
@@ -62,10 +63,12 @@ def check_contents(wheel: Path) -> None:
         for entry in entries
         if ".dist-info/" not in entry.filename
     }
+    sources = {package: ROOT / wing / package for package, wing in PACKAGES.items()}
+    sources |= {place: ROOT / folder for place, folder in DATA.items()}
     expected = {
-        (path.relative_to(ROOT / wing).as_posix(), bool(path.stat().st_mode & EXECUTABLE))
-        for package, wing in PACKAGES.items()
-        for path in (ROOT / wing / package).rglob("*")
+        (f"{place}/{path.relative_to(source).as_posix()}", bool(path.stat().st_mode & EXECUTABLE))
+        for place, source in sources.items()
+        for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     if inside != expected:
