@@ -1,0 +1,1 @@
+"""The tools that a model may call: one file each, listed in ``table``."""
