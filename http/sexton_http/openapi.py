@@ -44,6 +44,15 @@ TRACED: Final = {
     "required": ["request_id"],
     "properties": {"request_id": {"type": "string", "format": "uuid"}},
 }
+PRESS: Final = {
+    "application/x-www-form-urlencoded": {
+        "schema": {
+            "type": "object",
+            "required": ["payload"],
+            "properties": {"payload": {"type": "string", "contentMediaType": "application/json"}},
+        }
+    }
+}
 HEADERS: Final = {
     "X-Request-Id": {
         "description": "The request's id; a UUID that was sent is kept.",
@@ -77,6 +86,7 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "browser": {"type": "apiKey", "in": "cookie", "name": "sexton"},
+                "press": {"type": "apiKey", "in": "header", "name": "X-Slack-Signature"},
             },
         },
     }
@@ -112,7 +122,10 @@ def _describe(
     if operation.has_body:
         described["requestBody"] = {
             "required": not operation.body_optional,
-            "content": {"application/json": {"schema": by_shape[operation.body]}},
+            "content": {
+                "application/json": {"schema": by_shape[operation.body]},
+                **(PRESS if operation.press else {}),
+            },
         }
     elif operation.auth is Auth.WEBHOOK:
         described["requestBody"] = {"required": True, "content": {"*/*": {"schema": {}}}}
@@ -124,6 +137,8 @@ def _describe(
 def _security(operation: Operation) -> list[dict[str, list[str]]]:
     if operation.auth is Auth.BROWSER:
         return [{"browser": []}]
+    if operation.press:
+        return [{"bearer": []}, {"press": []}]
     return [{"bearer": []}, {"browser": []}] if operation.cookie else [{"bearer": []}]
 
 

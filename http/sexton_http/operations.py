@@ -162,6 +162,8 @@ class Operation:
     """So often from one address, beside the rates of the plan."""
     cookie: bool
     """A signed-in browser needs no token."""
+    press: bool
+    """The signed form of a chat platform is taken in the place of token and body."""
 
     @property
     def name(self) -> str:
@@ -215,6 +217,8 @@ class Operation:
             mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
         if self.creates is not Creates.NOTHING:
             mine |= {"UZ-REQ-001", "UZ-REQ-007", "UZ-REQ-008"}
+        if self.press:
+            mine |= {"UZ-APPROVAL-003", "UZ-REQ-001"}
         if self.starts_work:
             mine.add("UZ-WORKSPACE-002")
         if self.wait is Wait.STREAM:
@@ -285,6 +289,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     creates: Creates = Creates.NOTHING,
     quota: Quota | None = None,
     cookie: bool = False,
+    press: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -320,6 +325,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             creates=creates,
             quota=quota,
             cookie=cookie,
+            press=press,
         )
 
     return declare

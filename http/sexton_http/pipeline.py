@@ -17,7 +17,7 @@ from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
-from sexton_http.principals import NOBODY, Member, Principal, check_role
+from sexton_http.principals import NOBODY, Member, Presser, Principal, check_role
 from sexton_http.services import Services
 from sexton_storage.stores import StorageError, StorageUnavailable
 
@@ -25,6 +25,7 @@ UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204
 BUSY_WAIT_S: Final = 1
 STORAGE_WAIT_S: Final = 2
+FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -184,7 +185,9 @@ class Mounted:
             head=head,
             params=checked,
             principal=principal,
-            body=None if self._body is None else self._decode(self._body, head, body or b""),
+            body=None
+            if self._body is None or isinstance(principal, Presser)
+            else self._decode(self._body, head, body or b""),
             query=None if self._query is None else self._query.decode(head.query),
             raw=body or b"",
             request_id=request_id,
@@ -215,6 +218,8 @@ class Mounted:
                     return await authenticator.runner(head)
                 case Auth.ENROLMENT:
                     return await authenticator.enroller(head)
+                case Auth.APPROVAL if self.operation.press and is_press(head):
+                    return Presser()
                 case Auth.APPROVAL:
                     return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
         except Problem as problem:
@@ -296,6 +301,12 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
+
+
+def is_press(head: RequestHead) -> bool:
+    """A form without a token: whether it is signed, its route finds out."""
+    sent = head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return sent == FORM_TYPE and b"authorization" not in head.headers
 
 
 def _platform_admin(member: Member) -> Member:

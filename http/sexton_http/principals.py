@@ -73,11 +73,15 @@ class Approver(msgspec.Struct, frozen=True):
     zombie_id: UUID
 
 
+class Presser(msgspec.Struct, frozen=True):
+    """Somebody who pressed a button in a chat; who, and whether it is true, the signed form says."""
+
+
 class Nobody(msgspec.Struct, frozen=True):
     """No token was asked for."""
 
 
-Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Nobody
+Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Presser | Nobody
 NOBODY = Nobody()
 
 

@@ -21,6 +21,8 @@ from sexton_http.operations import (
     Operation,
     operation,
 )
+from sexton_http.presses import load_agent, press_of
+from sexton_http.principals import Presser
 from sexton_http.services import Services
 from sexton_http.shapes import Body, Shape
 from sexton_storage.records import Gate, GateStatus
@@ -150,14 +152,24 @@ class GateDecided(Shape):
     tag="Approvals",
     auth=Auth.APPROVAL,
     codes=("UZ-APPROVAL-002",),
+    press=True,
 )
 async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refusal:
-    """Approve or deny a gate with the agent's approval token."""
-    zombie_id, body = call.id("zombie_id"), call.body
-    gate = await _find_gate(call, zombie_id, body.approval_id)
+    """Approve or deny a gate with the agent's approval token, or by a button in a chat.
+
+    A chat platform sends its signed interactive form: its field `payload` holds an object whose
+    `actions[0].value` reads `approve:<gate_id>` or `deny:<gate_id>`.
+    """
+    zombie_id = call.id("zombie_id")
+    if isinstance(call.principal, Presser):
+        press = await press_of(call, await load_agent(call, zombie_id))
+        approval_id, message = press.subject, Resolve(approve=press.approve, by=press.by)
+    else:
+        approval_id = call.body.approval_id
+        message = Resolve(approve=call.body.decision is Word.APPROVE, by=f"api:{zombie_id}")
+    gate = await _find_gate(call, zombie_id, approval_id)
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")
-    message = Resolve(approve=body.decision is Word.APPROVE, by=f"api:{zombie_id}")
     match await call.ctx.system.ask("gate", gate.id, message):
         case Refusal() as refusal:
             return refusal
