@@ -61,7 +61,8 @@ class Shell:
         """Start in a terminal; ``stdout`` may be turned elsewhere."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
-            ["setsid", "--ctty", *COMMAND, *words],
+            # A shell that runs the tests in its background has them ignore Ctrl-C; a terminal's own does not.
+            ["env", "--default-signal=INT", "setsid", "--ctty", *COMMAND, *words],
             stdin=theirs,
             stdout=theirs if stdout is None else stdout,
             stderr=theirs,
