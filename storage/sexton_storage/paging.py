@@ -1,5 +1,19 @@
 """How lists are sorted and paged."""
 
+from uuid import UUID
+
+import msgspec
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Keyset position.
+
+    Rows strictly before ``(created_at, id)`` when newest first, strictly after when oldest first.
+    """
+
+    created_at: int
+    id: UUID
+
 
 def sort_key(sort: str, allowed: frozenset[str]) -> tuple[str, bool]:
     """Split a sort order into its field and whether it descends; ValueError for a field that is not allowed.

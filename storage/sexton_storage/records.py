@@ -34,6 +34,14 @@ class EventStatus(StrEnum):
     DEAD_LETTERED = "dead_lettered"
 
 
+class ConfigStatus(StrEnum):
+    DRAFT = "DRAFT"
+    COMPILED = "COMPILED"
+    INVALID = "INVALID"
+    ACTIVE = "ACTIVE"
+    SUPERSEDED = "SUPERSEDED"
+
+
 class LeaseStatus(StrEnum):
     ACTIVE = "active"
     CANCELLING = "cancelling"
@@ -127,12 +135,15 @@ class ConfigVersion(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
     revision: int
-    status: str
+    """Grows by one with each version of the agent, drafts included."""
+    status: ConfigStatus
     source_markdown: str
     trigger_markdown: str
     compiled: Json
-    """The manifest after parsing, as plain JSON; its shape belongs to the actors wing."""
+    """The manifest after parsing, as plain JSON, empty until then; its shape belongs to the actors wing."""
     created_at: int
+    findings: Json = msgspec.field(default_factory=dict)
+    """What is wrong with an INVALID one; its shape belongs to the actors wing."""
 
 
 class Zombie(msgspec.Struct, frozen=True, gc=False):
@@ -191,6 +202,13 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     completed_at: int | None = None
 
 
+class Held(msgspec.Struct, frozen=True, gc=False):
+    """A lease as the one who holds it names it; its writes are refused when it is succeeded."""
+
+    lease_id: UUID
+    fencing_token: int
+
+
 class Rates(msgspec.Struct, frozen=True, gc=False):
     """What a lease is billed by, fixed when it is granted."""
 
@@ -232,6 +250,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     ended_at: int | None = None
     report_digest: bytes | None = None
     """SHA-256 of the report that ended it, so that the same report again is known as such."""
+    config_version_id: UUID | None = None
+    """What the run was given; what it proposes is based on that."""
 
 
 class Slice(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied, storable
-from sexton_storage.records import EventStatus, Gate, LeaseStatus
+from sexton_storage.records import ConfigStatus, EventStatus, Gate, LeaseStatus
 
 LIVE_LEASE = frozenset({LeaseStatus.ACTIVE, LeaseStatus.CANCELLING})
 """A lease that holds its agent."""
@@ -19,6 +19,7 @@ BALANCE_EXHAUSTED_CODE = "UZ-BILLING-005"
 
 CANCELLED_LABEL = "cancelled"
 KILLED_BY = "system:kill"
+CANCELLED_BY = "system:cancel"
 
 GONE = "gone"
 """The agent does not exist any more, or is killed."""
@@ -28,11 +29,15 @@ PAUSED = "workspace_paused"
 EMPTY = "empty"
 FENCED = "fenced"
 """The lease is over, expired, or was succeeded by another."""
+FULL = "full"
+"""There is as much as there may be."""
 STALE = "stale"
 """The row is at another version or status than the write had seen."""
 
-ACTIVE_CONFIG = "ACTIVE"
-SUPERSEDED_CONFIG = "SUPERSEDED"
+ACTIVE_CONFIG = ConfigStatus.ACTIVE
+SUPERSEDED_CONFIG = ConfigStatus.SUPERSEDED
+CONFIGS_KEPT = 1000
+"""Versions of an agent that are kept beside its active one; the oldest go first."""
 
 
 def storable_gate(gate: Gate) -> Gate:

@@ -5,11 +5,17 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-import msgspec
-
+from sexton_storage import paging
+from sexton_storage.agent_keys import AgentKeyStore
+from sexton_storage.chat import ChatStore
+from sexton_storage.crons import CronStore
+from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
+from sexton_storage.improvement import ImprovementStore, Proposal
 from sexton_storage.key_uses import KeyUseStore
+from sexton_storage.memories import MemoriesStore
 from sexton_storage.records import (
+    ConfigStatus,
     ConfigVersion,
     EnrolmentToken,
     Event,
@@ -59,14 +65,7 @@ class Conflict(StorageError):
     """The row is not at the version that the save had seen."""
 
 
-class Page(msgspec.Struct, frozen=True):
-    """Keyset position.
-
-    Rows strictly before ``(created_at, id)`` when newest first, strictly after when oldest first.
-    """
-
-    created_at: int
-    id: UUID
+Page = paging.Page
 
 
 class Journal(Protocol):
@@ -101,6 +100,23 @@ class ZombieStore(Protocol):
         ...
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
+    async def list_configs(
+        self, zombie_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[ConfigVersion]:
+        """Newest first."""
+        ...
+
+    async def newest_revision(self, zombie_id: UUID) -> int:
+        """Of all the agent's versions; 0 when there are none."""
+        ...
+
+    async def keep_config(self, config: ConfigVersion, before: ConfigStatus | None) -> None:
+        """Keep a version that stays inactive: a new one (``before`` None), or one that was ``before``.
+
+        Raises Conflict when the agent is gone, the revision is taken, or the version is not as it was.
+        """
+        ...
+
     async def list(
         self,
         workspace_id: UUID,
@@ -115,11 +131,17 @@ class ZombieStore(Protocol):
 
     async def count(self, workspace_id: UUID) -> int: ...
     async def save(
-        self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
+        self,
+        zombie: Zombie,
+        frames: Sequence[NewFrame],
+        config: ConfigVersion | None = None,
+        proposal: Proposal | None = None,
     ) -> None:
         """Save where ``version`` is one below ``zombie.version``, else Conflict.
 
-        ``config`` becomes the active version.
+        ``config`` becomes the active version; a new one whose revision is taken: Conflict. ``proposal`` is
+        kept as decided in the same commit; one that is not pending any more: Conflict. Raises NameTaken as
+        ``create``.
         """
         ...
 
@@ -132,9 +154,11 @@ class ZombieStore(Protocol):
         ...
 
     async def delete(self, zombie_id: UUID) -> bool:
-        """Purge the record and all that hangs on it.
+        """Purge the record and all that hangs on it; False when there is none.
 
-        Events, gates, leases, frames, versions. Metering rows stay: money that is gone stays accounted for.
+        What that is stands in ``postgres/purge.py`` and ``memory/purge.py``. Money that is gone stays
+        accounted for. History goes in portions and the record last, so what a crash interrupts can be done
+        again.
         """
         ...
 
@@ -308,6 +332,8 @@ class Storage(Protocol):
     @property
     def events(self) -> EventStore: ...
     @property
+    def crons(self) -> CronStore: ...
+    @property
     def leases(self) -> LeaseStore: ...
     @property
     def gates(self) -> GateStore: ...
@@ -323,6 +349,16 @@ class Storage(Protocol):
     def sign_ins(self) -> SignInStore: ...
     @property
     def key_uses(self) -> KeyUseStore: ...
+    @property
+    def chats(self) -> ChatStore: ...
+    @property
+    def improvement(self) -> ImprovementStore: ...
+    @property
+    def agent_keys(self) -> AgentKeyStore: ...
+    @property
+    def grants(self) -> GrantStore: ...
+    @property
+    def memories(self) -> MemoriesStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

@@ -11,6 +11,9 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.crons import Firing
+from sexton_storage.improvement import Proposal
+from sexton_storage.memories import MemoryChange
 from sexton_storage.records import (
     Event,
     EventStatus,
@@ -71,8 +74,12 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     """Keep one event, unless its dedup key is known, then unless the budget is spent, in this order.
 
     ``dedup_key`` None: never a duplicate. The window is ``DEDUP_WINDOW_MS`` before ``event.created_at``.
-    ``Lost`` when the agent does not exist any more or is killed (reason ``gone``). Moves the agent's
-    ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
+    ``body_key``: remembered beside ``dedup_key``, where that is the sender's id. A later write whose
+    ``dedup_key`` it is (one without an id) is a duplicate of this one; and this one is a duplicate where its
+    ``body_key`` was the ``dedup_key`` of another. Two writes that share the ``body_key`` only are two events.
+    ``Lost`` when the agent does not exist any more or is killed (reason ``gone``), or when the ``firing`` is
+    not due any more (reason ``stale``). A firing is over with this write, also when it is over budget. Moves
+    the agent's ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
     """
 
     event: Event
@@ -81,6 +88,8 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     budget_monthly_nanos: int | None
     frames: tuple[NewFrame, ...]
     gate: Gate | None = None
+    body_key: bytes | None = None
+    firing: Firing | None = None
 
 
 DEDUP_WINDOW_MS = 24 * 3600 * 1000
@@ -127,6 +136,7 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
     rates: Rates
     budget_daily_nanos: int | None
     budget_monthly_nanos: int | None
+    config_version_id: UUID | None = None
 
 
 # --- renew --------------------------------------------------------------------------------------------------
@@ -190,6 +200,8 @@ class EventEnd(msgspec.Struct, frozen=True, gc=False):
     output_tokens: int = 0
     wall_ms: int = 0
     """Tokens and wall time are added to the event's own."""
+    failed_checks: int = 0
+    """Of the agent's work, at its end; they count in the score."""
 
 
 class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
@@ -201,7 +213,9 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     another node). A report and a reclaim can therefore never both succeed. ``charged_nanos`` of a finished
     event becomes the sum of its metering rows. A waiting event whose gate was resolved meanwhile goes
     straight to what the gate's outcome says: approved to received, denied, timed out or auto_killed to
-    received as well (the run learns the outcome from the gate).
+    received as well (the run learns the outcome from the gate). An event that finishes is scored, and the
+    agent's streak moves: one more when processed, none after a failure, as it was when cancelled. A processed
+    one has heard the rejections that its lease was handed.
     """
 
     lease_id: UUID
@@ -216,6 +230,10 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     require_expired: bool = False
     report_digest: bytes | None = None
     parked_gate_id: UUID | None = None
+    memory: tuple[MemoryChange, ...] = ()
+    """What the run wants remembered; kept in the same commit as far as there is room."""
+    proposals: tuple[Proposal, ...] = ()
+    """What the run proposes; kept in the same commit, and so not twice."""
 
 
 # --- gates --------------------------------------------------------------------------------------------------
@@ -300,13 +318,20 @@ class CancelOutcome(StrEnum):
 class Cancelled(msgspec.Struct, frozen=True, gc=False):
     outcome: CancelOutcome
     lease_id: UUID | None
+    event: Event
+    """As it is now."""
+    gate_ids: tuple[UUID, ...] = ()
+    """Gates that waited for an answer about it, and are closed with it."""
 
 
 class CancelEvent(msgspec.Struct, Write[Cancelled | Lost], frozen=True, gc=False):
-    """Cancel an open event; ``Lost`` when there is no such event of that agent."""
+    """Cancel an open event; ``Lost`` when there is no such event of that agent.
+
+    One that no lease holds ends here: its pending gates are denied by ``CANCELLED_BY``, each with its frame.
+    """
 
     zombie_id: UUID
     event_id: UUID
     now: int
     frames: tuple[NewFrame, ...]
-    """Appended only when the outcome is ended."""
+    """Appended only when the outcome is ended, after those of its gates."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sexton_storage.records import (
     AdminState,
+    ConfigStatus,
     ConfigVersion,
     Event,
     EventStatus,
@@ -104,7 +105,7 @@ class House:
             agent.config_version_id,
             agent.id,
             agent.config_revision,
-            "ACTIVE",
+            ConfigStatus.ACTIVE,
             "# s",
             "# t",
             agent.compiled,

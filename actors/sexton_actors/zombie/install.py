@@ -14,7 +14,7 @@ from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.secrets import MULTISIG_SEGMENT, hash_url_secret
 from sexton_actors.zombie.messages import Install
-from sexton_storage.records import ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
 
 APPROVAL_TOKEN_PREFIX = "zap_"  # noqa: S105  a prefix, no secret
 URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret
@@ -48,7 +48,7 @@ def install(
         id=new_id(),
         zombie_id=zombie_id,
         revision=1,
-        status="ACTIVE",
+        status=ConfigStatus.ACTIVE,
         source_markdown=message.source_markdown,
         trigger_markdown=message.trigger_markdown,
         compiled=to_json(manifest),

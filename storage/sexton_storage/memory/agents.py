@@ -7,12 +7,17 @@ from msgspec.structs import replace
 
 from sexton_storage.documents import copied
 from sexton_storage.globs import matches
-from sexton_storage.memory.apply_events import end_as_cancelled, mark_cancelling
+from sexton_storage.improvement import Proposal
+from sexton_storage.memory.apply_events import close_gates, end_as_cancelled, mark_cancelling
+from sexton_storage.memory.apply_improvement import check_pending, put_decision
 from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.crons import keep_crons
+from sexton_storage.memory.purge import purge
 from sexton_storage.memory.tables import Head
-from sexton_storage.records import ConfigVersion, EventStatus, GateStatus, Zombie, ZombieStatus
-from sexton_storage.rules import ACTIVE_CONFIG, KILLED_BY, SUPERSEDED_CONFIG
+from sexton_storage.records import ConfigStatus, ConfigVersion, EventStatus, GateStatus, Zombie, ZombieStatus
+from sexton_storage.rules import ACTIVE_CONFIG, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.stores import Conflict, NameTaken, Page
+from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame
 from sexton_storage.writes import NewFrame
 
 
@@ -32,14 +37,29 @@ class MemoryZombies(MemoryStore):
 
     def _put(self, zombie: Zombie) -> None:
         compiled = self._tables.configs[zombie.config_version_id].compiled
-        self._tables.zombies[zombie.id] = replace(zombie, compiled=compiled)
+        self._tables.zombies[zombie.id] = agent = replace(zombie, compiled=compiled)
+        keep_crons(self._tables, agent)
 
     def _put_config(self, config: ConfigVersion) -> None:
+        self._check_revision(config)
         for other in list(self._tables.configs.values()):
             if other.zombie_id == config.zombie_id and other.status == ACTIVE_CONFIG:
                 self._tables.configs[other.id] = replace(other, status=SUPERSEDED_CONFIG)
         active = replace(config, status=ACTIVE_CONFIG, compiled=copied(config.compiled))
         self._tables.configs[config.id] = active
+        self._drop_old(config)
+
+    def _check_revision(self, config: ConfigVersion) -> None:
+        for other in self._tables.configs.values():
+            same = (other.zombie_id, other.revision) == (config.zombie_id, config.revision)
+            if same and other.id != config.id:
+                raise Conflict(f"revision {config.revision} of agent {config.zombie_id} is taken")
+
+    def _drop_old(self, newest: ConfigVersion) -> None:
+        for other in list(self._tables.configs.values()):
+            old = other.zombie_id == newest.zombie_id and other.revision <= newest.revision - CONFIGS_KEPT
+            if old and other.status is not ACTIVE_CONFIG:
+                del self._tables.configs[other.id]
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         await self._round_trip()
@@ -48,6 +68,37 @@ class MemoryZombies(MemoryStore):
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         await self._round_trip()
         return self._tables.configs.get(config_version_id)
+
+    async def list_configs(
+        self, zombie_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[ConfigVersion]:
+        await self._round_trip()
+        found = [
+            c
+            for c in self._tables.configs.values()
+            if c.zombie_id == zombie_id
+            and (before is None or (c.created_at, c.id) < (before.created_at, before.id))
+        ]
+        return sorted(found, key=lambda c: (c.created_at, c.id), reverse=True)[:limit]
+
+    async def newest_revision(self, zombie_id: UUID) -> int:
+        await self._round_trip()
+        mine = (c.revision for c in self._tables.configs.values() if c.zombie_id == zombie_id)
+        return max(mine, default=0)
+
+    async def keep_config(self, config: ConfigVersion, before: ConfigStatus | None) -> None:
+        await self._round_trip()
+        self._faults.may_conflict()
+        if config.zombie_id not in self._tables.zombies:
+            raise Conflict(f"agent {config.zombie_id} is gone")
+        self._check_revision(config)
+        old = self._tables.configs.get(config.id)
+        if (None if old is None else old.status) != before:
+            raise Conflict(f"version {config.id} is not {before} any more")
+        self._tables.configs[config.id] = replace(
+            config, compiled=copied(config.compiled), findings=copied(config.findings)
+        )
+        self._drop_old(config)
 
     async def list(
         self,
@@ -74,10 +125,18 @@ class MemoryZombies(MemoryStore):
         return sum(z.workspace_id == workspace_id for z in self._tables.zombies.values())
 
     async def save(
-        self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
+        self,
+        zombie: Zombie,
+        frames: Sequence[NewFrame],
+        config: ConfigVersion | None = None,
+        proposal: Proposal | None = None,
     ) -> None:
         await self._round_trip()
+        if proposal is not None:
+            check_pending(self._tables, proposal)
         self._replace(zombie, config)
+        if proposal is not None:
+            put_decision(self._tables, proposal)
         self._tables.append_frames(frames)
         self._journal.announce_frames()
 
@@ -94,45 +153,30 @@ class MemoryZombies(MemoryStore):
     async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
         await self._round_trip()
         self._replace(replace(zombie, status=ZombieStatus.KILLED), None)
-        self._end_events(zombie.id, now)
         self._end_gates(zombie.id, now)
+        self._end_events(zombie.id, now)
         lease_id = mark_cancelling(self._tables, zombie.id)
         self._tables.append_frames(frames)
         self._journal.announce_frames()
         return () if lease_id is None else (lease_id,)
 
     def _end_events(self, zombie_id: UUID, now: int) -> None:
+        ended = []
         for event in list(self._tables.events.values()):
             mine = event.zombie_id == zombie_id and event.completed_at is None
             if mine and event.status is not EventStatus.RUNNING:
                 end_as_cancelled(self._tables, event, now)
+                ended.append(event.id)
+        newest = sorted(ended)[-KILL_FRAMES_MAX:]
+        self._tables.append_frames(cancelled_frame(zombie_id, event_id, now) for event_id in newest)
 
     def _end_gates(self, zombie_id: UUID, now: int) -> None:
-        for gate in list(self._tables.gates.values()):
-            if gate.zombie_id == zombie_id and gate.status is GateStatus.PENDING:
-                self._tables.gates[gate.id] = replace(
-                    gate, status=GateStatus.AUTO_KILLED, updated_at=now, resolved_by=KILLED_BY
-                )
+        gates = [g for g in self._tables.gates.values() if g.zombie_id == zombie_id]
+        close_gates(self._tables, gates, GateStatus.AUTO_KILLED, KILLED_BY, now)
 
     async def delete(self, zombie_id: UUID) -> bool:
         await self._round_trip()
-        tables = self._tables
-        if tables.zombies.pop(zombie_id, None) is None:
-            return False
-        del tables.heads[zombie_id]
-        tables.frames.pop(zombie_id, None)
-        tables.waiting.pop(zombie_id, None)
-        events = {e.id for e in tables.events.values() if e.zombie_id == zombie_id}
-        for event_id in events:
-            del tables.events[event_id]
-            tables.waits_at.pop(event_id, None)
-            tables.lease_counts.pop(event_id, None)
-        tables.leases = {i: row for i, row in tables.leases.items() if row.zombie_id != zombie_id}
-        tables.gates = {i: row for i, row in tables.gates.items() if row.zombie_id != zombie_id}
-        tables.configs = {i: row for i, row in tables.configs.items() if row.zombie_id != zombie_id}
-        tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
-        tables.spend = {key: row for key, row in tables.spend.items() if key[0] != zombie_id}
-        return True
+        return purge(self._tables, zombie_id)
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         await self._round_trip()

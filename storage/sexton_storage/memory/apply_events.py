@@ -1,5 +1,6 @@
 """Appends and cancels events."""
 
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -14,8 +15,9 @@ from sexton_storage.records import (
     LeaseStatus,
     ZombieStatus,
 )
-from sexton_storage.rules import CANCELLED_LABEL, GONE, storable_gate
+from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE, storable_gate
 from sexton_storage.stores import RowRefused
+from sexton_storage.streams import closed_frame
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
     Appended,
@@ -36,7 +38,10 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
         return Lost(GONE)
     if first := _seen(tables, write):
         return Duplicate(first)
+    if not _is_due(tables, write):
+        return Lost(STALE)
     if period := _spent_up(tables, write):
+        _fired(tables, write)
         return OverBudget(period)
     if event.id in tables.events:
         raise RowRefused(f"event {event.id} is there already")
@@ -48,10 +53,28 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
 
 
 def _seen(tables: Tables, write: AppendEvent) -> UUID | None:
-    if write.dedup_key is None:
-        return None
-    first, at = tables.dedup.get((write.event.zombie_id, write.dedup_key), (None, 0))
-    return first if first and at > write.event.created_at - DEDUP_WINDOW_MS else None
+    """The first event of this key, or of this body where that one had no id."""
+    zombie_id, oldest = write.event.zombie_id, write.event.created_at - DEDUP_WINDOW_MS
+    for key in (write.dedup_key, write.body_key):
+        row = None if key is None else tables.dedup.get((zombie_id, key))
+        if row is not None and row[1] > oldest and (key == write.dedup_key or not row[2]):
+            return row[0]
+    return None
+
+
+def _is_due(tables: Tables, write: AppendEvent) -> bool:
+    firing = write.firing
+    if firing is None:
+        return True
+    entry = tables.crons.get((write.event.zombie_id, firing.schedule, firing.timezone))
+    return entry is not None and entry.next_at == firing.due_at
+
+
+def _fired(tables: Tables, write: AppendEvent) -> None:
+    firing = write.firing
+    if firing is not None:
+        key = (write.event.zombie_id, firing.schedule, firing.timezone)
+        tables.crons[key] = replace(tables.crons[key], next_at=firing.next_at)
 
 
 def _spent_up(tables: Tables, write: AppendEvent) -> str | None:
@@ -73,7 +96,10 @@ def _keep(tables: Tables, write: AppendEvent) -> None:
             tables.waits_at[event.id] = gate.id
     tables.put_event(event)
     if write.dedup_key is not None:
-        tables.dedup[event.zombie_id, write.dedup_key] = (event.id, event.created_at)
+        tables.dedup[event.zombie_id, write.dedup_key] = (event.id, event.created_at, False)
+    if write.body_key is not None and write.body_key != write.dedup_key:
+        tables.dedup[event.zombie_id, write.body_key] = (event.id, event.created_at, True)
+    _fired(tables, write)
 
 
 def put_gate(tables: Tables, gate: Gate) -> None:
@@ -86,12 +112,28 @@ def cancel_event(tables: Tables, write: CancelEvent) -> Cancelled | Lost:
     if event is None or event.zombie_id != write.zombie_id:
         return Lost(GONE)
     if event.completed_at is not None:
-        return Cancelled(CancelOutcome.CLOSED, None)
+        return Cancelled(CancelOutcome.CLOSED, None, event)
     if event.status is EventStatus.RUNNING:
-        return Cancelled(CancelOutcome.CANCELLING, mark_cancelling(tables, write.zombie_id))
+        return Cancelled(CancelOutcome.CANCELLING, mark_cancelling(tables, write.zombie_id), event)
+    gates = [g for g in tables.gates.values() if g.event_id == event.id]
+    closed = close_gates(tables, gates, GateStatus.DENIED, CANCELLED_BY, write.now)
     end_as_cancelled(tables, event, write.now)
     tables.append_frames(write.frames)
-    return Cancelled(CancelOutcome.ENDED, None)
+    return Cancelled(CancelOutcome.ENDED, None, tables.events[event.id], tuple(gate.id for gate in closed))
+
+
+def close_gates(
+    tables: Tables, gates: Iterable[Gate], status: GateStatus, by: str, now: int
+) -> Sequence[Gate]:
+    """Close those that are pending, each with its frame, oldest first."""
+    pending = sorted(
+        (gate for gate in gates if gate.status is GateStatus.PENDING), key=lambda g: (g.requested_at, g.id)
+    )
+    for gate in pending:
+        tables.gates[gate.id] = replace(gate, status=status, updated_at=now, resolved_by=by)
+        frame = closed_frame(gate.zombie_id, gate.event_id, gate.id, gate.action_id, status, by, now)
+        tables.append_frames((frame,))
+    return pending
 
 
 def mark_cancelling(tables: Tables, zombie_id: UUID) -> UUID | None:

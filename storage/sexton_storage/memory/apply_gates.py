@@ -22,7 +22,7 @@ from sexton_storage.writes import (
 
 def open_gate(tables: Tables, write: OpenGate) -> GateOpened | Lost:
     gate = write.gate
-    if gate.lease_id is None or not _holds(tables, gate.zombie_id, gate.lease_id, write.fencing_token):
+    if gate.lease_id is None or not holds(tables, gate.zombie_id, gate.lease_id, write.fencing_token):
         return Lost(FENCED)
     for other in tables.gates.values():
         if other.event_id == gate.event_id and other.action_id == gate.action_id:
@@ -39,7 +39,8 @@ def _adopted(tables: Tables, gate: Gate, lease_id: UUID) -> Gate:
     return gate
 
 
-def _holds(tables: Tables, zombie_id: UUID, lease_id: UUID, token: int) -> bool:
+def holds(tables: Tables, zombie_id: UUID, lease_id: UUID, token: int) -> bool:
+    """Whether this lease is the agent's live one, and unexpired."""
     head = tables.heads.get(zombie_id)
     if head is None or head.live_lease_id != lease_id or head.fence != token:
         return False
@@ -89,9 +90,7 @@ def _free_event(tables: Tables, gate: Gate, write: ResolveGate) -> bool:
 def append_frames(tables: Tables, write: AppendFrames) -> FramesAppended | Lost:
     if write.zombie_id not in tables.heads:
         return Lost(GONE)
-    if write.lease_id is not None and not _holds(
-        tables, write.zombie_id, write.lease_id, write.fencing_token
-    ):
+    if write.lease_id is not None and not holds(tables, write.zombie_id, write.lease_id, write.fencing_token):
         return Lost(FENCED)
     tables.append_frames(write.frames)
     return FramesAppended(len(write.frames))

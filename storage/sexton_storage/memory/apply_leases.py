@@ -6,6 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied, storable
+from sexton_storage.memory.apply_improvement import add_proposals, settle_score
+from sexton_storage.memory.apply_memories import remember
 from sexton_storage.memory.tables import Head, Tables
 from sexton_storage.records import Event, EventStatus, GateStatus, Lease, LeaseStatus, Slice, ZombieStatus
 from sexton_storage.rules import (
@@ -122,6 +124,7 @@ def _new_lease(write: ClaimEvent, event: Event, token: int, number: int) -> Leas
         rates=write.rates,
         budget_daily_nanos=write.budget_daily_nanos,
         budget_monthly_nanos=write.budget_monthly_nanos,
+        config_version_id=write.config_version_id,
     )
 
 
@@ -169,7 +172,13 @@ def end_lease(tables: Tables, write: EndLease) -> Ended | Lost:
         charged = tables.charge(lease, write.slice, write.now)
     tables.leases[lease.id] = _ended(lease, write)
     event = _after(tables, tables.events[lease.event_id], write)
+    if event.completed_at is not None:
+        settle_score(tables, event, lease, write.event.failed_checks)
+    if write.proposals:
+        add_proposals(tables, write.proposals)
     _free(tables.heads[lease.zombie_id], lease.id)
+    if write.memory:
+        remember(tables, lease.zombie_id, write.memory, write.now)
     tables.append_frames(write.frames)
     balance = tables.tenants[lease.tenant_id].balance_nanos
     waiting = tables.received(lease.zombie_id)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.key_uses import sweep_key_uses
@@ -107,4 +108,5 @@ class MemoryInstance(MemoryStore):
             - len(tables.enrolments)
             + sweep_identity(tables, now)
             + sweep_key_uses(tables, now)
+            + sweep_memories(tables, now)
         )

@@ -4,12 +4,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from sexton_storage.background import in_background
+from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
+from sexton_storage.memory.chats import MemoryChats
+from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
+from sexton_storage.memory.grants import MemoryGrants
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
+from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.key_uses import MemoryKeyUses
+from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
@@ -46,14 +52,20 @@ class MemoryStorage:
         self.credentials = MemoryCredentials(tables, faults, journal)
         self.zombies = MemoryZombies(tables, faults, journal)
         self.events = MemoryEvents(tables, faults, journal)
+        self.crons = MemoryCrons(tables, faults, journal)
         self.leases = MemoryLeases(tables, faults, journal)
         self.gates = MemoryGates(tables, faults, journal)
         self.frames = MemoryFrames(tables, faults, journal)
         self.metering = MemoryMetering(tables, faults, journal)
+        self.improvement = MemoryImprovement(tables, faults, journal)
         self.runners = MemoryRunners(tables, faults, journal)
         self.auth_sessions = MemoryAuthSessions(tables, faults, journal)
         self.sign_ins = MemorySignIns(tables, faults, journal)
         self.key_uses = MemoryKeyUses(tables, faults, journal)
+        self.chats = MemoryChats(tables, faults, journal)
+        self.agent_keys = MemoryAgentKeys(tables, faults, journal)
+        self.grants = MemoryGrants(tables, faults, journal)
+        self.memories = MemoryMemories(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

@@ -6,9 +6,15 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.agent_keys import AgentKey
+from sexton_storage.chat import ChatInstall, ChatPost
+from sexton_storage.crons import CronEntry
 from sexton_storage.documents import copied
+from sexton_storage.grants import Grant
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
+from sexton_storage.improvement import Proposal, Score
 from sexton_storage.key_uses import KeyUse
+from sexton_storage.memories import Memory
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records import (
     ApiKey,
@@ -40,6 +46,8 @@ class Head:
     live_lease_id: UUID | None = None
     last_runner_id: UUID | None = None
     frame_seq: int = 0
+    streak: int = 0
+    """Runs that were processed in a row."""
 
 
 @dataclass(slots=True)
@@ -71,7 +79,15 @@ class Tables:
     metered_tenants: dict[UUID, UUID] = field(default_factory=dict)
     """Event to tenant, kept when the event is purged."""
     spend: dict[tuple[UUID, int], int] = field(default_factory=dict)
-    dedup: dict[tuple[UUID, bytes], tuple[UUID, int]] = field(default_factory=dict)
+    dedup: dict[tuple[UUID, bytes], tuple[UUID, int, bool]] = field(default_factory=dict)
+    """Agent and key to the event, when it was seen, and whether the key is that of its body only."""
+    crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
+    """By agent, schedule and time zone."""
+    proposals: dict[UUID, Proposal] = field(default_factory=dict)
+    scores: dict[UUID, Score] = field(default_factory=dict)
+    """By event."""
+    context_tokens: dict[UUID, int] = field(default_factory=dict)
+    """By workspace."""
     runners: dict[UUID, Runner] = field(default_factory=dict)
     enrolments: dict[bytes, EnrolmentToken] = field(default_factory=dict)
     auth_sessions: dict[UUID, AuthSession] = field(default_factory=dict)
@@ -79,6 +95,14 @@ class Tables:
     browser_sessions: dict[UUID, BrowserSession] = field(default_factory=dict)
     sign_in_attempts: dict[bytes, SignInAttempt] = field(default_factory=dict)
     key_uses: dict[tuple[UUID, bytes], KeyUse] = field(default_factory=dict)
+    chat_installs: dict[UUID, ChatInstall] = field(default_factory=dict)
+    """By workspace."""
+    chat_posts: dict[UUID, ChatPost] = field(default_factory=dict)
+    """By gate."""
+    agent_keys: dict[UUID, AgentKey] = field(default_factory=dict)
+    grants: dict[UUID, Grant] = field(default_factory=dict)
+    memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
+    """By agent, then by key."""
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

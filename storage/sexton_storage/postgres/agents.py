@@ -6,19 +6,22 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.globs import like_pattern
+from sexton_storage.improvement import Proposal
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.hot_frames import NumberedFrames
+from sexton_storage.postgres.improvement import decide_proposal
 from sexton_storage.postgres.journal import PostgresJournal
+from sexton_storage.postgres.purge import purge
 from sexton_storage.postgres.schema import CONFIGS, ZOMBIES
-from sexton_storage.records import ConfigVersion, Zombie, ZombieStatus
-from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
+from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.stores import Conflict, NameTaken, Page
 from sexton_storage.writes import NewFrame
 
-NAMES = {"zombies_name_taken": NameTaken}
+NAMES = {"zombies_name_taken": NameTaken, "config_versions_revision_taken": Conflict}
 _OF_JOIN = {"compiled": "c.compiled", "last_event_at": "h.last_event_at"}
 _COLUMNS = ", ".join(_OF_JOIN.get(name, f"z.{name}") for name in Zombie.__struct_fields__)
 _SELECT = f"""
@@ -35,7 +38,15 @@ _SAVE = (
     " WHERE id = $1 AND version = $2 - 1 RETURNING id"
 )
 _SUPERSEDE = "UPDATE config_versions SET status = $2 WHERE zombie_id = $1 AND status = $3"
-_PUT_CONFIG = f"{CONFIGS.insert('config_versions')} ON CONFLICT (id) DO UPDATE SET status = excluded.status"
+_PUT_CONFIG = (
+    f"{CONFIGS.insert('config_versions')}"
+    " ON CONFLICT (id) DO UPDATE SET status = excluded.status, compiled = excluded.compiled"
+)
+_COMPILED_CONFIG = """
+UPDATE config_versions SET status = $3, compiled = $4, findings = $5
+ WHERE id = $1 AND status = $2 RETURNING id
+"""
+_DROP_OLD_CONFIGS = "DELETE FROM config_versions WHERE zombie_id = $1 AND revision <= $2 AND status <> $3"
 _CANCEL_EVENTS = """
 UPDATE events
    SET status = 'cancelled', failure_label = $3, completed_at = $2, updated_at = $2, waiting_gate_id = NULL
@@ -48,7 +59,6 @@ UPDATE gates SET status = 'auto_killed', updated_at = $2, resolved_by = $3
 _MARK_LEASE = """
 UPDATE leases SET status = 'cancelling', version = version + 1 WHERE id = $1 AND status = 'active'
 """
-_PURGED = ("events", "leases", "gates", "frames", "dedup_keys", "spend")
 _SPEND = """
 SELECT coalesce(sum(nanos) FILTER (WHERE day = $2), 0)::bigint, coalesce(sum(nanos), 0)::bigint
   FROM spend WHERE zombie_id = $1 AND day >= $3 AND day < $4
@@ -79,6 +89,36 @@ class PostgresZombies(PostgresStore):
         query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
         return CONFIGS.maybe(await self._row(query, config_version_id))
 
+    async def list_configs(
+        self, zombie_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[ConfigVersion]:
+        where = Conditions("zombie_id = $1", zombie_id)
+        if before is not None:
+            where.add("(created_at, id) < ({}, {})", before.created_at, before.id)
+        newest = f"ORDER BY created_at DESC, id DESC LIMIT {int(limit)}"
+        query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE {where} {newest}"
+        return CONFIGS.many(await self._rows(query, *where.args))
+
+    async def newest_revision(self, zombie_id: UUID) -> int:
+        query = "SELECT coalesce(max(revision), 0) FROM config_versions WHERE zombie_id = $1"
+        newest: int = await self._value(query, zombie_id)
+        return newest
+
+    async def keep_config(self, config: ConfigVersion, before: ConfigStatus | None) -> None:
+        async def work(connection: Connection) -> None:
+            if await connection.fetchrow(_LOCK_HEAD, config.zombie_id) is None:
+                raise Conflict(f"agent {config.zombie_id} is gone")
+            values = dict(zip(CONFIGS.names, CONFIGS.values(config), strict=True))
+            if before is None:
+                await connection.execute(CONFIGS.insert("config_versions"), *values.values())
+                await _drop_old_configs(connection, config)
+                return
+            changed = (config.status, values["compiled"], values["findings"])
+            if await connection.fetchval(_COMPILED_CONFIG, config.id, before, *changed) is None:
+                raise Conflict(f"version {config.id} is not {before} any more")
+
+        await self._database.change(work, NAMES)
+
     async def list(
         self,
         workspace_id: UUID,
@@ -103,11 +143,17 @@ class PostgresZombies(PostgresStore):
         return found
 
     async def save(
-        self, zombie: Zombie, frames: Sequence[NewFrame], config: ConfigVersion | None = None
+        self,
+        zombie: Zombie,
+        frames: Sequence[NewFrame],
+        config: ConfigVersion | None = None,
+        proposal: Proposal | None = None,
     ) -> None:
         async def work(connection: Connection) -> Sequence[tuple[UUID, int]]:
             await connection.fetchval(_LOCK_HEAD, zombie.id)
             await _save(connection, zombie, config)
+            if proposal is not None:
+                await decide_proposal(connection, proposal)
             return await _stream(connection, frames)
 
         self._journal.announce(await self._database.change(work, NAMES))
@@ -128,15 +174,7 @@ class PostgresZombies(PostgresStore):
         return () if lease_id is None else (lease_id,)
 
     async def delete(self, zombie_id: UUID) -> bool:
-        async def work(connection: Connection) -> bool:
-            await connection.fetchval(_LOCK_HEAD, zombie_id)
-            if await connection.fetchval("DELETE FROM zombies WHERE id = $1 RETURNING id", zombie_id) is None:
-                return False
-            for table in (*_PURGED, "config_versions", "agent_heads"):
-                await connection.execute(f"DELETE FROM {table} WHERE zombie_id = $1", zombie_id)
-            return True
-
-        return await self._database.change(work)
+        return await purge(self._database, zombie_id)
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         day = day_of(now)
@@ -148,6 +186,13 @@ class PostgresZombies(PostgresStore):
 async def _put_config(connection: Connection, config: ConfigVersion) -> None:
     await connection.execute(_SUPERSEDE, config.zombie_id, SUPERSEDED_CONFIG, ACTIVE_CONFIG)
     await connection.execute(_PUT_CONFIG, *CONFIGS.values(replace(config, status=ACTIVE_CONFIG)))
+    await _drop_old_configs(connection, config)
+
+
+async def _drop_old_configs(connection: Connection, newest: ConfigVersion) -> None:
+    oldest_kept = newest.revision - CONFIGS_KEPT
+    if oldest_kept > 0:
+        await connection.execute(_DROP_OLD_CONFIGS, newest.zombie_id, oldest_kept, ACTIVE_CONFIG)
 
 
 async def _save(connection: Connection, zombie: Zombie, config: ConfigVersion | None) -> None:

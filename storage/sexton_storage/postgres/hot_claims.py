@@ -15,9 +15,9 @@ from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9)}
+    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid", 3)}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
-             output_rate, daily, monthly)
+             output_rate, daily, monthly, config_id)
 ), f AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
@@ -34,7 +34,7 @@ WITH v AS (
       LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
                          ORDER BY r.zombie_id, r.id LIMIT 1) e ON true
 ), blocked AS (
-    UPDATE events e SET status = 'gate_blocked', failure_label = $14, error_code = $15, updated_at = f.now
+    UPDATE events e SET status = 'gate_blocked', failure_label = $1, error_code = $2, updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'exhausted'
 ), running AS (
     UPDATE events e
@@ -44,15 +44,17 @@ WITH v AS (
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
     RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate,
-              f.output_rate, f.daily, f.monthly, e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
+              f.output_rate, f.daily, f.monthly, f.config_id,
+              e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
               least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
     INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
                         status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
                         input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok,
-                        budget_daily_nanos, budget_monthly_nanos)
+                        budget_daily_nanos, budget_monthly_nanos, config_version_id)
     SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now,
-           expires_at, ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly
+           expires_at, ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly,
+           config_id
       FROM running
 ), taken AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
@@ -75,7 +77,7 @@ async def claim_events(
 ) -> None:
     columns = zip(*(_values(ord_, w) for ord_, w in writes), strict=True)
     rows = await connection.fetch(
-        _CLAIM, *(list(c) for c in columns), BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
+        _CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *(list(c) for c in columns)
     )
     asked = dict(writes)
     for row in rows:
@@ -111,6 +113,7 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         rates=write.rates,
         budget_daily_nanos=write.budget_daily_nanos,
         budget_monthly_nanos=write.budget_monthly_nanos,
+        config_version_id=write.config_version_id,
     )
 
 
@@ -130,4 +133,5 @@ def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
         rates.output_nanos_per_mtok,
         write.budget_daily_nanos,
         write.budget_monthly_nanos,
+        write.config_version_id,
     )

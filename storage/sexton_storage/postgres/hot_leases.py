@@ -7,12 +7,15 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.documents import json_or_none, storable
+from sexton_storage.improvement import Score
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
+from sexton_storage.postgres.improvement import insert_proposals, keep_scores
 from sexton_storage.postgres.schema import EVENTS
 from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
+from sexton_storage.scoring import score_of
 from sexton_storage.writes import Ended, EndLease, Lost, Renewed, RenewLease
 
 LeaseWrite = RenewLease | EndLease
@@ -210,7 +213,11 @@ WITH v AS (
       FROM v LEFT JOIN gates g ON g.id = v.gate_id AND g.event_id = v.event_id AND g.status = 'pending'
                               AND v.asked = 'waiting_approval'
 ), freed AS (
-    UPDATE agent_heads h SET live_lease_id = NULL
+    UPDATE agent_heads h
+       SET live_lease_id = NULL,
+           streak = CASE WHEN f.status = 'processed' THEN h.streak + 1
+                         WHEN f.status IN ('agent_error', 'dead_lettered') THEN 0
+                         ELSE h.streak END
       FROM leases l JOIN f ON l.id = f.lease_id
      WHERE h.zombie_id = l.zombie_id AND h.live_lease_id = l.id
 )
@@ -239,20 +246,37 @@ RETURNING f.ord,
                 (SELECT r.created_at FROM events r
                   WHERE r.zombie_id = e.zombie_id AND r.status = 'received' AND r.id <> e.id
                   ORDER BY r.zombie_id, r.id LIMIT 1)),
+          CASE WHEN f.finished THEN
+               (SELECT count(*)::int FROM gates g
+                 WHERE g.event_id = e.id AND g.status IN ('denied', 'timed_out', 'auto_killed')) END,
+          CASE WHEN f.finished THEN (SELECT l.budget_daily_nanos FROM leases l WHERE l.id = f.lease_id) END,
           {EVENTS.columns("e")}
 """
+
+_EVENT_AT = 4
 
 
 async def end_events(
     connection: Connection, ends: Sequence[tuple[int, EndLease, Row]], answers: list[Any]
 ) -> None:
-    """Bring the events of ended leases to their new state and free their agents; answers the ends."""
+    """Bring the events of ended leases to their new state and free their agents; answers the ends.
+
+    What ends with its event is scored, and what it proposes is kept.
+    """
     columns = [_event_values(ord_, w, row[5]) for ord_, w, row in ends]
     rows = await connection.fetch(_END_EVENTS, *(list(c) for c in zip(*columns, strict=True)))
-    settled = {ord_: row for ord_, _, row in ends}
+    settled = {ord_: (write, row) for ord_, write, row in ends}
+    scores: list[tuple[Score, UUID]] = []
     for row in rows:
-        money = settled[row[0]]
-        answers[row[0]] = Ended(money[1], money[2], EVENTS.record(row, 2), row[1])
+        write, money = settled[row[0]]
+        event = EVENTS.record(row, _EVENT_AT)
+        answers[row[0]] = Ended(money[1], money[2], event, row[1])
+        if event.completed_at is not None:
+            scores.append((score_of(event, row[2], write.event.failed_checks, row[3]), write.lease_id))
+    if scores:
+        await keep_scores(connection, scores)
+    if proposals := [proposal for _, write, _ in ends for proposal in write.proposals]:
+        await insert_proposals(connection, proposals)
 
 
 def _event_values(ord_: int, write: EndLease, event_id: UUID) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """The records that have a table of their own, as rows."""
 
+from sexton_storage.improvement import Proposal, Score
 from sexton_storage.postgres.rows import Rows
 from sexton_storage.records import (
     ApiKey,
@@ -31,5 +32,7 @@ LEASES = Rows(Lease)
 GATES = Rows(Gate)
 FRAMES = Rows(Frame)
 METERING = Rows(MeteringPeriod)
+PROPOSALS = Rows(Proposal)
+SCORES = Rows(Score)
 RUNNERS = Rows(Runner)
 ENROLMENTS = Rows(EnrolmentToken)

@@ -11,16 +11,22 @@ import asyncpg
 
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal, open_portal
+from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
+from sexton_storage.postgres.chats import PostgresChats
 from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
+from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
+from sexton_storage.postgres.grants import PostgresGrants
 from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignIns
+from sexton_storage.postgres.improvement import PostgresImprovement
 from sexton_storage.postgres.journal import Listener, PostgresJournal
 from sexton_storage.postgres.key_uses import PostgresKeyUses
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
+from sexton_storage.postgres.memories import PostgresMemories
 from sexton_storage.postgres.migrate import migrate, shipped_migrations
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
@@ -51,14 +57,20 @@ class PostgresStorage:
         self.credentials = PostgresCredentials(database)
         self.zombies = PostgresZombies(database, self.journal)
         self.events = PostgresEvents(database)
+        self.crons = PostgresCrons(database)
         self.leases = PostgresLeases(database)
         self.gates = PostgresGates(database)
         self.frames = PostgresFrames(database)
         self.metering = PostgresMetering(database)
+        self.improvement = PostgresImprovement(database)
         self.runners = PostgresRunners(database)
         self.auth_sessions = PostgresAuthSessions(database)
         self.sign_ins = PostgresSignIns(database)
         self.key_uses = PostgresKeyUses(database)
+        self.chats = PostgresChats(database)
+        self.agent_keys = PostgresAgentKeys(database)
+        self.grants = PostgresGrants(database, self.journal)
+        self.memories = PostgresMemories(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

@@ -1,0 +1,45 @@
+"""Cron triggers in memory."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.crons import CronEntry, declared
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.tables import Tables
+from sexton_storage.records import Zombie, ZombieStatus
+
+
+def keep_crons(tables: Tables, zombie: Zombie) -> None:
+    """Have an entry for each cron trigger of an active agent; what stays keeps its plan."""
+    wanted = declared(zombie.compiled) if zombie.status is ZombieStatus.ACTIVE else []
+    keys = {(zombie.id, schedule, timezone) for schedule, timezone in wanted}
+    kept = {key: row for key, row in tables.crons.items() if key[0] != zombie.id or key in keys}
+    for key in keys - kept.keys():
+        kept[key] = CronEntry(*key, since=zombie.updated_at, next_at=None)
+    tables.crons = kept
+
+
+class MemoryCrons(MemoryStore):
+    async def due(self, *, before: int, limit: int) -> Sequence[CronEntry]:
+        await self._round_trip()
+        due = [e for e in self._tables.crons.values() if e.next_at is None or e.next_at <= before]
+        return sorted(due, key=lambda e: -1 if e.next_at is None else e.next_at)[:limit]
+
+    async def next_at(self) -> int | None:
+        await self._round_trip()
+        return min((e.next_at for e in self._tables.crons.values() if e.next_at is not None), default=None)
+
+    async def load(self, zombie_id: UUID, schedule: str, timezone: str) -> CronEntry | None:
+        await self._round_trip()
+        return self._tables.crons.get((zombie_id, schedule, timezone))
+
+    async def plan(self, seen: CronEntry, next_at: int) -> bool:
+        await self._round_trip()
+        key = (seen.zombie_id, seen.schedule, seen.timezone)
+        entry = self._tables.crons.get(key)
+        if entry is None or entry.next_at != seen.next_at:
+            return False
+        self._tables.crons[key] = replace(entry, next_at=next_at)
+        return True

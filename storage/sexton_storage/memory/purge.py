@@ -1,0 +1,29 @@
+"""What goes with an agent that is deleted, in memory: the one list of it."""
+
+from uuid import UUID
+
+from sexton_storage.memory.tables import Tables
+
+
+def purge(tables: Tables, zombie_id: UUID) -> bool:
+    """Delete the agent and what hangs on it; False when there is no such agent. Accounts stay."""
+    if tables.zombies.pop(zombie_id, None) is None:
+        return False
+    del tables.heads[zombie_id]
+    tables.frames.pop(zombie_id, None)
+    tables.waiting.pop(zombie_id, None)
+    for event_id in [event.id for event in tables.events.values() if event.zombie_id == zombie_id]:
+        del tables.events[event_id]
+        tables.waits_at.pop(event_id, None)
+        tables.lease_counts.pop(event_id, None)
+    tables.leases = {i: row for i, row in tables.leases.items() if row.zombie_id != zombie_id}
+    tables.gates = {i: row for i, row in tables.gates.items() if row.zombie_id != zombie_id}
+    tables.configs = {i: row for i, row in tables.configs.items() if row.zombie_id != zombie_id}
+    tables.proposals = {i: row for i, row in tables.proposals.items() if row.zombie_id != zombie_id}
+    tables.scores = {i: row for i, row in tables.scores.items() if row.zombie_id != zombie_id}
+    tables.memories.pop(zombie_id, None)
+    tables.agent_keys = {i: row for i, row in tables.agent_keys.items() if row.zombie_id != zombie_id}
+    tables.grants = {i: row for i, row in tables.grants.items() if row.zombie_id != zombie_id}
+    tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
+    tables.spend = {key: row for key, row in tables.spend.items() if key[0] != zombie_id}
+    return True
