@@ -217,20 +217,20 @@ def no_such_kind() -> str:
     return text(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
 
 
-BAD_KEYS = [
-    "",
-    "AAAA",
-    "!",
-    "a" * 122,
-    "A" * 100_000,
-    other_curve(),
-    off_the_curve(),
-    compressed(),
-    no_such_kind(),
-]
+BAD_KEYS = {
+    "empty": "",
+    "zeros": "AAAA",
+    "other alphabet": "!",
+    "right length": "a" * 122,
+    "far too long": "A" * 100_000,
+    "other curve": other_curve(),
+    "off the curve": off_the_curve(),
+    "compressed": compressed(),
+    "no such kind": no_such_kind(),
+}
 
 
-@pytest.mark.parametrize("key", BAD_KEYS)
+@pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
 async def test_a_key_that_is_no_point_of_the_curve_is_refused(house: House, key: str) -> None:
     assert await code(house, "POST", SESSIONS, {"public_key": key}, None) == "UZ-AUTH-016"
     at = f"{SESSIONS}/{await begin(house)}/approve"

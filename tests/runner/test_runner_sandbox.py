@@ -382,7 +382,7 @@ async def test_the_landlock_tier_is_refused_rather_than_pretended(tmp_path: Path
         make_sandbox(SandboxTier.LANDLOCK, LIMITS, tmp_path)
 
 
-@pytest.mark.parametrize(("runner", "status"), [(os.getpid(), 0), (1 << 22, 125)])
+@pytest.mark.parametrize(("runner", "status"), [(os.getpid(), 0), (1 << 22, 125)], ids=["lives", "died"])
 async def test_nothing_is_started_for_a_runner_that_died_meanwhile(
     tmp_path: Path, runner: int, status: int
 ) -> None:
