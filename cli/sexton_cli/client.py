@@ -27,6 +27,7 @@ IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
 WAITED_OUT: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 BAD_REQUESTS: Final = 400
 NAMED: Final = {"user-agent": "sexton-cli"}
+STREAM: Final = "text/event-stream"
 
 
 class Reply(NamedTuple):
@@ -63,8 +64,23 @@ class Client:
     def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("PATCH", path, body)
 
+    def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("PUT", path, body)
+
     def delete(self, path: str) -> None:
         self._call("DELETE", path, None)
+
+    def follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
+        """What a stream says until it ends or is cut, from after ``last_id``."""
+        resumed = {} if last_id is None else {"last-event-id": last_id}
+        headers = {**NAMED, **self._token, **resumed}
+        with self._faults_told(), self._http.sse(f"{self._base_url}{path}", headers=headers) as source:
+            response = source.response
+            if response.status_code != HTTPStatus.OK:
+                raise read_problem(self._base_url, response.status_code, self._bounded(response.iter_bytes()))
+            if not response.headers.get("content-type", "").startswith(STREAM):
+                raise NotSexton(self._base_url, "the answer is no event stream")
+            yield from source
 
     def look(self, path: str) -> Reply:
         """One answer as it comes, without the token: for what tells about the server itself."""
@@ -100,11 +116,18 @@ class Client:
     ) -> Reply:
         content = None if body is None else orjson.dumps(body)
         typed = {} if body is None else {"content-type": "application/json"}
-        try:
-            with self._http.stream(
+        with (
+            self._faults_told(),
+            self._http.stream(
                 method, f"{self._base_url}{path}", content=content, headers={**NAMED, **headers, **typed}
-            ) as response:
-                return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
+            ) as response,
+        ):
+            return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
+
+    @contextmanager
+    def _faults_told(self) -> Iterator[None]:
+        try:
+            yield
         except httpx2.TransportError as fault:
             # Its text, not its request: that bears the token.
             why = str(fault) or type(fault).__name__

@@ -22,6 +22,16 @@ COMMANDS: Final[Mapping[str, str]] = {
     "whoami": "whoami:whoami",
     "workspace": "workspace:workspace",
     "keys": "keys:keys",
+    "agent": "agent:agent",
+    "steer": "events:steer",
+    "events": "events:events",
+    "watch": "events:watch",
+    "replay": "events:replay",
+    "cancel": "events:cancel",
+    "approvals": "approvals:approvals",
+    "grants": "grants:grants",
+    "credentials": "credentials:credentials",
+    "proposals": "proposals:proposals",
     "doctor": "doctor:doctor",
 }
 """Each by its module in ``commands``, and its name there."""

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -17,6 +18,10 @@ PIPE_COLUMNS: Final = 1000
 ELASTIC_COLUMNS: Final = 10
 """So much of a name is left at least."""
 GAP: Final = "  "
+TAB: Final = "    "
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+DIFF_STYLES: Final = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 MAX_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
@@ -43,6 +48,28 @@ class Output:
         # JSON is UTF-8, whatever the locale is.
         sys.stdout.flush()
         sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+    def item(self, value: Any) -> None:
+        """For ``--json`` of what goes on for long: one document a line, written at once."""
+        sys.stdout.flush()
+        sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.buffer.flush()
+
+    def piece(self, text: str) -> None:
+        """A part of a text that is still being written; it keeps its lines, and steers no terminal."""
+        sys.stdout.write("\n".join(printable(line) for line in text.replace("\t", TAB).split("\n")))
+        sys.stdout.flush()
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; a file has very many."""
+        return self._console.width
+
+    def changes(self, diff: str) -> None:
+        """A unified diff, its lines coloured where there are colours."""
+        for line in diff.splitlines():
+            style = next((style for sign, style in DIFF_STYLES if line.startswith(sign)), "")
+            self._console.print(Text(printable(line), style=style), soft_wrap=True)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows under titles, as wide as the terminal at most."""
@@ -132,3 +159,32 @@ def moment(ms: Any) -> str | None:
     if not isinstance(ms, int) or not 0 <= ms <= MAX_MS:
         return None
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%MZ}"
+
+
+def dollars(nanos: Any) -> str | None:
+    """Billionths of a US dollar as a person reads them; None for what is none.
+
+    >>> dollars(1_230_000_000), dollars(4_500), dollars(0), dollars(None)
+    ('$1.23', '$0.0000045', '$0.00', None)
+    """
+    if not isinstance(nanos, int):
+        return None
+    text = f"{Decimal(nanos).scaleb(-9):.9f}".rstrip("0")
+    whole, _, cents = text.partition(".")
+    return f"${whole}.{cents:0<2}"
+
+
+def span(ms: Any) -> str | None:
+    """So many ms, as a person says it; None for what is none.
+
+    >>> span(900), span(61_000), span(7_200_000), span(None)
+    ('0.9 s', '1 min 1 s', '2 h 0 min', None)
+    """
+    if not isinstance(ms, int):
+        return None
+    sign, seconds = ("-" if ms < 0 else ""), abs(ms) / 1000
+    if seconds < MINUTE_S:
+        return f"{sign}{seconds:.1f} s"
+    if seconds < HOUR_S:
+        return f"{sign}{int(seconds // MINUTE_S)} min {int(seconds % MINUTE_S)} s"
+    return f"{sign}{int(seconds // HOUR_S)} h {int(seconds % HOUR_S // MINUTE_S)} min"

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from sexton_cli.caller import BASE_URL_VARIABLE, TOKEN_VARIABLE, WORKSPACE_VARIABLE, Caller, Given
-from sexton_cli.exits import Fault, explain
+from sexton_cli.caller import BASE_URL_VARIABLE, TOKEN_VARIABLE, WORKSPACE_VARIABLE, Caller, Given, ask_line
+from sexton_cli.exits import FAILED, USAGE, Fault, explain
 
 PREFIX: Final = "sexton_cli."
 
@@ -83,3 +83,18 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
             ctx.exit(explain(fault, as_json=given.as_json))
 
     return shared(run)
+
+
+def yes(command: click.decorators.FC) -> click.decorators.FC:
+    """Add the option that answers for the person."""
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+
+
+def sure(caller: Caller, question: str, *, yes: bool) -> None:
+    """Ask whether it is meant, for it cannot be undone. Raises Fault when it is not, or nobody is there."""
+    if yes:
+        return
+    if not caller.interactive:
+        raise Fault("there is nobody to ask", "Say --yes if you mean it.", status=USAGE)
+    if (ask_line(sys.stdin, f"{question} (yes/no) ") or "").lower() not in {"y", "yes"}:
+        raise Fault("nothing was done", status=FAILED)

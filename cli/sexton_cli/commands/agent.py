@@ -1,0 +1,265 @@
+"""``sexton agent``: installs agents, looks at them, and says what they are to do."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from sexton_actors.manifest.model import Manifest
+from sexton_cli.caller import Caller
+from sexton_cli.client import Row, field
+from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.exits import FAILED, OK
+from sexton_cli.manifests import Files
+from sexton_cli.output import Column, dollars, moment
+from sexton_cli.places import AGENT, agent_id, agent_path, first_of, walk, workspace_path
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+COLUMNS = (
+    Column("name", "NAME", elastic=True),
+    Column("zombie_id", "ID"),
+    Column("status", "STATUS"),
+    Column("woken_by", "WOKEN BY", spare=True),
+    Column("last_event", "LAST EVENT", spare=True),
+    Column("created", "CREATED", spare=True),
+)
+
+
+@click.group()
+def agent() -> None:
+    """Install, update, check, look at, stop and delete agents."""
+
+
+@agent.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@calling
+def check(caller: Caller, *, folder: Path) -> None:
+    """Check the SKILL.md and TRIGGER.md of DIR without any server.
+
+    Every problem is told with its file, line and key, and with what to write instead.
+    """
+    found = Files(folder).check()
+    good = isinstance(found, Manifest)
+    errors = () if isinstance(found, Manifest) else found.errors
+    if caller.output.as_json:
+        items = [msgspec.structs.asdict(error) for error in errors]
+        name = found.name if isinstance(found, Manifest) else None
+        caller.output.document({"ok": good, "name": name, "errors": items})
+    elif isinstance(found, Manifest):
+        caller.output.say(f"{folder}: agent {found.name} {found.version} is well.")
+    for error in () if caller.output.as_json else errors:
+        key = f" `{error.key}`" if error.key else ""
+        caller.output.say(f"{folder / error.file}:{error.line}:{key} {error.message} ({error.code})")
+    click.get_current_context().exit(OK if good else FAILED)
+
+
+@agent.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@calling
+def install(caller: Caller, *, folder: Path) -> None:
+    """Install the agent of DIR; its approval token, and secrets in addresses, are shown this once."""
+    files = Files(folder)
+    files.checked()
+    with caller.client() as client:
+        made = client.post(f"{workspace_path(caller, client)}/zombies", files.body())
+    name, token = field(made, "name", str), field(made, "approval_token", str)
+    if caller.output.as_json:
+        caller.output.document(made)
+        return
+    caller.output.note(f"Installed agent {name}. What follows is shown this once; keep it in a safe place.")
+    about = {"agent": f"{name} ({made.get('zombie_id')})"}
+    caller.output.facts(about | _urls(made) | {"approval token": token})
+
+
+@agent.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option("--agent", "wanted", metavar="NAME", help="Its name or id, when DIR gives it another name.")
+@calling
+def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
+    """Give an agent the files of DIR; they count from its next event on."""
+    files = Files(folder)
+    name = files.checked().name
+    with caller.client() as client:
+        path = agent_path(caller, client, wanted or name)
+        before = field(client.get(path), "config_revision", int)
+        changed = client.patch(path, files.body())
+    if caller.output.as_json:
+        caller.output.document(changed)
+        return
+    revision = field(changed, "config_revision", int)
+    news = "is as it was" if revision == before else "is now"
+    caller.output.say(f"Agent {changed.get('name')} {news} at revision {revision}.")
+    if urls := _urls(changed):
+        caller.output.facts(urls)
+
+
+@agent.command("list")
+@click.option("--status", type=click.Choice(["active", "paused", "stopped", "killed"]), help="Only these.")
+@click.option("--name", metavar="GLOB", help="Only those whose names match; * stands for any letters.")
+@calling
+def list_(caller: Caller, *, status: str | None, name: str | None) -> None:
+    """List the workspace's agents, newest first."""
+    with caller.client() as client:
+        path = f"{workspace_path(caller, client)}/zombies"
+        rows = list(walk(client, path, {"status": status, "name": name}, AGENT))
+    if caller.output.as_json:
+        caller.output.document({"items": rows, "total": len(rows)})
+        return
+    caller.output.table(
+        COLUMNS,
+        [
+            {
+                **row,
+                "woken_by": woken_by(row),
+                "last_event": moment(row.get("last_event_at")),
+                "created": moment(row.get("created_at")),
+            }
+            for row in rows
+        ],
+    )
+
+
+@agent.command()
+@click.argument("name")
+@click.option("--files", is_flag=True, help="Print SKILL.md and TRIGGER.md as they are installed.")
+@calling
+def show(caller: Caller, *, name: str, files: bool) -> None:
+    """Show the agent of this NAME or id: what wakes it, its budget, and what it has spent."""
+    with caller.client() as client:
+        found = client.get(agent_path(caller, client, name))
+    if caller.output.as_json:
+        caller.output.document(found)
+        return
+    if files:
+        caller.output.piece(f"{found.get('source_markdown')}\n{found.get('trigger_markdown')}\n")
+        return
+    budget: Row = found.get("budget") or {}
+    caller.output.facts(
+        {
+            "agent": f"{found.get('name')} ({found.get('zombie_id')})",
+            "status": found.get("status"),
+            "woken by": woken_by(found),
+            "needs labels": ", ".join(found.get("required_tags") or ()) or None,
+            "revision": f"{found.get('config_revision')} ({found.get('config_version_id')})",
+            "budget a day": dollars(budget.get("daily_nanos")),
+            "budget a month": dollars(budget.get("monthly_nanos")),
+            **_spent(found),
+            "last event": moment(found.get("last_event_at")),
+            "created": moment(found.get("created_at")),
+            "updated": moment(found.get("updated_at")),
+        }
+    )
+
+
+@agent.command()
+@click.argument("name")
+@calling
+def status(caller: Caller, *, name: str) -> None:
+    """Say how the agent of this NAME or id does: trust, last event, what waits for a person."""
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        zombie_id = agent_id(client, workspace, name)
+        record = client.get(f"{workspace}/zombies/{zombie_id}")
+        profile = client.get(f"/v1/agents/{zombie_id}")
+        newest = first_of(client, f"{workspace}/events", {"zombie_id": zombie_id}, {"event_id": str}, 1).items
+        query = {"zombie_id": zombie_id, "status": "pending"}
+        waiting = list(walk(client, f"{workspace}/approvals", query, {"gate_id": str}))
+    last = newest[0] if newest else None
+    if caller.output.as_json:
+        caller.output.document(
+            {"agent": record, "profile": profile, "last_event": last, "pending_approvals": len(waiting)}
+        )
+        return
+    label = f" ({last['failure_label']})" if last and last.get("failure_label") else ""
+    stalled = "proposals have stopped helping" if profile.get("improvement_stalled_warning") else None
+    caller.output.facts(
+        {
+            "agent": f"{record.get('name')} ({zombie_id})",
+            "status": record.get("status"),
+            "trust": f"{profile.get('trust_level')}, {profile.get('trust_streak_runs')} good runs in a row",
+            "warning": stalled,
+            "last event": last and f"{last.get('status')}{label}, {moment(last.get('created_at'))}",
+            "approvals": f"{len(waiting)} wait for a person" if waiting else "none wait",
+            **_spent(record),
+        }
+    )
+
+
+@agent.command()
+@click.argument("name")
+@calling
+def stop(caller: Caller, *, name: str) -> None:
+    """Let the agent finish what it does and take nothing new; its events wait."""
+    _change(caller, name, "stopped")
+
+
+@agent.command()
+@click.argument("name")
+@calling
+def resume(caller: Caller, *, name: str) -> None:
+    """Let a stopped or paused agent go on."""
+    _change(caller, name, "active")
+
+
+@agent.command()
+@click.argument("name")
+@yes
+@calling
+def kill(caller: Caller, *, name: str, yes: bool) -> None:
+    """End the agent now and for good, with all that it does and that waits for it."""
+    sure(caller, f"Kill agent {name} for good?", yes=yes)
+    _change(caller, name, "killed")
+
+
+@agent.command()
+@click.argument("name")
+@yes
+@calling
+def delete(caller: Caller, *, name: str, yes: bool) -> None:
+    """Kill the agent and delete its record, history, memories and keys."""
+    sure(caller, f"Delete agent {name} and its history for good?", yes=yes)
+    with caller.client() as client:
+        path = agent_path(caller, client, name)
+        client.delete(path)
+    if caller.output.as_json:
+        caller.output.document({"zombie_id": path.rpartition("/")[2], "deleted": True})
+        return
+    caller.output.say(f"Deleted agent {name}.")
+
+
+def _change(caller: Caller, name: str, wanted: str) -> None:
+    with caller.client() as client:
+        changed = client.patch(agent_path(caller, client, name), {"status": wanted})
+    if caller.output.as_json:
+        caller.output.document(changed)
+        return
+    caller.output.say(f"Agent {changed.get('name')} is {changed.get('status')}.")
+
+
+def woken_by(row: Row) -> str | None:
+    """Its triggers in a few words.
+
+    >>> woken_by({"triggers": [{"type": "webhook", "source": "github"}, {"type": "cron", "schedule": "@"}]})
+    'webhook:github, cron:@'
+    """
+    triggers: list[Any] = row.get("triggers") or []
+    told = [
+        f"{trigger.get('type')}:{trigger.get('source') or trigger.get('schedule')}"
+        for trigger in triggers
+        if isinstance(trigger, dict)
+    ]
+    return ", ".join(told) or None
+
+
+def _spent(record: Row) -> dict[str, str | None]:
+    spend: Row = record.get("spend") or {}
+    return {
+        "spent today": dollars(spend.get("day_nanos")),
+        "spent this month": dollars(spend.get("month_nanos")),
+    }
+
+
+def _urls(answer: Row) -> dict[str, Any]:
+    urls: Row = answer.get("webhook_urls") or {}
+    return {f"webhook {source}": url for source, url in urls.items()}

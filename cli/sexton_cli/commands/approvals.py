@@ -1,0 +1,123 @@
+"""``sexton approvals``: what waits for a person, and the person's word."""
+
+import click
+import orjson
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Row
+from sexton_cli.commands.options import calling
+from sexton_cli.output import Column, moment, span
+from sexton_cli.places import agent_id, segment, walk, workspace_path
+
+GATE = {"gate_id": str, "status": str}
+COLUMNS = (
+    Column("gate_id", "APPROVAL"),
+    Column("zombie_name", "AGENT", elastic=True),
+    Column("status", "STATUS"),
+    Column("asked", "ASKS FOR", spare=True),
+    Column("left", "TIME LEFT", spare=True),
+    Column("requested", "ASKED", spare=True),
+)
+
+
+@click.group()
+def approvals() -> None:
+    """List, show, approve and deny what agents ask people for."""
+
+
+@approvals.command("list")
+@click.option(
+    "--status",
+    type=click.Choice(["pending", "approved", "denied", "timed_out", "auto_killed", "all"]),
+    default="pending",
+    show_default=True,
+    help="Only these.",
+)
+@click.option("--agent", metavar="NAME", help="Only of this agent.")
+@click.option("--kind", "gate_kind", help="Only of this kind.")
+@calling
+def list_(caller: Caller, *, status: str, agent: str | None, gate_kind: str | None) -> None:
+    """List what waits, oldest first."""
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        query = {
+            "status": None if status == "all" else status,
+            "zombie_id": None if agent is None else agent_id(client, workspace, agent),
+            "gate_kind": gate_kind,
+        }
+        rows = list(walk(client, f"{workspace}/approvals", query, GATE))
+    if caller.output.as_json:
+        caller.output.document({"items": rows, "total": len(rows)})
+        return
+    caller.output.table(COLUMNS, [_shown(row) for row in rows])
+
+
+def _shown(row: Row) -> dict[str, object]:
+    requested, timeout = row.get("requested_at"), row.get("timeout_at")
+    pending = row["status"] == "pending" and isinstance(requested, int) and isinstance(timeout, int)
+    return {
+        **row,
+        "asked": row.get("proposed_action") or f"{row.get('tool_name')} {row.get('action_name')}",
+        # By its own times, so that this machine's clock does not matter.
+        "left": f"of {span(timeout - requested)}" if pending else None,
+        "requested": moment(requested),
+    }
+
+
+@approvals.command()
+@click.argument("approval")
+@calling
+def show(caller: Caller, *, approval: str) -> None:
+    """Show the APPROVAL of this id with all that the agent says for it."""
+    with caller.client() as client:
+        gate = client.get(f"{workspace_path(caller, client)}/approvals/{segment(approval)}")
+    if caller.output.as_json:
+        caller.output.document(gate)
+        return
+    evidence = gate.get("evidence")
+    caller.output.facts(
+        {
+            "approval": gate.get("gate_id"),
+            "agent": f"{gate.get('zombie_name') or ''} ({gate.get('zombie_id')})".strip(),
+            "status": gate.get("status"),
+            "tool": gate.get("tool_name") or None,
+            "action": gate.get("action_name") or None,
+            "kind": gate.get("gate_kind") or None,
+            "asks for": gate.get("proposed_action") or None,
+            "reach": gate.get("blast_radius") or None,
+            "evidence": orjson.dumps(evidence).decode() if evidence else None,
+            "asked": moment(gate.get("requested_at")),
+            "denied by itself": moment(gate.get("timeout_at")) if gate.get("status") == "pending" else None,
+            "resolved": moment(gate.get("updated_at")),
+            "by": gate.get("resolved_by"),
+            "reason": gate.get("detail") or None,
+        }
+    )
+
+
+@approvals.command()
+@click.argument("approval")
+@click.option("--reason", default="", help="Told to the agent; up to 4096 letters.")
+@calling
+def approve(caller: Caller, *, approval: str, reason: str) -> None:
+    """Let what waits at the APPROVAL of this id go on."""
+    _resolve(caller, approval, "approve", reason)
+
+
+@approvals.command()
+@click.argument("approval")
+@click.option("--reason", default="", help="Told to the agent; up to 4096 letters.")
+@calling
+def deny(caller: Caller, *, approval: str, reason: str) -> None:
+    """Refuse what waits at the APPROVAL of this id."""
+    _resolve(caller, approval, "deny", reason)
+
+
+def _resolve(caller: Caller, approval: str, verb: str, reason: str) -> None:
+    with caller.client() as client:
+        path = f"{workspace_path(caller, client)}/approvals/{segment(approval)}:{verb}"
+        outcome = client.post(path, {"reason": reason})
+    if caller.output.as_json:
+        caller.output.document(outcome)
+        return
+    caller.output.say(f"Approval {outcome.get('gate_id')} is {outcome.get('outcome')}.")

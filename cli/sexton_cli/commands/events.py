@@ -1,0 +1,228 @@
+"""``events``, ``watch``, ``steer``, ``replay`` and ``cancel``: what wakes agents, and what comes of it."""
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+import click
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.options import calling
+from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.output import Column, dollars, moment
+from sexton_cli.places import agent_id, agent_names, agent_path, first_of, segment, walk, workspace_path
+from sexton_cli.streams import OPENED, Follower, Frame, spell
+
+STATUSES: Final = (
+    "received",
+    "waiting_approval",
+    "running",
+    "processed",
+    "agent_error",
+    "gate_blocked",
+    "cancelled",
+    "dead_lettered",
+)
+MAX_MESSAGE_BYTES: Final = 8192
+LOOKED_THROUGH: Final = 10_000
+"""Events of a workspace, from the newest back, among which one is looked for by its id."""
+EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
+COLUMNS = (
+    Column("event_id", "EVENT"),
+    Column("agent", "AGENT", elastic=True),
+    Column("shown", "STATUS"),
+    Column("actor", "ACTOR", spare=True),
+    Column("created", "CREATED", spare=True),
+    Column("event_type", "TYPE", spare=True),
+    Column("attempts", "TRIES", spare=True),
+    Column("cost", "COST", spare=True),
+)
+
+
+@click.command()
+@click.argument("agent", required=False)
+@click.option("--actor", metavar="GLOB", help="Only those that these woke: webhook:github, steer:*, cron:*.")
+@click.option("--since", metavar="WHEN", help="Not older: 15s, 30m, 2h, 7d, or an RFC 3339 time.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only these.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many at most."
+)
+@click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
+@calling
+def events(caller: Caller, *, agent: str | None, limit: int, **filters: str | None) -> None:
+    """List events, newest first: of one AGENT, or of the whole workspace."""
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        zombie_id = None if agent is None else agent_id(client, workspace, agent)
+        query = {"zombie_id": zombie_id, **filters}
+        found = first_of(client, f"{workspace}/events", query, EVENT, limit)
+        if caller.output.as_json:
+            caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
+            return
+        names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
+    caller.output.table(COLUMNS, [_shown(row, names) for row in found.items])
+    if found.next_cursor is not None:
+        caller.output.note(f"There are more: --limit, or --cursor {found.next_cursor}")
+
+
+def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
+    label = row.get("failure_label")
+    return {
+        **row,
+        "agent": names.get(row["zombie_id"], row["zombie_id"]),
+        "shown": f"{row['status']} ({label})" if label else row["status"],
+        "created": moment(row.get("created_at")),
+        "cost": dollars(row.get("charged_nanos")),
+    }
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--from", "last_id", metavar="ID", help="Begin after this frame; 0: with the oldest.")
+@click.option("--count", type=click.IntRange(1), help="End after so many frames.")
+@calling
+def watch(caller: Caller, *, agent: str, last_id: str | None, count: int | None) -> None:
+    """Show what an AGENT does while it does it, until Ctrl-C.
+
+    Nothing is missed: when the server goes away and comes back, this goes on behind the last frame it had.
+    With --json every frame is one document on a line of its own.
+    """
+    with caller.client() as client:
+        path = f"{agent_path(caller, client, agent)}/events/stream"
+        for frame in islice(_frames(client, path, caller, last_id), count):
+            if caller.output.as_json:
+                caller.output.item({"id": frame.id, **frame.data})
+            else:
+                caller.output.say(spell(frame))
+
+
+def _frames(client: Client, path: str, caller: Caller, last_id: str | None) -> Iterator[Frame]:
+    follower = Follower(client, path, last_id=last_id, note=caller.output.note)
+    return (frame for frame in follower if frame.kind != OPENED)
+
+
+# --- messages -----------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("message", required=False)
+@click.option("--no-wait", is_flag=True, help="Only send it; print the event's id.")
+@calling
+def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool) -> None:
+    """Wake an AGENT with a MESSAGE and show its answer as it comes.
+
+    Without MESSAGE it is read from standard input. The exit status is 0 when the event was processed.
+    """
+    text = _message(caller, message)
+    with caller.client() as client:
+        path = agent_path(caller, client, agent)
+        if no_wait:
+            sent = client.post(f"{path}/messages", {"message": text})
+            event_id = field(sent, "event_id", str)
+            caller.output.document(sent) if caller.output.as_json else caller.output.say(event_id)
+            return
+        event = _follow_to_the_end(caller, client, path, text)
+    if caller.output.as_json:
+        caller.output.document(event)
+    if event.get("status") != "processed":
+        label = event.get("failure_label") or event.get("error_code")
+        told = f"the event ended {event.get('status')}" + (f": {label}" if label else "")
+        raise Fault(told, f"'sexton events {agent}' shows it.", status=FAILED, code=event.get("error_code"))
+
+
+def _message(caller: Caller, message: str | None) -> str:
+    if message is None:
+        if caller.interactive:
+            caller.output.note("Write the message; Ctrl-D ends it.")
+        # The bound is in bytes; so many characters are enough to know that it is passed.
+        message = sys.stdin.read(MAX_MESSAGE_BYTES + 1)
+    if not 1 <= len(message.encode(errors="replace")) <= MAX_MESSAGE_BYTES:
+        raise Fault(f"a message has 1 to {MAX_MESSAGE_BYTES} bytes", status=USAGE)
+    return message
+
+
+def _follow_to_the_end(caller: Caller, client: Client, path: str, text: str) -> Row:
+    """Send once the stream stands, so that no frame of the answer is missed; the event as it ended."""
+    said = False
+    event_id: str | None = None
+    for frame in Follower(client, f"{path}/events/stream", note=caller.output.note):
+        if frame.kind == OPENED:
+            event_id = field(client.post(f"{path}/messages", {"message": text}), "event_id", str)
+            caller.output.note(f"Event {event_id}.")
+        if frame.data.get("event_id") != event_id:
+            continue
+        if frame.kind == "event_complete":
+            break
+        if frame.kind == "chunk" and not caller.output.as_json:
+            caller.output.piece(str(frame.data.get("text", "")))
+            said = True
+        elif not caller.output.as_json:
+            _tell(caller, frame)
+    event = _event(client, path.rpartition("/zombies/")[0], str(event_id), path.rpartition("/")[2])
+    if not caller.output.as_json:
+        caller.output.piece("\n" if said else f"{event.get('response_text') or ''}\n")
+    return event
+
+
+def _tell(caller: Caller, frame: Frame) -> None:
+    """What happens on the way, beside the answer."""
+    told = {
+        "tool_call_started": f"… {frame.data.get('name')}",
+        "gate_pending": f"… waits for a person: sexton approvals show {frame.data.get('gate_id')}",
+        "gate_resolved": f"… approval {frame.data.get('gate_id')}: {frame.data.get('status')}",
+        "lease_reclaimed": "… its runner was lost; another takes over",
+    }.get(frame.kind)
+    if told is not None:
+        caller.output.note(told)
+
+
+# --- again, or not at all -----------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("event")
+@click.option("--agent", metavar="NAME", help="Whose it is, when it is long ago.")
+@calling
+def replay(caller: Caller, *, event: str, agent: str | None) -> None:
+    """Do the EVENT of this id again, as a new one."""
+    made = _act(caller, event, agent, "replay")
+    if caller.output.as_json:
+        caller.output.document(made)
+        return
+    caller.output.say(field(made, "event_id", str))
+
+
+@click.command()
+@click.argument("event")
+@click.option("--agent", metavar="NAME", help="Whose it is, when it is long ago.")
+@calling
+def cancel(caller: Caller, *, event: str, agent: str | None) -> None:
+    """Cancel the EVENT of this id; one that runs is stopped."""
+    answer = _act(caller, event, agent, "cancel")
+    if caller.output.as_json:
+        caller.output.document(answer)
+        return
+    caller.output.say(f"Event {event}: {answer.get('status')}.")
+
+
+def _act(caller: Caller, event_id: str, agent: str | None, verb: str) -> Row:
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        if agent is None:
+            whose = str(_event(client, workspace, event_id)["zombie_id"])
+        else:
+            whose = agent_id(client, workspace, agent)
+        return client.post(f"{workspace}/zombies/{whose}/events/{segment(event_id)}/{verb}", {})
+
+
+def _event(client: Client, workspace: str, event_id: str, zombie_id: str | None = None) -> Row:
+    """One event by its id, among the newest. Raises Fault."""
+    rows = walk(client, f"{workspace}/events", {"zombie_id": zombie_id}, EVENT)
+    for row in islice(rows, LOOKED_THROUGH):
+        if row["event_id"] == event_id.lower():
+            return row
+    way_out = "'sexton events' lists them; --agent NAME says whose it is."
+    raise Fault(f"there is no event {event_id} among the newest {LOOKED_THROUGH:,}", way_out, status=FAILED)
