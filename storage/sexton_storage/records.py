@@ -252,6 +252,9 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     """SHA-256 of the report that ended it, so that the same report again is known as such."""
     config_version_id: UUID | None = None
     """What the run was given; what it proposes is based on that."""
+    model: str | None = None
+    own_key: bool = False
+    """The tenant's own model key: its tokens cost nothing here."""
 
 
 class Slice(msgspec.Struct, frozen=True, gc=False):

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sexton_storage import paging
+from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.agent_keys import AgentKeyStore
 from sexton_storage.chat import ChatStore
 from sexton_storage.crons import CronStore
@@ -13,6 +14,7 @@ from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.improvement import ImprovementStore, Proposal
 from sexton_storage.key_uses import KeyUseStore
+from sexton_storage.providers import ProviderStore
 from sexton_storage.memories import MemoriesStore
 from sexton_storage.records import (
     ConfigStatus,
@@ -341,6 +343,12 @@ class Storage(Protocol):
     def frames(self) -> FrameStore: ...
     @property
     def metering(self) -> MeteringStore: ...
+    @property
+    def charges(self) -> ChargeStore: ...
+    @property
+    def plans(self) -> PlanStore: ...
+    @property
+    def providers(self) -> ProviderStore: ...
     @property
     def runners(self) -> RunnerStore: ...
     @property

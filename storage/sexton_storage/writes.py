@@ -67,7 +67,7 @@ class OverBudget(msgspec.Struct, frozen=True, gc=False):
     """The agent's spend has reached its budget for the day or month; the event was not kept."""
 
     period: str
-    """``day`` or ``month``."""
+    """``day`` or ``month``; ``plan`` when it is the tenant's plan that allows no more events this UTC day."""
 
 
 class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost], frozen=True, gc=False):
@@ -90,6 +90,11 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     gate: Gate | None = None
     body_key: bytes | None = None
     firing: Firing | None = None
+    events_limit: int | None = None
+    """What the plan allows the tenant in a UTC day; None: it is not counted.
+
+    Exact within a node; nodes that write at the same moment may each go over by one batch.
+    """
 
 
 DEDUP_WINDOW_MS = 24 * 3600 * 1000
@@ -137,6 +142,8 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
     budget_daily_nanos: int | None
     budget_monthly_nanos: int | None
     config_version_id: UUID | None = None
+    model: str | None = None
+    own_key: bool = False
 
 
 # --- renew --------------------------------------------------------------------------------------------------

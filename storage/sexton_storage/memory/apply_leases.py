@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sexton_storage.documents import copied, storable
 from sexton_storage.memory.apply_improvement import add_proposals, settle_score
 from sexton_storage.memory.apply_memories import remember
+from sexton_storage.memory.billing import record_charge
 from sexton_storage.memory.tables import Head, Tables
 from sexton_storage.records import Event, EventStatus, GateStatus, Lease, LeaseStatus, Slice, ZombieStatus
 from sexton_storage.rules import (
@@ -125,6 +126,8 @@ def _new_lease(write: ClaimEvent, event: Event, token: int, number: int) -> Leas
         budget_daily_nanos=write.budget_daily_nanos,
         budget_monthly_nanos=write.budget_monthly_nanos,
         config_version_id=write.config_version_id,
+        model=write.model,
+        own_key=write.own_key,
     )
 
 
@@ -171,6 +174,7 @@ def end_lease(tables: Tables, write: EndLease) -> Ended | Lost:
         _check(write.slice)
         charged = tables.charge(lease, write.slice, write.now)
     tables.leases[lease.id] = _ended(lease, write)
+    record_charge(tables, lease, write.now)
     event = _after(tables, tables.events[lease.event_id], write)
     if event.completed_at is not None:
         settle_score(tables, event, lease, write.event.failed_checks)

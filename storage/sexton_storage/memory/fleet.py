@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.memory.apply_memories import sweep_memories
+from sexton_storage.billing import first_plan
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.key_uses import sweep_key_uses
@@ -77,6 +78,7 @@ class MemoryInstance(MemoryStore):
             return False
         self._tables.started = True
         self._tables.tenants[tenant.id] = tenant
+        self._tables.plans[tenant.id] = first_plan(tenant)
         self._tables.workspaces[workspace.id] = workspace
         self._tables.users[user.id] = user
         self._tables.settings.update(settings)

@@ -8,6 +8,7 @@ from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
+from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.grants import MemoryGrants
@@ -17,6 +18,7 @@ from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
+from sexton_storage.memory.providers import MemoryProviders
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
     MemoryApiKeys,
@@ -57,6 +59,9 @@ class MemoryStorage:
         self.gates = MemoryGates(tables, faults, journal)
         self.frames = MemoryFrames(tables, faults, journal)
         self.metering = MemoryMetering(tables, faults, journal)
+        self.charges = MemoryCharges(tables, faults, journal)
+        self.plans = MemoryPlans(tables, faults, journal)
+        self.providers = MemoryProviders(tables, faults, journal)
         self.improvement = MemoryImprovement(tables, faults, journal)
         self.runners = MemoryRunners(tables, faults, journal)
         self.auth_sessions = MemoryAuthSessions(tables, faults, journal)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sexton_storage.agent_keys import AgentKey
 from sexton_storage.chat import ChatInstall, ChatPost
 from sexton_storage.crons import CronEntry
+from sexton_storage.billing import Charge, Plan
 from sexton_storage.documents import copied
 from sexton_storage.grants import Grant
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
@@ -34,6 +35,7 @@ from sexton_storage.records import (
     Workspace,
     Zombie,
 )
+from sexton_storage.providers import PlatformKey, TenantProvider
 from sexton_storage.stores import RowRefused
 from sexton_storage.writes import NewFrame
 
@@ -57,6 +59,13 @@ class Tables:
     now: Callable[[], int]
     tenants: dict[UUID, Tenant] = field(default_factory=dict)
     credits: list[tuple[UUID, int, str, str]] = field(default_factory=list)
+    credit_ids: set[UUID] = field(default_factory=set)
+    plans: dict[UUID, Plan] = field(default_factory=dict)
+    charges: dict[UUID, Charge] = field(default_factory=dict)
+    event_counts: dict[tuple[UUID, int], int] = field(default_factory=dict)
+    """By tenant and UTC day."""
+    tenant_providers: dict[UUID, TenantProvider] = field(default_factory=dict)
+    platform_keys: dict[tuple[UUID, str], PlatformKey] = field(default_factory=dict)
     workspaces: dict[UUID, Workspace] = field(default_factory=dict)
     users: dict[UUID, User] = field(default_factory=dict)
     api_keys: dict[UUID, ApiKey] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from sexton_storage.postgres.hot_events import append_events, cancel_events
 from sexton_storage.postgres.hot_frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.hot_gates import open_gates, resolve_gates
 from sexton_storage.postgres.hot_leases import LeaseWrite, end_events, save_leases
+from sexton_storage.postgres.hot_memories import remember_reports
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
@@ -62,17 +63,34 @@ class BatchMark(NamedTuple):
     number: int
 
 
-KEYS: Mapping[type, Callable[[Any], Hashable | None]] = {
-    RenewLease: lambda write: write.lease.id,
-    EndLease: lambda write: write.lease_id,
-    AppendEvent: lambda write: None if write.dedup_key is None else (write.event.zombie_id, write.dedup_key),
-    ClaimEvent: lambda write: write.zombie_id,
-    OpenGate: lambda write: (write.gate.event_id, write.gate.action_id),
-    ResolveGate: lambda write: write.gate_id,
-    CancelEvent: lambda write: write.event_id,
-    AppendFrames: lambda _: None,
+class Touched(NamedTuple):
+    """What keeps a write apart from others of its batch."""
+
+    alone: tuple[Hashable, ...] = ()
+    """What no other write of the batch may touch."""
+    shared: tuple[Hashable, ...] = ()
+    """What others may touch beside it, but none that wants it alone."""
+
+
+def _touched_by_append(write: AppendEvent) -> Touched:
+    zombie_id, firing = write.event.zombie_id, write.firing
+    alone: list[Hashable] = [] if write.dedup_key is None else [(zombie_id, write.dedup_key)]
+    if firing is not None:
+        alone.append((zombie_id, firing.schedule, firing.timezone))
+    by_body = write.body_key is not None and write.body_key != write.dedup_key
+    return Touched(tuple(alone), ((zombie_id, write.body_key),) if by_body else ())
+
+
+TOUCHED: Mapping[type, Callable[[Any], Touched]] = {
+    RenewLease: lambda write: Touched((write.lease.id,)),
+    EndLease: lambda write: Touched((write.lease_id,)),
+    AppendEvent: _touched_by_append,
+    ClaimEvent: lambda write: Touched((write.zombie_id,)),
+    OpenGate: lambda write: Touched(((write.gate.event_id, write.gate.action_id),)),
+    ResolveGate: lambda write: Touched((write.gate_id,)),
+    CancelEvent: lambda write: Touched((write.event_id,)),
+    AppendFrames: lambda _: Touched(),
 }
-"""What two writes of one batch must not share, by kind; None when a write may stand beside any other."""
 
 
 def _array(ids: Iterable[UUID]) -> str:
@@ -134,6 +152,7 @@ class Batch:
             ends = await save_leases(connection, self._leases, answers)
             if ends:
                 await end_events(connection, ends, answers)
+                await remember_reports(connection, ends, answers)
                 for ord_, write, _ in ends:
                     frames.add(ord_, write.frames)
         if cancels := self._of(CancelEvent):

@@ -8,6 +8,7 @@ from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.identity import sweep_identity
 from sexton_storage.postgres.key_uses import sweep_key_uses
+from sexton_storage.postgres.memories import sweep_memories
 from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS
 from sexton_storage.postgres.tenancy import insert_tenant
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
@@ -119,6 +120,7 @@ class PostgresInstance(PostgresStore):
             )
             swept = int(keys.split()[-1]) + int(tokens.split()[-1])
             swept += await sweep_key_uses(connection, now)
+            swept += await sweep_memories(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

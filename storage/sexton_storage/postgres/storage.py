@@ -14,6 +14,7 @@ from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.chats import PostgresChats
+from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
 from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
 from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database
@@ -28,6 +29,7 @@ from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.memories import PostgresMemories
 from sexton_storage.postgres.migrate import migrate, shipped_migrations
+from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
@@ -62,6 +64,9 @@ class PostgresStorage:
         self.gates = PostgresGates(database)
         self.frames = PostgresFrames(database)
         self.metering = PostgresMetering(database)
+        self.charges = PostgresCharges(database)
+        self.plans = PostgresPlans(database)
+        self.providers = PostgresProviders(database)
         self.improvement = PostgresImprovement(database)
         self.runners = PostgresRunners(database)
         self.auth_sessions = PostgresAuthSessions(database)

@@ -1,0 +1,152 @@
+"""What agents remember from one run to the next, and which of it makes room when there is too much."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.documents import storable
+from sexton_storage.records import Held
+
+MEMORY_LIMIT = 1_000
+"""Entries of one agent."""
+CORE = "core"
+"""The category that never makes room for another."""
+DAILY = "daily"
+"""The category that is forgotten by itself."""
+DAILY_KEEP_MS = 72 * 3600 * 1000
+"""So long after its last change a ``daily`` entry lives."""
+
+
+class Memory(msgspec.Struct, frozen=True, gc=False):
+    """One entry; the key is its name within its agent."""
+
+    zombie_id: UUID
+    key: str
+    content: str
+    category: str
+    updated_at: int
+
+
+class MemoryChange(msgspec.Struct, frozen=True, gc=False):
+    """An entry to keep under its key, replacing one that is there; ``content`` None forgets it."""
+
+    key: str
+    content: str | None
+    category: str = ""
+
+
+class Remembered(msgspec.Struct, frozen=True, gc=False):
+    """``refused`` are the keys for which there was no room: all entries that are kept are ``core``."""
+
+    refused: tuple[str, ...]
+
+
+class Mark(NamedTuple):
+    """What decides about an entry that is kept."""
+
+    category: str
+    updated_at: int
+
+
+class Plan(NamedTuple):
+    """``put`` by key, ``drop`` is deleted; no key is in both."""
+
+    put: Mapping[str, MemoryChange]
+    drop: frozenset[str]
+    refused: tuple[str, ...]
+
+
+def plan(kept: Mapping[str, Mark], changes: Sequence[MemoryChange], now: int) -> Plan:
+    """Change by change, as if each came alone; a new entry takes the place of the oldest not ``core``.
+
+    >>> plan({}, [MemoryChange("a", "1", "core"), MemoryChange("a", None)], 0).put
+    {}
+    >>> full = {str(n): Mark("core", n) for n in range(MEMORY_LIMIT)}
+    >>> plan(full, [MemoryChange("new", "1", "core")], 0).refused
+    ('new',)
+    """
+    marks = {key: mark for key, mark in kept.items() if not is_over(mark.category, mark.updated_at, now)}
+    put: dict[str, MemoryChange] = {}
+    refused: dict[str, None] = {}
+    for change in changes:
+        key = storable(change.key)
+        refused.pop(key, None)
+        if change.content is None:
+            marks.pop(key, None)
+        elif key in marks or _make_room(marks):
+            marks[key] = Mark(storable(change.category), now)
+            put[key] = MemoryChange(key, storable(change.content), storable(change.category))
+        else:
+            refused[key] = None
+    here = {key: change for key, change in put.items() if key in marks}
+    return Plan(here, frozenset(kept.keys() - marks.keys()), tuple(refused))
+
+
+def _make_room(marks: dict[str, Mark]) -> bool:
+    if len(marks) < MEMORY_LIMIT:
+        return True
+    oldest = min(
+        (key for key, mark in marks.items() if mark.category != CORE),
+        key=lambda key: (marks[key].updated_at, key),
+        default=None,
+    )
+    if oldest is None:
+        return False
+    del marks[oldest]
+    return True
+
+
+def is_over(category: str, updated_at: int, now: int) -> bool:
+    """Whether an entry has outlived its category.
+
+    >>> is_over("daily", 0, DAILY_KEEP_MS - 1), is_over("daily", 0, DAILY_KEEP_MS), is_over("core", 0, 10**15)
+    (False, True, False)
+    """
+    return category == DAILY and updated_at + DAILY_KEEP_MS <= now
+
+
+def folded(text: str) -> str:
+    r"""Text as it is searched: without the difference between capitals, widths and ways to write an accent.
+
+    >>> folded("Straße \uff21") == folded("STRASSE a")
+    True
+    """
+    return storable(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """What is looked for: each word once, without those that nothing can hold.
+
+    >>> words_of("  The deploy  THE ")
+    ('the', 'deploy')
+    """
+    return tuple(dict.fromkeys(folded(query).split()))
+
+
+class MemoriesStore(Protocol):
+    """Only of entries that live: a ``daily`` one past its time is not there, swept or not."""
+
+    async def keep(
+        self, zombie_id: UUID, held: Held, changes: Sequence[MemoryChange], now: int
+    ) -> Remembered | None:
+        """Change entries under a lease of this agent that is live and unexpired by the database's clock.
+
+        None, and nothing is changed, when it is not. Two at once never pass ``MEMORY_LIMIT``.
+        """
+        ...
+
+    async def search(
+        self, zombie_id: UUID, *, query: str, category: str | None, limit: int
+    ) -> tuple[Sequence[Memory], int]:
+        """Entries that hold a word of the query anywhere, in key or content, with the number of all such.
+
+        Those with more of its words come first, then the newest, then by key. Without words: all entries.
+        """
+        ...
+
+    async def of_lease(self, zombie_id: UUID, *, limit: int) -> Sequence[Memory]:
+        """What a run begins with: ``core`` first, then the newest, then by key."""
+        ...
