@@ -6,16 +6,16 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sexton_storage import paging
-from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.agent_keys import AgentKeyStore
+from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.chat import ChatStore
 from sexton_storage.crons import CronStore
 from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.improvement import ImprovementStore, Proposal
 from sexton_storage.key_uses import KeyUseStore
-from sexton_storage.providers import ProviderStore
 from sexton_storage.memories import MemoriesStore
+from sexton_storage.providers import ProviderStore
 from sexton_storage.records import (
     ConfigStatus,
     ConfigVersion,
@@ -233,6 +233,19 @@ class GateStore(Protocol):
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...
     async def overdue(self, *, limit: int) -> Sequence[UUID]:
         """Pending gates past ``timeout_at`` by the database's clock."""
+        ...
+
+    async def orphaned(self, *, limit: int) -> Sequence[UUID]:
+        """Pending gates whose event is over, or gone: nobody waits for the answer."""
+        ...
+
+    async def asked(
+        self, zombie_id: UUID, tool_name: str, action_name: str, *, since: int, limit: int
+    ) -> Sequence[tuple[int, str]]:
+        """When the agent asked for this action from inside a run, and by which action id; oldest first.
+
+        The newest ``limit`` of them.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.documents import storable
 from sexton_storage.memory.tables import Tables
+from sexton_storage.periods import day_of
 from sexton_storage.records import (
     Event,
     EventStatus,
@@ -40,7 +41,7 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
         return Duplicate(first)
     if not _is_due(tables, write):
         return Lost(STALE)
-    if period := _spent_up(tables, write):
+    if period := _spent_up(tables, write) or _counted_up(tables, write):
         _fired(tables, write)
         return OverBudget(period)
     if event.id in tables.events:
@@ -86,8 +87,17 @@ def _spent_up(tables: Tables, write: AppendEvent) -> str | None:
     return None
 
 
+def _counted_up(tables: Tables, write: AppendEvent) -> str | None:
+    key = (write.event.tenant_id, day_of(write.event.created_at))
+    limit = write.events_limit
+    return "plan" if limit is not None and tables.event_counts.get(key, 0) >= limit else None
+
+
 def _keep(tables: Tables, write: AppendEvent) -> None:
     event, gate = write.event, write.gate
+    if write.events_limit is not None:
+        key = (event.tenant_id, day_of(event.created_at))
+        tables.event_counts[key] = tables.event_counts.get(key, 0) + 1
     event = replace(event, request_json=storable(event.request_json))
     if gate is not None:
         put_gate(tables, gate)

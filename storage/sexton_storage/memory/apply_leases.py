@@ -6,9 +6,9 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied, storable
+from sexton_storage.memory.apply_charges import record_charge
 from sexton_storage.memory.apply_improvement import add_proposals, settle_score
 from sexton_storage.memory.apply_memories import remember
-from sexton_storage.memory.billing import record_charge
 from sexton_storage.memory.tables import Head, Tables
 from sexton_storage.records import Event, EventStatus, GateStatus, Lease, LeaseStatus, Slice, ZombieStatus
 from sexton_storage.rules import (

@@ -5,11 +5,10 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.billing import RUN_CHARGE, Charge, Plan, PlanStatus
+from sexton_storage.billing import Charge, Plan, PlanStatus
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
-from sexton_storage.records import Lease, Tenant
+from sexton_storage.records import Tenant
 from sexton_storage.stores import Conflict
 
 
@@ -54,28 +53,3 @@ class MemoryCharges(MemoryStore):
     async def events_of_day(self, tenant_id: UUID, day: int) -> int:
         await self._round_trip()
         return self._tables.event_counts.get((tenant_id, day), 0)
-
-
-def record_charge(tables: Tables, lease: Lease, now: int) -> None:
-    """Keep what a lease that ended was billed; one that never was leaves none."""
-    rows = [
-        row
-        for (attempt, _), row in tables.metering.get(lease.event_id, {}).items()
-        if attempt == lease.attempt
-    ]
-    if rows:
-        tables.charges[lease.id] = Charge(
-            id=lease.id,
-            event_id=lease.event_id,
-            zombie_id=lease.zombie_id,
-            workspace_id=lease.workspace_id,
-            tenant_id=lease.tenant_id,
-            charge_type=RUN_CHARGE,
-            posture="self_managed" if lease.own_key else "platform",
-            model=lease.model,
-            credit_deducted_nanos=sum(row.charged_nanos for row in rows),
-            token_count_input=sum(row.d_input_tokens + row.d_cached_tokens for row in rows),
-            token_count_output=sum(row.d_output_tokens for row in rows),
-            wall_ms=sum(row.run_ms for row in rows),
-            recorded_at=now,
-        )

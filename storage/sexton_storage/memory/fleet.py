@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.billing import first_plan
+from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.key_uses import sweep_key_uses

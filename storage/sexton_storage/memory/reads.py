@@ -176,6 +176,30 @@ class MemoryGates(MemoryStore):
         ]
         return [g.id for g in sorted(late, key=lambda g: (g.timeout_at, g.id))[:limit]]
 
+    async def orphaned(self, *, limit: int) -> Sequence[UUID]:
+        await self._round_trip()
+        events = self._tables.events
+        return [
+            gate.id
+            for gate in self._tables.gates.values()
+            if gate.status is GateStatus.PENDING
+            and (gate.event_id not in events or events[gate.event_id].completed_at is not None)
+        ][:limit]
+
+    async def asked(
+        self, zombie_id: UUID, tool_name: str, action_name: str, *, since: int, limit: int
+    ) -> Sequence[tuple[int, str]]:
+        await self._round_trip()
+        found = [
+            gate
+            for gate in self._tables.gates.values()
+            if (gate.zombie_id, gate.tool_name, gate.action_name) == (zombie_id, tool_name, action_name)
+            and gate.lease_id is not None
+            and gate.requested_at >= since
+        ]
+        ordered = sorted(found, key=lambda gate: (gate.requested_at, gate.id))
+        return [(gate.requested_at, gate.action_id) for gate in ordered[-limit:]]
+
 
 class MemoryFrames(MemoryStore):
     async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]:

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from sexton_storage.background import in_background
 from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
+from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
-from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.grants import MemoryGrants
@@ -17,8 +17,8 @@ from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.memories import MemoryMemories
-from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.providers import MemoryProviders
+from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
     MemoryApiKeys,

@@ -7,9 +7,9 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.agent_keys import AgentKey
+from sexton_storage.billing import Charge, Plan
 from sexton_storage.chat import ChatInstall, ChatPost
 from sexton_storage.crons import CronEntry
-from sexton_storage.billing import Charge, Plan
 from sexton_storage.documents import copied
 from sexton_storage.grants import Grant
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
@@ -17,6 +17,7 @@ from sexton_storage.improvement import Proposal, Score
 from sexton_storage.key_uses import KeyUse
 from sexton_storage.memories import Memory
 from sexton_storage.periods import day_of, month_of
+from sexton_storage.providers import PlatformKey, TenantProvider
 from sexton_storage.records import (
     ApiKey,
     ConfigVersion,
@@ -35,7 +36,6 @@ from sexton_storage.records import (
     Workspace,
     Zombie,
 )
-from sexton_storage.providers import PlatformKey, TenantProvider
 from sexton_storage.stores import RowRefused
 from sexton_storage.writes import NewFrame
 

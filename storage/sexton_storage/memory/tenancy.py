@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.billing import first_plan
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import API_KEY_SORTS, sort_key
@@ -19,6 +20,7 @@ class MemoryTenants(MemoryStore):
         if any(other.subject == user.subject for other in self._tables.users.values()):
             raise NameTaken(user.subject)
         self._tables.tenants[tenant.id] = tenant
+        self._tables.plans[tenant.id] = first_plan(tenant)
         self._tables.workspaces[workspace.id] = workspace
         self._tables.users[user.id] = user
 

@@ -10,15 +10,17 @@ from sexton_storage.improvement import Proposal
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.crons import keep_crons
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.improvement import decide_proposal
 from sexton_storage.postgres.journal import PostgresJournal
 from sexton_storage.postgres.purge import purge
 from sexton_storage.postgres.schema import CONFIGS, ZOMBIES
-from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.records import ConfigStatus, ConfigVersion, GateStatus, Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.stores import Conflict, NameTaken, Page
+from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame, closed_frame
 from sexton_storage.writes import NewFrame
 
 NAMES = {"zombies_name_taken": NameTaken, "config_versions_revision_taken": Conflict}
@@ -51,10 +53,12 @@ _CANCEL_EVENTS = """
 UPDATE events
    SET status = 'cancelled', failure_label = $3, completed_at = $2, updated_at = $2, waiting_gate_id = NULL
  WHERE zombie_id = $1 AND completed_at IS NULL AND status <> 'running'
+RETURNING id
 """
 _KILL_GATES = """
 UPDATE gates SET status = 'auto_killed', updated_at = $2, resolved_by = $3
  WHERE zombie_id = $1 AND status = 'pending'
+RETURNING requested_at, id, event_id, action_id
 """
 _MARK_LEASE = """
 UPDATE leases SET status = 'cancelling', version = version + 1 WHERE id = $1 AND status = 'active'
@@ -79,6 +83,7 @@ class PostgresZombies(PostgresStore):
             await connection.execute(
                 _NEW_HEAD, zombie.id, zombie.workspace_id, zombie.tenant_id, zombie.status
             )
+            await keep_crons(connection, zombie.id, zombie.updated_at)
 
         await self._database.change(work, NAMES)
 
@@ -164,10 +169,9 @@ class PostgresZombies(PostgresStore):
         async def work(connection: Connection) -> tuple[UUID | None, Sequence[tuple[UUID, int]]]:
             lease_id = await connection.fetchval(_LOCK_HEAD, zombie.id)
             await _save(connection, killed, None)
-            await connection.execute(_CANCEL_EVENTS, zombie.id, now, CANCELLED_LABEL)
-            await connection.execute(_KILL_GATES, zombie.id, now, KILLED_BY)
+            ends = await _end_all(connection, zombie.id, now)
             await connection.execute(_MARK_LEASE, lease_id)
-            return lease_id, await _stream(connection, frames)
+            return lease_id, await _stream(connection, (*ends, *frames))
 
         lease_id, news = await self._database.change(work, NAMES)
         self._journal.announce(news)
@@ -205,6 +209,22 @@ async def _save(connection: Connection, zombie: Zombie, config: ConfigVersion | 
     await connection.execute(
         "UPDATE agent_heads SET status = $2 WHERE zombie_id = $1", zombie.id, zombie.status
     )
+    await keep_crons(connection, zombie.id, zombie.updated_at)
+
+
+async def _end_all(connection: Connection, zombie_id: UUID, now: int) -> Sequence[NewFrame]:
+    """End what waits, with the frames that say so."""
+    gates = await connection.fetch(_KILL_GATES, zombie_id, now, KILLED_BY)
+    events = await connection.fetch(_CANCEL_EVENTS, zombie_id, now, CANCELLED_LABEL)
+    newest = sorted(row[0] for row in events)[-KILL_FRAMES_MAX:]
+    killed = GateStatus.AUTO_KILLED
+    return [
+        *(
+            closed_frame(zombie_id, g[2], g[1], g[3], killed, KILLED_BY, now)
+            for g in sorted(gates, key=tuple)
+        ),
+        *(cancelled_frame(zombie_id, event_id, now) for event_id in newest),
+    ]
 
 
 async def _stream(connection: Connection, frames: Sequence[NewFrame]) -> Sequence[tuple[UUID, int]]:

@@ -15,9 +15,9 @@ from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid", 3)}
+    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool", 3)}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
-             output_rate, daily, monthly, config_id)
+             output_rate, daily, monthly, config_id, model, own_key)
 ), f AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
@@ -44,17 +44,17 @@ WITH v AS (
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
     RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate,
-              f.output_rate, f.daily, f.monthly, f.config_id,
+              f.output_rate, f.daily, f.monthly, f.config_id, f.model, f.own_key,
               e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
               least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
     INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
                         status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
                         input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok,
-                        budget_daily_nanos, budget_monthly_nanos, config_version_id)
+                        budget_daily_nanos, budget_monthly_nanos, config_version_id, model, own_key)
     SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now,
            expires_at, ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly,
-           config_id
+           config_id, model, own_key
       FROM running
 ), taken AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
@@ -114,6 +114,8 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         budget_daily_nanos=write.budget_daily_nanos,
         budget_monthly_nanos=write.budget_monthly_nanos,
         config_version_id=write.config_version_id,
+        model=write.model,
+        own_key=write.own_key,
     )
 
 
@@ -134,4 +136,6 @@ def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
         write.budget_daily_nanos,
         write.budget_monthly_nanos,
         write.config_version_id,
+        write.model,
+        write.own_key,
     )

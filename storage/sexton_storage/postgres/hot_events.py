@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from sexton_storage.documents import storable
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.hot_gates import insert_gates
+from sexton_storage.postgres.schema import EVENTS
 from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
-from sexton_storage.rules import CANCELLED_LABEL, GONE
+from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE
+from sexton_storage.streams import closed_frame
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
     Appended,
@@ -20,35 +23,58 @@ from sexton_storage.writes import (
     CancelOutcome,
     Duplicate,
     Lost,
+    NewFrame,
     OverBudget,
 )
 
 # The agents' heads are locked by the batch already: what is read of an agent here stays so until the commit.
 _APPEND_TYPES = (
     "int uuid uuid uuid uuid text text text text bigint bigint text uuid text text text bigint uuid bytea"
-    " bigint bigint int int int"
+    " bigint bigint int int int bytea text text bigint bigint bigint"
 )
 _APPEND = f"""
 WITH v AS (
     SELECT * FROM {unnest(_APPEND_TYPES)}
         AS v(ord, id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
              updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
-             completed_at, gate_id, key, daily, monthly, day, month, next_month)
-), f AS (
+             completed_at, gate_id, key, daily, monthly, day, month, next_month, body_key, schedule, timezone,
+             due_at, next_at, events_limit)
+), checked AS (
     SELECT v.*, d.event_id AS first_id,
            CASE WHEN h.zombie_id IS NULL OR h.status = 'killed' THEN 'gone'
                 WHEN d.event_id IS NOT NULL THEN 'duplicate'
+                WHEN v.due_at IS NOT NULL AND c.next_at IS DISTINCT FROM v.due_at THEN 'stale'
                 WHEN s.in_day >= v.daily THEN 'day'
                 WHEN s.in_month >= v.monthly THEN 'month'
-                ELSE 'kept' END AS outcome
+                ELSE 'kept' END AS verdict, coalesce(n.events, 0) AS counted
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
-      LEFT JOIN dedup_keys d ON d.zombie_id = v.zombie_id AND d.key = v.key AND d.seen_at > v.created_at - $25
+      LEFT JOIN event_counts n
+             ON v.events_limit IS NOT NULL AND n.tenant_id = v.tenant_id AND n.day = v.day
+      LEFT JOIN LATERAL (
+          SELECT k.event_id FROM dedup_keys k
+           WHERE k.zombie_id = v.zombie_id AND k.key IN (v.key, v.body_key) AND k.seen_at > v.created_at - $31
+             AND (k.key = v.key OR NOT k.by_body)
+           ORDER BY k.key = v.key DESC LIMIT 1
+      ) d ON v.key IS NOT NULL
+      LEFT JOIN cron_triggers c
+             ON v.due_at IS NOT NULL
+            AND c.zombie_id = v.zombie_id AND c.schedule = v.schedule AND c.timezone = v.timezone
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month
             FROM spend p WHERE p.zombie_id = v.zombie_id AND p.day >= v.month AND p.day < v.next_month
       ) s ON v.daily IS NOT NULL OR v.monthly IS NOT NULL
+), f AS (
+    SELECT k.*, CASE WHEN k.verdict = 'kept' AND k.counted + count(*) FILTER (WHERE k.verdict = 'kept')
+                              OVER (PARTITION BY k.tenant_id, k.day ORDER BY k.ord) > k.events_limit
+                     THEN 'plan' ELSE k.verdict END AS outcome
+      FROM checked k
+), counted AS (
+    INSERT INTO event_counts (tenant_id, day, events)
+    SELECT tenant_id, day, count(*) FROM f WHERE outcome = 'kept' AND events_limit IS NOT NULL
+     GROUP BY tenant_id, day ORDER BY tenant_id, day
+    ON CONFLICT (tenant_id, day) DO UPDATE SET events = event_counts.events + excluded.events
 ), kept AS (
     INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
                         created_at, updated_at, source_event_id, resumes_event_id, traceparent, failure_label,
@@ -58,9 +84,19 @@ WITH v AS (
            completed_at, gate_id
       FROM f WHERE outcome = 'kept' ORDER BY ord
 ), seen AS (
-    INSERT INTO dedup_keys (zombie_id, key, event_id, seen_at)
-    SELECT zombie_id, key, id, created_at FROM f WHERE outcome = 'kept' AND key IS NOT NULL
-    ON CONFLICT (zombie_id, key) DO UPDATE SET event_id = excluded.event_id, seen_at = excluded.seen_at
+    INSERT INTO dedup_keys (zombie_id, key, event_id, seen_at, by_body)
+    SELECT zombie_id, key, id, created_at, false FROM f WHERE outcome = 'kept' AND key IS NOT NULL
+     UNION ALL
+    SELECT * FROM (SELECT DISTINCT ON (zombie_id, body_key) zombie_id, body_key, id, created_at, true
+                     FROM f WHERE outcome = 'kept' AND body_key <> key
+                    ORDER BY zombie_id, body_key, ord DESC) newest
+    ON CONFLICT (zombie_id, key) DO UPDATE
+       SET event_id = excluded.event_id, seen_at = excluded.seen_at, by_body = excluded.by_body
+), fired AS (
+    UPDATE cron_triggers c SET next_at = f.next_at
+      FROM f
+     WHERE f.due_at IS NOT NULL AND f.outcome IN ('kept', 'day', 'month', 'plan')
+       AND c.zombie_id = f.zombie_id AND c.schedule = f.schedule AND c.timezone = f.timezone
 ), moved AS (
     UPDATE agent_heads h SET last_event_at = greatest(h.last_event_at, m.at)
       FROM (SELECT zombie_id, max(created_at) AS at FROM f WHERE outcome = 'kept' GROUP BY zombie_id) m
@@ -91,6 +127,8 @@ async def append_events(
                 answers[ord_] = Duplicate(first_id)
             case "gone":
                 answers[ord_] = Lost(GONE)
+            case "stale":
+                answers[ord_] = Lost(STALE)
             case period:
                 answers[ord_] = OverBudget(period)
     await insert_gates(connection, gates)
@@ -126,10 +164,18 @@ def _append_values(ord_: int, write: AppendEvent) -> tuple[Any, ...]:
         day,
         month.first_day,
         month.end_day,
+        write.body_key,
+        *(
+            (None, None, None, None)
+            if write.firing is None
+            else (write.firing.schedule, write.firing.timezone, write.firing.due_at, write.firing.next_at)
+        ),
+        write.events_limit,
     )
 
 
-# The mark moves the lease's version, so that its actor on any node loses its next race and sees it.
+# The mark moves the lease's version, so that its actor on any node loses its next race and sees it. An event
+# that ends takes along the gates that waited for an answer about it.
 _CANCEL = f"""
 WITH v AS (
     SELECT * FROM {unnest("int uuid uuid bigint")} AS v(ord, zombie_id, event_id, now)
@@ -144,12 +190,27 @@ WITH v AS (
     UPDATE events e SET status = 'cancelled', failure_label = $5, completed_at = f.now, updated_at = f.now,
                         waiting_gate_id = NULL
       FROM f WHERE e.id = f.event_id AND f.outcome = 'ended'
+    RETURNING f.ord, e.*
 ), marked AS (
     UPDATE leases l SET status = 'cancelling', version = l.version + 1
       FROM f WHERE l.id = f.live_lease_id AND f.outcome = 'cancelling' AND l.status = 'active'
+), closed AS (
+    UPDATE gates g SET status = 'denied', updated_at = f.now, resolved_by = $6
+      FROM f WHERE g.event_id = f.event_id AND g.status = 'pending' AND f.outcome = 'ended'
+    RETURNING f.ord, g.id, g.action_id, g.requested_at
+), seen AS (
+    SELECT ord, array_agg(id ORDER BY requested_at, id) AS ids,
+           array_agg(action_id ORDER BY requested_at, id) AS action_ids FROM closed GROUP BY ord
+), now_is AS (
+    SELECT ord, {EVENTS.columns()} FROM ended
+     UNION ALL
+    SELECT f.ord, {EVENTS.columns("e")} FROM f JOIN events e ON e.id = f.event_id WHERE f.outcome <> 'ended'
 )
-SELECT ord, outcome, CASE WHEN outcome = 'cancelling' THEN live_lease_id END FROM f
+SELECT f.ord, f.outcome, CASE WHEN f.outcome = 'cancelling' THEN f.live_lease_id END, s.ids, s.action_ids,
+       {EVENTS.columns("n")}
+  FROM f JOIN now_is n ON n.ord = f.ord LEFT JOIN seen s ON s.ord = f.ord
 """
+_CANCELLED_EVENT_AT = 5
 
 
 async def cancel_events(
@@ -165,6 +226,7 @@ async def cancel_events(
         [w.event_id for _, w in writes],
         [w.now for _, w in writes],
         CANCELLED_LABEL,
+        CANCELLED_BY,
     )
     found = {row[0]: row for row in rows}
     for ord_, write in writes:
@@ -173,6 +235,19 @@ async def cancel_events(
             answers[ord_] = Lost(GONE)
             continue
         outcome = CancelOutcome(row[1])
-        answers[ord_] = Cancelled(outcome, row[2])
+        gate_ids = tuple(row[3] or ())
+        event = EVENTS.record(row, _CANCELLED_EVENT_AT)
+        answers[ord_] = Cancelled(outcome, row[2], event, gate_ids)
         if outcome is CancelOutcome.ENDED:
-            frames.add(ord_, write.frames)
+            frames.add(ord_, (*_closed_gates(write, gate_ids, row[4] or ()), *write.frames))
+
+
+def _closed_gates(
+    write: CancelEvent, gate_ids: Sequence[UUID], action_ids: Sequence[str]
+) -> Sequence[NewFrame]:
+    return [
+        closed_frame(
+            write.zombie_id, write.event_id, gate_id, action_id, GateStatus.DENIED, CANCELLED_BY, write.now
+        )
+        for gate_id, action_id in zip(gate_ids, action_ids, strict=True)
+    ]

@@ -220,6 +220,19 @@ WITH v AS (
                          ELSE h.streak END
       FROM leases l JOIN f ON l.id = f.lease_id
      WHERE h.zombie_id = l.zombie_id AND h.live_lease_id = l.id
+), charged AS (
+    INSERT INTO charges (id, event_id, zombie_id, workspace_id, tenant_id, charge_type, posture, model,
+                         credit_deducted_nanos, token_count_input, token_count_output, wall_ms, recorded_at)
+    SELECT l.id, l.event_id, l.zombie_id, l.workspace_id, l.tenant_id, 'run',
+           CASE WHEN l.own_key THEN 'self_managed' ELSE 'platform' END, l.model, m.charged, m.tokens_in,
+           m.tokens_out, m.ms, f.now
+      FROM f JOIN leases l ON l.id = f.lease_id
+     CROSS JOIN LATERAL (
+        SELECT count(*) AS slices, sum(charged_nanos)::bigint AS charged,
+               sum(d_input_tokens + d_cached_tokens)::bigint AS tokens_in,
+               sum(d_output_tokens)::bigint AS tokens_out, sum(run_ms)::bigint AS ms
+          FROM metering p WHERE p.event_id = l.event_id AND p.attempt = l.attempt) m
+     WHERE m.slices > 0
 )
 UPDATE events e
    SET status = f.status,

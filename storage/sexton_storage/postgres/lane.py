@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal
-from sexton_storage.postgres.batch import KEYS
+from sexton_storage.postgres.batch import TOUCHED
 from sexton_storage.postgres.committer import Committed, Committer
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import News
@@ -148,19 +148,21 @@ class Lane:
         The later of those two waits for the next.
         """
         taken: list[Waiting] = []
-        seen: set[Hashable] = set()
+        alone: set[Hashable] = set()
+        shared: set[Hashable] = set()
         back: list[Waiting] = []
         earlier, self._held_back = deque(self._held_back), back
         while len(taken) < self._batch_limit and len(back) < LOOK_AHEAD * self._batch_limit:
             if not (earlier or self._queue):
                 break
             waiting = earlier.popleft() if earlier else self._queue.popleft()
-            key = KEYS[type(waiting.write)](waiting.write)
-            if key is None or key not in seen:
+            touched = TOUCHED[type(waiting.write)](waiting.write)
+            if alone.isdisjoint(touched.alone + touched.shared) and shared.isdisjoint(touched.alone):
                 taken.append(waiting)
             else:
                 back.append(waiting)
-            seen.add(key)
+            alone.update(touched.alone)
+            shared.update(touched.shared)
         back.extend(earlier)
         return taken
 

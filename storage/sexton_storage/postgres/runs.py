@@ -99,6 +99,24 @@ class PostgresGates(PostgresStore):
         )
         return [row[0] for row in await self._rows(query, limit)]
 
+    async def orphaned(self, *, limit: int) -> Sequence[UUID]:
+        query = (
+            "SELECT g.id FROM gates g LEFT JOIN events e ON e.id = g.event_id"
+            " WHERE g.status = 'pending' AND (e.id IS NULL OR e.completed_at IS NOT NULL) LIMIT $1"
+        )
+        return [row[0] for row in await self._rows(query, limit)]
+
+    async def asked(
+        self, zombie_id: UUID, tool_name: str, action_name: str, *, since: int, limit: int
+    ) -> Sequence[tuple[int, str]]:
+        query = (
+            "SELECT requested_at, action_id FROM gates WHERE zombie_id = $1 AND tool_name = $2"
+            " AND action_name = $3 AND requested_at >= $4 AND lease_id IS NOT NULL"
+            " ORDER BY requested_at DESC, id DESC LIMIT $5"
+        )
+        rows = await self._rows(query, zombie_id, tool_name, action_name, since, limit)
+        return [(row[0], row[1]) for row in reversed(rows)]
+
 
 # Frames go by age first, for all agents alike; then those of agents that have more than they may keep.
 _PRUNE_OLD = """

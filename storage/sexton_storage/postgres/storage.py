@@ -13,8 +13,8 @@ from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
-from sexton_storage.postgres.chats import PostgresChats
 from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
+from sexton_storage.postgres.chats import PostgresChats
 from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
 from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database

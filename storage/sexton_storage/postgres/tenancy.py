@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.billing import first_plan
 from sexton_storage.postgres.base import PostgresStore
+from sexton_storage.postgres.billing import insert_plan
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.schema import TENANTS, USERS, WORKSPACES
 from sexton_storage.records import Tenant, User, Workspace
@@ -29,8 +31,9 @@ UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, 
 
 
 async def insert_tenant(connection: Connection, tenant: Tenant, workspace: Workspace, user: User) -> None:
-    """Add the three rows that a tenancy begins with."""
+    """Add the rows that a tenancy begins with."""
     await connection.execute(TENANTS.insert("tenants"), *TENANTS.values(tenant))
+    await insert_plan(connection, first_plan(tenant))
     await connection.execute(WORKSPACES.insert("workspaces"), *WORKSPACES.values(workspace))
     await connection.execute(USERS.insert("users"), *USERS.values(user))
 
