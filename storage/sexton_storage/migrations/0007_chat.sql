@@ -28,4 +28,5 @@ create table chat_posts (
     created_at   bigint not null
 );
 create index chat_posts_due on chat_posts (workspace_id, due_at);
+create index gates_asked on gates (zombie_id, tool_name, action_name, requested_at) where lease_id is not null;
 create index gates_pending_of_workspace on gates (workspace_id, requested_at, id) where status = 'pending';
