@@ -4,7 +4,7 @@ from typing import assert_never
 
 import msgspec
 
-from sexton_actors.gate.messages import Expire
+from sexton_actors.gate.messages import Close, Expire
 from sexton_actors.terms import (
     FRAMES_KEEP_COUNT,
     FRAMES_KEEP_MS,
@@ -60,6 +60,9 @@ class Sweeper(Actor):
         overdue = await self._world.storage.gates.overdue(limit=SWEEP_PAGE)
         for gate_id in overdue:
             self.context.tell("gate", gate_id, Expire())
+        # Whoever ended the event may have crashed before it could say so.
+        for gate_id in await self._world.storage.gates.orphaned(limit=SWEEP_PAGE):
+            self.context.tell("gate", gate_id, Close())
         if len(overdue) == SWEEP_PAGE:
             self.context.set_timer("sweep", MORE_INTERVAL_S, message)
 

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from functools import partial
 
 from sexton_actors.auth_session.actor import AuthSessionActor
+from sexton_actors.chat.actor import ChatActor
+from sexton_actors.chat.rounds import ChatRounds
 from sexton_actors.dispatcher.actor import Dispatcher
 from sexton_actors.gate.actor import GateActor
+from sexton_actors.grants.actor import GrantsActor
 from sexton_actors.hub.actor import Hub
 from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
@@ -81,11 +84,13 @@ def tree(world: World) -> SupervisorSpec:
                 family(LedgerActor, LedgerActor),
                 family(ZombieActor, ZombieActor),
                 family(QueueActor, QueueActor),
+                family(ChatActor, ChatActor),
                 family(GateActor, GateActor),
+                family(GrantsActor, GrantsActor),
                 family(LeaseActor, LeaseActor, LEASE_IDLE_S),
                 family(AuthSessionActor, AuthSessionActor),
             ),
-            branch("rounds", one(Reclaimer, Reclaimer), one(Sweeper, Sweeper)),
+            branch("rounds", one(Reclaimer, Reclaimer), one(Sweeper, Sweeper), one(ChatRounds, ChatRounds)),
         ),
     )
 

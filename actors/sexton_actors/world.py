@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sexton_actors.catalogue import Catalogue
+from sexton_actors.chat.platform import ChatPlatform
 from sexton_actors.secrets import Secrets
 from sexton_storage.stores import Storage
 
@@ -19,6 +20,8 @@ class World:
     new_id: Callable[[], UUID]
     new_token: Callable[[int], str]
     """Random bytes, so many, as lower-case hex."""
+    chat: ChatPlatform | None = None
+    """Where approval requests are shown too; None: nowhere, they wait in the inbox."""
 
     def now_ms(self) -> int:
         """The database's time."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, assert_never
 
+from sexton_actors.chat.messages import Look
 from sexton_actors.gate import messages as m, transitions
 from sexton_actors.keys import uuid_key
 from sexton_actors.lease.messages import GateClosed
@@ -50,6 +51,7 @@ class GateActor(Actor):
             # One that was answered meanwhile stays so.
             if self._gate is None or self._gate.status is GateStatus.PENDING:
                 self._adopt(message.gate)
+                self._show(message.gate)
             return None
         if isinstance(message, m.Refresh):
             await self._refresh()
@@ -140,6 +142,12 @@ class GateActor(Actor):
             self.context.tell(
                 "lease", gate.lease_id, GateClosed(gate.id, gate.updated_at or self._world.now_ms())
             )
+        self._show(gate)
+
+    def _show(self, gate: Gate) -> None:
+        """In the workspace's chat, too. News that gets lost is found by the chat's rounds."""
+        if self._world.chat is not None:
+            self.context.tell("chat", gate.workspace_id, Look())
 
     # --- those who wait -------------------------------------------------------------------------------------
 

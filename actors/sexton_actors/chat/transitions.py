@@ -1,0 +1,90 @@
+"""What is to be done about a gate in a chat, and what becomes of it when the platform has answered."""
+
+from typing import assert_never
+
+import msgspec
+
+from sexton_actors.chat.platform import ChatFault, Shown, Trouble
+from sexton_storage.chat import ChatPost, ChatWork
+from sexton_storage.records import GateStatus
+
+RETRY_FIRST_MS = 1_000
+RETRY_MAX_MS = 15 * 60 * 1000
+
+
+class Post(msgspec.Struct, frozen=True):
+    """Show it, as it is now."""
+
+
+class Update(msgspec.Struct, frozen=True):
+    """Show its outcome in the message that is there."""
+
+    message_id: str
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Nobody was asked in the chat, and nobody needs to be any more."""
+
+
+class Keep(msgspec.Struct, frozen=True):
+    post: ChatPost
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """It is done, or can never be."""
+
+
+def todo(work: ChatWork) -> Post | Update | Drop:
+    """By what stands in the chat and how the gate is.
+
+    A try of unknown outcome is made again even when the gate has been resolved meanwhile: the same key gives
+    the message that may be there, which is then closed.
+    """
+    post, gate = work.post, work.gate
+    if post.message_id is not None:
+        return Update(post.message_id)
+    if (gate is not None and gate.status is GateStatus.PENDING) or post.unsure:
+        return Post()
+    return Drop()
+
+
+def posted(work: ChatWork, channel_id: str, answer: Shown | ChatFault, now: int) -> Keep:
+    """After a try to post in this channel."""
+    post = work.post
+    match answer:
+        case Shown():
+            # Due at once: should the gate have been resolved meanwhile, the message is closed next.
+            kept = msgspec.structs.replace(
+                post, channel_id=answer.channel_id, message_id=answer.message_id, unsure=False, due_at=now
+            )
+        case ChatFault():
+            kept = msgspec.structs.replace(
+                post,
+                channel_id=channel_id,
+                unsure=post.unsure or not answer.heard,
+                due_at=_later(post, answer, now),
+            )
+        case _:
+            assert_never(answer)
+    return Keep(kept)
+
+
+def updated(work: ChatWork, answer: Shown | ChatFault, now: int) -> Keep | Forget:
+    """After a try to close the message; one that cannot be changed any more is let be."""
+    match answer:
+        case Shown() | ChatFault(trouble=Trouble.REFUSED):
+            return Forget()
+        case ChatFault():
+            return Keep(
+                msgspec.structs.replace(work.post, unsure=False, due_at=_later(work.post, answer, now))
+            )
+        case _:
+            assert_never(answer)
+
+
+def _later(post: ChatPost, fault: ChatFault, now: int) -> int:
+    """When to try again: under a new install at once, else after a growing pause."""
+    if fault.trouble is Trouble.REVOKED:
+        return now
+    pause = min(RETRY_FIRST_MS * 2 ** min(post.attempts - 1, 20), RETRY_MAX_MS)
+    return now + max(pause, fault.wait_s * 1_000)
