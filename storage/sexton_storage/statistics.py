@@ -2,6 +2,10 @@
 
 from msgspec import Struct
 
+from sexton_storage.spread import SpreadStatistics
+
+NOTHING = SpreadStatistics()
+
 
 class LaneStatistics(Struct, frozen=True):
     """One lane of the journal since it was opened."""
@@ -21,8 +25,25 @@ class LaneStatistics(Struct, frozen=True):
     """Commits whose outcome was unknown and was asked for."""
     outages: int
     """Times the database went away."""
+    sizes: SpreadStatistics = NOTHING
+    """Writes of a committed batch."""
+    spans: SpreadStatistics = NOTHING
+    """Seconds of a committed batch."""
 
 
 class JournalStatistics(Struct, frozen=True):
     hot: LaneStatistics
     bulk: LaneStatistics
+
+
+class StorageStatistics(Struct, frozen=True):
+    """What a node asks of its database, beside the journal."""
+
+    journal: JournalStatistics
+    outstanding: int
+    """Units of work that wait for the database, those of the journal included."""
+    connections: int
+    """Of the pool, in use now."""
+    connections_max: int
+    waits: SpreadStatistics
+    """Seconds that a unit of work waited for a connection."""

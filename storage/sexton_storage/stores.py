@@ -10,6 +10,7 @@ from sexton_storage.agent_keys import AgentKeyStore
 from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.chat import ChatStore
 from sexton_storage.crons import CronStore
+from sexton_storage.fleet import FleetStore, RunnerChange
 from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.improvement import ImprovementStore, Proposal
@@ -35,6 +36,7 @@ from sexton_storage.records import (
     Zombie,
     ZombieStatus,
 )
+from sexton_storage.statistics import StorageStatistics
 from sexton_storage.tenancy import ApiKeyStore, CredentialStore, TenantStore, UserStore, WorkspaceStore
 from sexton_storage.writes import NewFrame, Write
 
@@ -282,8 +284,8 @@ class RunnerStore(Protocol):
     async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
     async def load(self, runner_id: UUID) -> Runner | None: ...
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
-    async def save(self, runner: Runner) -> None:
-        """Admin state; raises Conflict as ``ZombieStore.save``."""
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
+        """Admin state, and what is remembered of its change; raises Conflict as ``ZombieStore.save``."""
         ...
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
@@ -365,6 +367,8 @@ class Storage(Protocol):
     @property
     def runners(self) -> RunnerStore: ...
     @property
+    def fleet(self) -> FleetStore: ...
+    @property
     def auth_sessions(self) -> AuthSessionStore: ...
     @property
     def sign_ins(self) -> SignInStore: ...
@@ -390,6 +394,8 @@ class Storage(Protocol):
     async def healthy(self) -> bool:
         """One round trip to the database within a second."""
         ...
+
+    def statistics(self) -> StorageStatistics: ...
 
     def on_frames(self, listener: Callable[[Sequence[tuple[UUID, int]]], None]) -> None:
         """Call ``listener`` in the trio loop after each commit that added frames.

@@ -15,7 +15,7 @@ COLUMNS = (
     Column("zombie_name", "AGENT", elastic=True),
     Column("status", "STATUS"),
     Column("asked", "ASKS FOR", spare=True),
-    Column("left", "TIME LEFT", spare=True),
+    Column("waits", "WAITS FOR", spare=True),
     Column("requested", "ASKED", spare=True),
 )
 
@@ -54,12 +54,12 @@ def list_(caller: Caller, *, status: str, agent: str | None, gate_kind: str | No
 
 def _shown(row: Row) -> dict[str, object]:
     requested, timeout = row.get("requested_at"), row.get("timeout_at")
-    pending = row["status"] == "pending" and isinstance(requested, int) and isinstance(timeout, int)
+    # By its own times, so that this machine's clock does not matter.
+    given = timeout - requested if isinstance(requested, int) and isinstance(timeout, int) else None
     return {
         **row,
         "asked": row.get("proposed_action") or f"{row.get('tool_name')} {row.get('action_name')}",
-        # By its own times, so that this machine's clock does not matter.
-        "left": f"of {span(timeout - requested)}" if pending else None,
+        "waits": span(given) if row["status"] == "pending" else None,
         "requested": moment(requested),
     }
 

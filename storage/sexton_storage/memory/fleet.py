@@ -6,10 +6,12 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.billing import first_plan
+from sexton_storage.fleet import RunnerChange
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.key_uses import sweep_key_uses
+from sexton_storage.memory.overview import sweep_changes
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
 from sexton_storage.stores import Conflict
@@ -47,13 +49,15 @@ class MemoryRunners(MemoryStore):
         )
         return page_of(rows, page, page_size)
 
-    async def save(self, runner: Runner) -> None:
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
         await self._round_trip()
         self._faults.may_conflict()
         old = self._tables.runners.get(runner.id)
         if old is None or old.version != runner.version - 1:
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
         self._tables.runners[runner.id] = replace(old, admin_state=runner.admin_state, version=runner.version)
+        if change is not None:
+            self._tables.runner_changes.append(change)
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
         await self._round_trip()
@@ -110,5 +114,6 @@ class MemoryInstance(MemoryStore):
             - len(tables.enrolments)
             + sweep_identity(tables, now)
             + sweep_key_uses(tables, now)
+            + sweep_changes(tables, now)
             + sweep_memories(tables, now)
         )

@@ -17,6 +17,7 @@ from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.memories import MemoryMemories
+from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.tables import Tables
@@ -27,6 +28,7 @@ from sexton_storage.memory.tenancy import (
     MemoryUsers,
     MemoryWorkspaces,
 )
+from sexton_storage.statistics import NOTHING, StorageStatistics
 
 
 class MemoryClock:
@@ -64,6 +66,7 @@ class MemoryStorage:
         self.providers = MemoryProviders(tables, faults, journal)
         self.improvement = MemoryImprovement(tables, faults, journal)
         self.runners = MemoryRunners(tables, faults, journal)
+        self.fleet = MemoryFleet(tables, faults, journal)
         self.auth_sessions = MemoryAuthSessions(tables, faults, journal)
         self.sign_ins = MemorySignIns(tables, faults, journal)
         self.key_uses = MemoryKeyUses(tables, faults, journal)
@@ -76,6 +79,10 @@ class MemoryStorage:
     async def healthy(self) -> bool:
         await self.faults.pass_time()
         return not self.faults.away
+
+    def statistics(self) -> StorageStatistics:
+        """Of the journal; there are no connections here to wait for."""
+        return StorageStatistics(self.journal.statistics(), 0, 0, 0, NOTHING)
 
     def on_frames(self, listener: Listener) -> None:
         self.journal.listen(listener)

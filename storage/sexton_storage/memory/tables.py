@@ -11,6 +11,7 @@ from sexton_storage.billing import Charge, Plan
 from sexton_storage.chat import ChatInstall, ChatPost
 from sexton_storage.crons import CronEntry
 from sexton_storage.documents import copied
+from sexton_storage.fleet import RunnerChange
 from sexton_storage.grants import Grant
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.improvement import Proposal, Score
@@ -98,6 +99,7 @@ class Tables:
     context_tokens: dict[UUID, int] = field(default_factory=dict)
     """By workspace."""
     runners: dict[UUID, Runner] = field(default_factory=dict)
+    runner_changes: list[RunnerChange] = field(default_factory=list)
     enrolments: dict[bytes, EnrolmentToken] = field(default_factory=dict)
     auth_sessions: dict[UUID, AuthSession] = field(default_factory=dict)
     sign_in_links: dict[bytes, SignInLink] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,6 +13,7 @@ from sexton_storage.postgres.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.connection import FORGET_PLANS, Connection, Failure, failure_of
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.spread import BATCH_BOUNDS, SHORT_BOUNDS, Spread
 from sexton_storage.stores import RowRefused, StorageUnavailable
 from sexton_storage.writes import Write
 
@@ -41,6 +42,8 @@ class Tally:
     refused: int = 0
     settled: int = 0
     outages: int = 0
+    sizes: Spread = field(default_factory=lambda: Spread(BATCH_BOUNDS))
+    spans: Spread = field(default_factory=lambda: Spread(SHORT_BOUNDS))
 
 
 def _replans(batches: int) -> bool:
@@ -175,7 +178,10 @@ class Committer:
         self.tally.batches += 1
         self.tally.writes += len(batch.answers)
         self.tally.largest_batch = max(self.tally.largest_batch, len(batch.answers))
-        self.tally.seconds += (monotonic_ms() - started) / 1000
+        took_s = (monotonic_ms() - started) / 1000
+        self.tally.seconds += took_s
+        self.tally.sizes.note(len(batch.answers))
+        self.tally.spans.note(took_s)
 
     async def _ready(self) -> Connection:
         if self._connection is None or self._connection.is_closed():

@@ -13,6 +13,7 @@ import asyncpg
 from sexton_storage.portal import Portal
 from sexton_storage.postgres.connection import SESSION, Connection, Failure, failure_of
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.spread import SHORT_BOUNDS, Spread
 from sexton_storage.stores import RowRefused, StorageError, StorageUnavailable
 
 R = TypeVar("R")
@@ -73,6 +74,10 @@ class Database:
         self._pool: Pool | None = None
         self._places = asyncio.Semaphore(settings.pool_size)
         self._away = False
+        self.waits = Spread(SHORT_BOUNDS)
+        """Seconds that units of work waited for a connection."""
+        self.in_use = 0
+        """Connections of the pool that somebody has now."""
 
     async def open(self) -> None:
         self._pool = await self._portal.run(self._make_pool)
@@ -132,15 +137,19 @@ class Database:
         if self._pool is None:
             raise StorageUnavailable("storage is closed")
         # Waited for here and not in the pool: that all connections are in use is no word about the database.
+        began = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.patience_s):
                 await self._places.acquire()
         except TimeoutError:
             raise StorageUnavailable("all connections to the database are in use") from None
+        self.in_use += 1
         try:
             async with self._pool.acquire(timeout=self._settings.patience_s) as connection:
+                self.waits.note(time.monotonic() - began)
                 yield connection
         finally:
+            self.in_use -= 1
             self._places.release()
 
     async def _patiently(self, work: Work[R], patience_s: float, names: Names = NO_NAMES) -> R:

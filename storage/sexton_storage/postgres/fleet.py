@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.fleet import RunnerChange
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.identity import sweep_identity
 from sexton_storage.postgres.key_uses import sweep_key_uses
 from sexton_storage.postgres.memories import sweep_memories
+from sexton_storage.postgres.overview import sweep_changes
+from sexton_storage.postgres.rows import Rows
 from sexton_storage.postgres.schema import ENROLMENTS, RUNNERS
 from sexton_storage.postgres.tenancy import insert_tenant
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
@@ -20,6 +23,7 @@ SWEEP_LIMIT = 10_000
 MARK_KEEP_MS = 3_600_000
 LANE_KEEP_MS = 24 * 3_600_000
 """Much longer than anybody waits to learn the outcome of a commit."""
+CHANGES = Rows(RunnerChange)
 _INSTALLED = "installed"
 _RUNNER = f"SELECT {RUNNERS.columns()} FROM runners"
 _USE_UP = """
@@ -67,9 +71,16 @@ class PostgresRunners(PostgresStore):
         rows = await self._rows(query, page_size, (page - 1) * page_size)
         return RUNNERS.many(rows), await self._value("SELECT count(*) FROM runners")
 
-    async def save(self, runner: Runner) -> None:
-        args = (runner.id, runner.version, runner.admin_state)
-        if await self._database.change(lambda c: c.fetchval(_SAVE, *args)) is None:
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
+        async def work(connection: Connection) -> bool:
+            args = (runner.id, runner.version, runner.admin_state)
+            if await connection.fetchval(_SAVE, *args) is None:
+                return False
+            if change is not None:
+                await connection.execute(CHANGES.insert("runner_changes"), *CHANGES.values(change))
+            return True
+
+        if not await self._database.change(work):
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
@@ -120,6 +131,7 @@ class PostgresInstance(PostgresStore):
             )
             swept = int(keys.split()[-1]) + int(tokens.split()[-1])
             swept += await sweep_key_uses(connection, now)
+            swept += await sweep_changes(connection, now, SWEEP_LIMIT)
             swept += await sweep_memories(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 

@@ -95,6 +95,8 @@ class Lane:
             refused=tally.refused,
             settled=tally.settled,
             outages=tally.outages,
+            sizes=tally.sizes.statistics(),
+            spans=tally.spans.statistics(),
         )
 
     # --- in the asyncio thread ------------------------------------------------------------------------------

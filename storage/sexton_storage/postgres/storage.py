@@ -29,11 +29,13 @@ from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.memories import PostgresMemories
 from sexton_storage.postgres.migrate import migrate, shipped_migrations
+from sexton_storage.postgres.overview import PostgresFleet
 from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
 from sexton_storage.startup import ConnectFailed
+from sexton_storage.statistics import StorageStatistics
 
 DEFAULTS = PostgresSettings()
 log = logging.getLogger("sexton.storage")
@@ -69,6 +71,7 @@ class PostgresStorage:
         self.providers = PostgresProviders(database)
         self.improvement = PostgresImprovement(database)
         self.runners = PostgresRunners(database)
+        self.fleet = PostgresFleet(database)
         self.auth_sessions = PostgresAuthSessions(database)
         self.sign_ins = PostgresSignIns(database)
         self.key_uses = PostgresKeyUses(database)
@@ -136,6 +139,16 @@ class PostgresStorage:
 
     async def healthy(self) -> bool:
         return await self._database.healthy()
+
+    def statistics(self) -> StorageStatistics:
+        """Of the journal, the pool and the way to them."""
+        return StorageStatistics(
+            journal=self.journal.statistics(),
+            outstanding=self._portal.outstanding,
+            connections=self._database.in_use,
+            connections_max=self._settings.pool_size,
+            waits=self._database.waits.statistics(),
+        )
 
     def on_frames(self, listener: Listener) -> None:
         self.journal.listen(listener)

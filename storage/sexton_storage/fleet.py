@@ -1,0 +1,105 @@
+"""The fleet as operators look at it: what a runner went through, what is held now, how much waits."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.paging import Page
+from sexton_storage.records import AdminState
+
+ONLINE_MS: Final = 90_000
+"""A runner that was heard of within this is online."""
+COUNT_CAP: Final = 100_000
+"""What waits or is held is counted up to here: no census reads more entries of an index."""
+LOOKED_AT: Final = 1_000
+"""The oldest events among which one is looked for whose agent may run."""
+CHANGES_KEEP_MS: Final = 90 * 24 * 3_600_000
+"""Changes of a runner's standing are kept for so long."""
+
+
+class Liveness(StrEnum):
+    REGISTERED = "registered"
+    ONLINE = "online"
+    BUSY = "busy"
+    OFFLINE = "offline"
+
+
+class HistoryKind(StrEnum):
+    ENROLLED = "enrolled"
+    ADMIN_STATE = "admin_state_changed"
+    LEASE = "lease"
+
+
+class RunnerChange(msgspec.Struct, frozen=True, gc=False):
+    """A runner's standing was changed."""
+
+    id: UUID
+    runner_id: UUID
+    at: int
+    changed_from: AdminState
+    changed_to: AdminState
+    changed_by: str
+    """A person or a key, or ``system:drain``."""
+
+
+class HistoryItem(msgspec.Struct, frozen=True, gc=False):
+    """One line of a runner's history. A lease stands at its grant, with how it ended."""
+
+    id: UUID
+    kind: HistoryKind
+    at: int
+    data: dict[str, Any]
+
+
+class LiveLease(msgspec.Struct, frozen=True, gc=False):
+    lease_id: UUID
+    event_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    runner_id: UUID
+    attempt: int
+    cancelling: bool
+    granted_at: int
+    expires_at: int
+    ceiling_at: int
+
+
+class RunnerGroup(msgspec.Struct, frozen=True, gc=False):
+    """Runners of one liveness and one standing."""
+
+    liveness: Liveness
+    admin_state: AdminState
+    runners: int
+    slots: int
+
+
+class Census(msgspec.Struct, frozen=True):
+    """How much there is, at one moment. Counts stop at ``COUNT_CAP``."""
+
+    at: int
+    queued: int
+    """Events that wait for a runner, those of stopped agents included."""
+    oldest_event_at: int | None
+    """Of the oldest of them whose agent may run; among the ``LOOKED_AT`` oldest."""
+    leases: int
+    gates: int
+    """Pending."""
+    oldest_gate_at: int | None
+    runners: tuple[RunnerGroup, ...]
+
+
+class FleetStore(Protocol):
+    async def history(
+        self, runner_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[HistoryItem]:
+        """Newest first: changes of standing, leases by their grant, and last the enrolment."""
+        ...
+
+    async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
+        """Those with the least time left first."""
+        ...
+
+    async def census(self) -> Census: ...

@@ -1,0 +1,147 @@
+"""The fleet as operators look at it, in memory."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from sexton_storage.fleet import (
+    CHANGES_KEEP_MS,
+    COUNT_CAP,
+    LOOKED_AT,
+    ONLINE_MS,
+    Census,
+    HistoryItem,
+    HistoryKind,
+    LiveLease,
+    Liveness,
+    RunnerGroup,
+)
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.tables import Tables
+from sexton_storage.paging import Page
+from sexton_storage.records import (
+    AdminState,
+    EventStatus,
+    GateStatus,
+    Lease,
+    LeaseStatus,
+    Runner,
+    ZombieStatus,
+)
+from sexton_storage.rules import LIVE_LEASE
+
+
+class MemoryFleet(MemoryStore):
+    async def history(
+        self, runner_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[HistoryItem]:
+        await self._round_trip()
+        items = sorted(_history(self._tables, runner_id), key=lambda item: (item.at, item.id), reverse=True)
+        if before is not None:
+            items = [item for item in items if (item.at, item.id) < (before.created_at, before.id)]
+        return items[:limit]
+
+    async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
+        await self._round_trip()
+        live = sorted(_live(self._tables), key=lambda lease: (lease.expires_at, lease.id))
+        return [_live_lease(lease) for lease in live[:limit]]
+
+    async def census(self) -> Census:
+        await self._round_trip()
+        tables = self._tables
+        received = sorted(
+            (event for event in tables.events.values() if event.status is EventStatus.RECEIVED),
+            key=lambda event: event.created_at,
+        )
+        pending = [gate for gate in tables.gates.values() if gate.status is GateStatus.PENDING]
+        may_run = (
+            event.created_at
+            for event in received[:LOOKED_AT]
+            if tables.zombies[event.zombie_id].status is ZombieStatus.ACTIVE
+            and not tables.workspaces[event.workspace_id].paused
+        )
+        return Census(
+            at=tables.now(),
+            queued=min(len(received), COUNT_CAP),
+            oldest_event_at=next(may_run, None),
+            leases=min(len(_live(tables)), COUNT_CAP),
+            gates=min(len(pending), COUNT_CAP),
+            oldest_gate_at=min((gate.requested_at for gate in pending), default=None),
+            runners=_groups(tables),
+        )
+
+
+def sweep_changes(tables: Tables, now: int) -> int:
+    """Delete what is past keeping; how many rows."""
+    kept = [change for change in tables.runner_changes if change.at > now - CHANGES_KEEP_MS]
+    swept = len(tables.runner_changes) - len(kept)
+    tables.runner_changes = kept
+    return swept
+
+
+def _history(tables: Tables, runner_id: UUID) -> Iterator[HistoryItem]:
+    runner = tables.runners.get(runner_id)
+    if runner is not None:
+        about = {
+            "host_id": runner.host_id,
+            "sandbox_tier": runner.sandbox_tier,
+            "labels": list(runner.labels),
+            "slots": runner.slots,
+        }
+        yield HistoryItem(runner.id, HistoryKind.ENROLLED, runner.created_at, about)
+    for change in tables.runner_changes:
+        if change.runner_id == runner_id:
+            moved = {"from": str(change.changed_from), "to": str(change.changed_to), "by": change.changed_by}
+            yield HistoryItem(change.id, HistoryKind.ADMIN_STATE, change.at, moved)
+    for lease in tables.leases.values():
+        if lease.runner_id == runner_id:
+            yield HistoryItem(lease.id, HistoryKind.LEASE, lease.granted_at, _told(lease))
+
+
+def _told(lease: Lease) -> dict[str, object]:
+    return {
+        "lease_id": str(lease.id),
+        "event_id": str(lease.event_id),
+        "zombie_id": str(lease.zombie_id),
+        "workspace_id": str(lease.workspace_id),
+        "attempt": lease.attempt,
+        "fencing_token": lease.fencing_token,
+        "status": str(lease.status),
+        "ended_at": lease.ended_at,
+    }
+
+
+def _live(tables: Tables) -> list[Lease]:
+    return [lease for lease in tables.leases.values() if lease.status in LIVE_LEASE]
+
+
+def _live_lease(lease: Lease) -> LiveLease:
+    return LiveLease(
+        lease_id=lease.id,
+        event_id=lease.event_id,
+        zombie_id=lease.zombie_id,
+        workspace_id=lease.workspace_id,
+        runner_id=lease.runner_id,
+        attempt=lease.attempt,
+        cancelling=lease.status is LeaseStatus.CANCELLING,
+        granted_at=lease.granted_at,
+        expires_at=lease.expires_at,
+        ceiling_at=lease.ceiling_at,
+    )
+
+
+def _groups(tables: Tables) -> tuple[RunnerGroup, ...]:
+    busy = {lease.runner_id for lease in _live(tables)}
+    found: dict[tuple[Liveness, AdminState], list[int]] = defaultdict(list)
+    for runner in tables.runners.values():
+        liveness = _liveness(runner, tables.now(), busy=runner.id in busy)
+        found[liveness, runner.admin_state].append(runner.slots)
+    return tuple(RunnerGroup(*key, len(slots), sum(slots)) for key, slots in sorted(found.items()))
+
+
+def _liveness(runner: Runner, now: int, *, busy: bool) -> Liveness:
+    if runner.last_seen_at is None:
+        return Liveness.REGISTERED
+    if busy:
+        return Liveness.BUSY
+    return Liveness.ONLINE if runner.last_seen_at >= now - ONLINE_MS else Liveness.OFFLINE

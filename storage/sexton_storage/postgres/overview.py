@@ -1,0 +1,106 @@
+"""The fleet as operators look at it, in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.documents import from_json
+from sexton_storage.fleet import (
+    CHANGES_KEEP_MS,
+    COUNT_CAP,
+    LOOKED_AT,
+    ONLINE_MS,
+    Census,
+    HistoryItem,
+    HistoryKind,
+    LiveLease,
+    Liveness,
+    RunnerGroup,
+)
+from sexton_storage.paging import Page
+from sexton_storage.postgres.base import PostgresStore
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.records import AdminState
+
+_LIVE = "status IN ('active', 'cancelling')"
+# Each part comes off its own index, newest first, and no further than the page.
+_HISTORY = """
+SELECT id, kind, at, data FROM (
+    (SELECT id, 'admin_state_changed' AS kind, at,
+            json_build_object('from', changed_from, 'to', changed_to, 'by', changed_by) AS data
+       FROM runner_changes WHERE runner_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4)
+    UNION ALL
+    (SELECT id, 'lease', granted_at,
+            json_build_object('lease_id', id, 'event_id', event_id, 'zombie_id', zombie_id,
+                              'workspace_id', workspace_id, 'attempt', attempt,
+                              'fencing_token', fencing_token, 'status', status, 'ended_at', ended_at)
+       FROM leases WHERE runner_id = $1 AND (granted_at, id) < ($2, $3)
+      ORDER BY granted_at DESC, id DESC LIMIT $4)
+    UNION ALL
+    (SELECT id, 'enrolled', created_at,
+            json_build_object('host_id', host_id, 'sandbox_tier', sandbox_tier, 'labels', labels,
+                              'slots', slots)
+       FROM runners WHERE id = $1 AND (created_at, id) < ($2, $3))
+) h ORDER BY at DESC, id DESC LIMIT $4
+"""
+_NEWEST = Page(2**62, UUID(int=2**128 - 1))
+_LIVE_LEASES = f"""
+SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'cancelling', granted_at,
+       expires_at, ceiling_at
+  FROM leases WHERE {_LIVE} ORDER BY expires_at, id LIMIT $1
+"""
+_COUNTS = f"""
+SELECT sexton_now_ms(),
+       (SELECT count(*) FROM (SELECT FROM events WHERE status = 'received' LIMIT $1) e),
+       (SELECT min(e.created_at)
+          FROM (SELECT zombie_id, workspace_id, created_at FROM events
+                 WHERE status = 'received' ORDER BY created_at LIMIT $2) e
+          JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
+          JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
+       (SELECT count(*) FROM (SELECT FROM leases WHERE {_LIVE} LIMIT $1) l),
+       g.pending, g.oldest
+  FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
+          FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
+"""
+_RUNNERS = f"""
+SELECT liveness, admin_state, count(*), sum(slots)
+  FROM (SELECT r.admin_state, r.slots,
+               CASE WHEN r.last_seen_at IS NULL THEN 'registered'
+                    WHEN EXISTS (SELECT FROM leases l WHERE l.runner_id = r.id AND l.{_LIVE}) THEN 'busy'
+                    WHEN r.last_seen_at >= sexton_now_ms() - $1 THEN 'online'
+                    ELSE 'offline' END AS liveness
+          FROM runners r) s
+ GROUP BY liveness, admin_state ORDER BY liveness, admin_state
+"""
+_SWEEP = """
+DELETE FROM runner_changes WHERE id IN (SELECT id FROM runner_changes WHERE at <= $1 ORDER BY at LIMIT $2)
+"""
+
+
+class PostgresFleet(PostgresStore):
+    async def history(
+        self, runner_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[HistoryItem]:
+        place = before or _NEWEST
+        rows = await self._rows(_HISTORY, runner_id, place.created_at, place.id, limit)
+        return [HistoryItem(row[0], HistoryKind(row[1]), row[2], from_json(row[3])) for row in rows]
+
+    async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
+        return [LiveLease(*row) for row in await self._rows(_LIVE_LEASES, limit)]
+
+    async def census(self) -> Census:
+        async def work(connection: Connection) -> Census:
+            row = await connection.fetchrow(_COUNTS, COUNT_CAP, LOOKED_AT)
+            groups = await connection.fetch(_RUNNERS, ONLINE_MS)
+            if row is None:
+                raise LookupError("a statement without a condition gave no row")
+            at, queued, oldest, leases, gates, gate_at = row
+            runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
+            return Census(at, queued, oldest, leases, gates, gate_at, runners)
+
+        return await self._database.read(work)
+
+
+async def sweep_changes(connection: Connection, now: int, limit: int) -> int:
+    """Delete what is past keeping; how many rows."""
+    done = await connection.execute(_SWEEP, now - CHANGES_KEEP_MS, limit)
+    return int(done.split()[-1])

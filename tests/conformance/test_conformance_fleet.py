@@ -1,0 +1,135 @@
+"""The fleet as operators look at it: histories, live leases, and the census."""
+
+from msgspec.structs import replace
+
+from sexton_storage.fleet import (
+    CHANGES_KEEP_MS,
+    ONLINE_MS,
+    HistoryKind,
+    Liveness,
+    RunnerChange,
+    RunnerGroup,
+)
+from sexton_storage.paging import Page
+from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner, ZombieStatus
+from sexton_storage.writes import EventEnd
+from tests.conformance.house import House, new_id
+
+
+async def enrolled(house: House, **changes: object) -> Runner:
+    runner = house.runner_record(**changes)
+    assert await house.storage.runners.enrol(runner, enrolment_hash=None)
+    return runner
+
+
+async def cordoned(house: House, runner: Runner, at: int) -> RunnerChange:
+    change = RunnerChange(new_id(), runner.id, at, AdminState.ACTIVE, AdminState.CORDONED, "user:ann")
+    wanted = replace(runner, admin_state=AdminState.CORDONED, version=runner.version + 1)
+    await house.storage.runners.save(wanted, change)
+    return change
+
+
+async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning(house: House) -> None:
+    runner = await enrolled(house, created_at=house.now - 10_000)
+    lease = await house.lease(runner_id=runner.id)
+    await house.end(lease, EventEnd(EventStatus.PROCESSED))
+    await house.lease()
+    change = await cordoned(house, runner, house.now + 1_000)
+    found = await house.storage.fleet.history(runner.id, limit=10)
+    assert [item.kind for item in found] == [HistoryKind.ADMIN_STATE, HistoryKind.LEASE, HistoryKind.ENROLLED]
+    standing, held, begun = found
+    assert standing.data == {"from": "active", "to": "cordoned", "by": "user:ann"}
+    assert (standing.id, standing.at) == (change.id, change.at)
+    assert held.at == lease.granted_at
+    assert held.data["status"] == "reported"
+    assert held.data["event_id"] == str(lease.event_id)
+    assert held.data["ended_at"] >= lease.granted_at
+    assert begun.data == {
+        "host_id": runner.host_id,
+        "sandbox_tier": "bubblewrap",
+        "labels": ["gpu", "eu"],
+        "slots": 4,
+    }
+
+
+async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(house: House) -> None:
+    runner = await enrolled(house, created_at=house.now - 10_000)
+    for _ in range(5):
+        await house.lease(runner_id=runner.id)
+    await cordoned(house, runner, house.now)
+    whole = await house.storage.fleet.history(runner.id, limit=100)
+    paged = []
+    place: Page | None = None
+    while page := await house.storage.fleet.history(runner.id, limit=2, before=place):
+        paged += page
+        place = Page(page[-1].at, page[-1].id)
+    assert paged == list(whole)
+    assert len(paged) == 7
+    assert await house.storage.fleet.history(new_id(), limit=2) == []
+
+
+async def test_live_leases_come_with_the_least_time_left_first(house: House) -> None:
+    late, soon = await house.lease(term_ms=30_000), await house.lease(term_ms=10_000)
+    ended = await house.lease()
+    await house.end(ended, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RELEASED)
+    found = await house.storage.fleet.live_leases(limit=10)
+    assert [lease.lease_id for lease in found] == [soon.id, late.id]
+    assert (found[0].runner_id, found[0].expires_at) == (soon.runner_id, soon.expires_at)
+    assert not found[0].cancelling
+    assert [lease.lease_id for lease in await house.storage.fleet.live_leases(limit=1)] == [soon.id]
+
+
+async def test_the_census_counts_what_waits_and_what_is_held(house: House) -> None:
+    empty = await house.storage.fleet.census()
+    assert (empty.queued, empty.leases, empty.gates) == (0, 0, 0)
+    assert (empty.oldest_event_at, empty.oldest_gate_at, empty.runners) == (None, None, ())
+    agent = await house.agent()
+    oldest = await house.append(agent, created_at=house.now - 60_000)
+    await house.append(agent)
+    lease = await house.lease()
+    told = await house.storage.fleet.census()
+    assert (told.queued, told.oldest_event_at, told.leases) == (2, oldest.created_at, 1)
+    assert abs(told.at - house.now) < 60_000
+    await house.end(lease, EventEnd(EventStatus.PROCESSED))
+    assert (await house.storage.fleet.census()).leases == 0
+
+
+async def test_an_agent_that_may_not_run_makes_nobody_look_late(house: House) -> None:
+    stopped, other = await house.agent(), await house.beside()
+    await house.append(stopped, created_at=house.now - 60_000)
+    changed = replace(stopped, status=ZombieStatus.STOPPED, version=2)
+    await house.storage.zombies.save(changed, ())
+    paused = await other.agent()
+    await other.append(paused, created_at=house.now - 50_000)
+    workspace = await house.storage.workspaces.load(other.workspace_id)
+    assert workspace is not None
+    assert await house.storage.workspaces.save(replace(workspace, paused=True))
+    waits = await house.append(await house.agent(), created_at=house.now - 1_000)
+    told = await house.storage.fleet.census()
+    assert (told.queued, told.oldest_event_at) == (3, waits.created_at)
+
+
+async def test_the_census_groups_runners_by_liveness_and_standing(house: House) -> None:
+    now = house.now
+    await enrolled(house)
+    seen, busy = await enrolled(house), await enrolled(house, slots=8)
+    gone = await enrolled(house)
+    await house.lease(runner_id=busy.id)
+    await house.storage.runners.touch(
+        [(seen.id, now), (busy.id, now - 2 * ONLINE_MS), (gone.id, now - 2 * ONLINE_MS)]
+    )
+    await cordoned(house, gone, now)
+    assert (await house.storage.fleet.census()).runners == (
+        RunnerGroup(Liveness.BUSY, AdminState.ACTIVE, 1, 8),
+        RunnerGroup(Liveness.OFFLINE, AdminState.CORDONED, 1, 4),
+        RunnerGroup(Liveness.ONLINE, AdminState.ACTIVE, 1, 4),
+        RunnerGroup(Liveness.REGISTERED, AdminState.ACTIVE, 1, 4),
+    )
+
+
+async def test_changes_of_standing_are_swept_when_they_are_old(house: House) -> None:
+    runner = await enrolled(house)
+    change = await cordoned(house, runner, house.now)
+    assert await house.storage.instance.sweep(change.at + CHANGES_KEEP_MS - 1) == 0
+    assert await house.storage.instance.sweep(change.at + CHANGES_KEEP_MS) == 1
+    assert [i.kind for i in await house.storage.fleet.history(runner.id, limit=9)] == [HistoryKind.ENROLLED]
