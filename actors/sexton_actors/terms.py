@@ -25,5 +25,9 @@ MORE_INTERVAL_S = 0.05
 DEADLINE_SLACK_S = 0.02
 """Looks a moment after a deadline, so that the database's clock has passed it too."""
 
+LEASE_MEMORY_COUNT = 64
+LEASE_MEMORY_BYTES = 64 * 1024
+"""What a run is told of what its agent remembers; it can ask for more."""
+
 FRAMES_KEEP_MS = 24 * 3600 * 1000
 FRAMES_KEEP_COUNT = 10_000

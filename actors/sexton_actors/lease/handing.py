@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sexton_actors.lease.lending import MissingCredential
 from sexton_actors.lease.messages import Abort, Undelivered
-from sexton_actors.lease.package import MissingCredential, package
+from sexton_actors.lease.package import package
 from sexton_actors.queue.messages import Grant
 from sexton_actors.world import World
 from sexton_engine import ActorSystem

@@ -6,8 +6,10 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.grants.messages import Requested
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
+from sexton_storage.memories import MemoryChange
 from sexton_storage.records import Gate, Lease
 
 
@@ -63,6 +65,7 @@ class Report(msgspec.Struct, Message[Reported | Refusal], frozen=True):
     wall_ms: int
     checkpoint: Mapping[str, Any] | None
     digest: bytes
+    memory: tuple[MemoryChange, ...] = ()
 
 
 class Released(msgspec.Struct, frozen=True):
@@ -116,6 +119,27 @@ class AskApproval(msgspec.Struct, Message[Gate | Refusal], frozen=True):
     proposed_action: str
     evidence: Mapping[str, Any]
     blast_radius: str
+
+
+class AskIntegration(msgspec.Struct, Message[Requested | Refusal], frozen=True):
+    """Ask for a service on behalf of the agent."""
+
+    runner_id: UUID
+    service: str
+    reason: str
+
+
+class Lent(msgspec.Struct, frozen=True):
+    service: str
+    data: Mapping[str, Any]
+    """The credential's."""
+
+
+class Lend(msgspec.Struct, Message[Lent | Refusal], frozen=True):
+    """Have the credential of a service that was granted to the agent."""
+
+    runner_id: UUID
+    service: str
 
 
 class GateClosed(msgspec.Struct, Message[None], frozen=True):

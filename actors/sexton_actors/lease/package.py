@@ -1,35 +1,33 @@
 """What a runner is handed with a lease: the event, the agent's instructions, and what it may use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from sexton_actors.lease.lending import MissingCredential, lend, lending, remembered, standing
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.queue.messages import Grant
 from sexton_actors.world import World
 from sexton_storage.records import Event, Lease
 
 
-class MissingCredential(msgspec.Struct, frozen=True):
-    """The run must not start without it."""
-
-    name: str
-
-    @property
-    def detail(self) -> str:
-        return f"The vault has no credential named {self.name}."
-
-
 async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
     """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
-    secrets: dict[str, Mapping[str, Any]] = {}
-    for name in grant.manifest.credentials:
-        data = await world.secrets.open(grant.lease.workspace_id, name)
-        if data is None:
-            return MissingCredential(name)
-        secrets[name] = data
-    return spell(grant.lease, grant.event, grant.manifest, secrets, await _budget_left(grant, world))
+    lease, manifest = grant.lease, grant.manifest
+    services = standing(manifest, await world.storage.grants.of_zombie(lease.zombie_id))
+    secrets = await lend(lease.workspace_id, lending(manifest, services), world)
+    if isinstance(secrets, MissingCredential):
+        return secrets
+    return spell(
+        lease,
+        grant.event,
+        manifest,
+        secrets,
+        await _budget_left(grant, world),
+        services=services,
+        memories=await remembered(lease.zombie_id, world),
+    )
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:
@@ -47,6 +45,9 @@ def spell(
     manifest: Manifest,
     secrets: Mapping[str, Mapping[str, Any]],
     budget_left: int | None,
+    *,
+    services: Mapping[str, str],
+    memories: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Pure part of ``package``."""
     return {
@@ -69,6 +70,7 @@ def spell(
             "tools": manifest.tools,
             "network_policy": {"allow": manifest.network_allow},
             "secrets_map": secrets,
+            "integrations": services,
             "provider": manifest.provider,
             "model": manifest.model,
             "api_key": None,
@@ -78,7 +80,7 @@ def spell(
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,
-        "memory": [],
+        "memory": memories,
         "feedback": [],
         "checkpoint": event.checkpoint,
     }

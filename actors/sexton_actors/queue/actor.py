@@ -5,6 +5,7 @@ from uuid import UUID
 
 from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled
 from sexton_actors.keys import uuid_key
+from sexton_actors.lease.lending import ungated
 from sexton_actors.lease.messages import Abort, Granted, Undelivered
 from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.queue import messages as m
@@ -118,7 +119,7 @@ class QueueActor(Actor):
         zombie, manifest = self._zombie, self._manifest
         if zombie is None or manifest is None:
             return NothingToClaim("gone")
-        missing = await self._world.secrets.missing(zombie.workspace_id, manifest.credentials)
+        missing = await self._world.secrets.missing(zombie.workspace_id, ungated(manifest))
         taken = await self._write(runner_id, manifest)
         if not isinstance(taken, Claimed):
             return taken

@@ -34,6 +34,7 @@ def report(state: LeaseState, message: Report, now: int) -> EndLease | Refusal:
         slice=next_slice(lease, usage, state.waits, now),
         require_unexpired=True,
         report_digest=message.digest,
+        memory=message.memory,
     )
 
 

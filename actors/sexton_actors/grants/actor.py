@@ -1,0 +1,89 @@
+"""Holds the grants of one agent: one for each service, however many ask at once."""
+
+from typing import Any, assert_never
+
+from sexton_actors.grants import messages as m, transitions
+from sexton_actors.keys import uuid_key
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES
+from sexton_actors.world import World
+from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.grants import GRANTS_LIMIT
+from sexton_storage.records import Held
+from sexton_storage.rules import FENCED, FULL, GONE
+from sexton_storage.stores import StorageUnavailable
+from sexton_storage.writes import Lost
+
+Decision = transitions.Change | transitions.Unchanged | Refusal
+
+
+class GrantsActor(Actor):
+    """The grants of one agent, and the only writer of their rows on this node.
+
+    They change so seldom that none is kept in mind: each message reads what it is about.
+    """
+
+    kind = "grants"
+    mailbox = MailboxSpec(capacity=64)
+    transparent = (StorageUnavailable,)
+
+    def __init__(self, context: Context, world: World) -> None:
+        super().__init__(context)
+        self._world = world
+
+    async def on_receive(self, message: m.Request | m.Decide) -> Any:
+        """Dispatch."""
+        match message:
+            case m.Request():
+                return await self._request(message)
+            case m.Decide():
+                done = await self._decide(message)
+                return done if isinstance(done, Refusal) else done.grant
+            case _:
+                assert_never(message)
+
+    async def _request(self, message: m.Request) -> m.Requested | Refusal:
+        agent_id, grants = uuid_key(self.context), self._world.storage.grants
+        for _ in range(MAX_RACES):
+            found = await grants.find(agent_id, message.service)
+            decision = transitions.request(found, agent_id, message, self._world.now_ms())
+            done = await self._settle(decision, message.held)
+            if done is not None:
+                return done
+        return self._raced()
+
+    async def _decide(self, message: m.Decide) -> m.Requested | Refusal:
+        for _ in range(MAX_RACES):
+            grant = await self._world.storage.grants.load(message.grant_id)
+            if grant is None or grant.zombie_id != uuid_key(self.context):
+                return Refusal("UZ-APPROVAL-002", f"The agent has no grant {message.grant_id}.")
+            done = await self._settle(transitions.decide(grant, message, self._world.now_ms()), None)
+            if done is not None:
+                return done
+        return self._raced()
+
+    async def _settle(self, decision: Decision, held: Held | None) -> m.Requested | Refusal | None:
+        """Save; None when somebody else was first, and it is to be decided again."""
+        match decision:
+            case Refusal():
+                return decision
+            case transitions.Unchanged(grant=grant):
+                return m.Requested(grant, made=False)
+            case transitions.Change(grant=grant, frames=frames):
+                lost = await self._world.storage.grants.save(grant, frames, held)
+                return m.Requested(grant, made=True) if lost is None else self._told(lost, held)
+            case _:
+                assert_never(decision)
+
+    def _told(self, lost: Lost, held: Held | None) -> Refusal | None:
+        if lost.reason == GONE:
+            return Refusal("UZ-ZMB-009", f"There is no agent {self.context.key}.")
+        if lost.reason == FENCED and held is not None:
+            return Refusal("UZ-RUN-005", f"Lease {held.lease_id} is not held any more.")
+        if lost.reason == FULL:
+            detail = f"/service: an agent asks for {GRANTS_LIMIT} services at most."
+            return Refusal("UZ-REQ-001", detail, {"pointer": "/service"})
+        return None
+
+    def _raced(self) -> Refusal:
+        return Refusal("UZ-API-003", "The grant changes faster than it can be read.", retry_after_s=1)

@@ -1,0 +1,128 @@
+"""How a grant comes about, is decided and taken back, and when a service may be used."""
+
+from typing import Any, assert_never
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.grants.messages import Decide, Request
+from sexton_actors.refusal import Refusal
+from sexton_storage.grants import Grant, GrantStatus
+from sexton_storage.writes import NewFrame
+
+OPEN = frozenset({GrantStatus.PENDING, GrantStatus.APPROVED})
+"""A grant that a request finds; another is asked for anew."""
+GRANT_CHANGED = "grant_changed"
+GRANT_USED = "grant_used"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """The grant as it shall be, and the frame that says so."""
+
+    grant: Grant
+    frames: tuple[NewFrame, ...]
+
+
+class Unchanged(msgspec.Struct, frozen=True):
+    """It is as it was asked to be."""
+
+    grant: Grant
+
+
+def request(grant: Grant | None, zombie_id: UUID, message: Request, now: int) -> Change | Unchanged:
+    """Ask for a service; who was denied, or had it revoked, may ask again."""
+    if grant is None:
+        fresh = Grant(
+            id=message.grant_id,
+            tenant_id=message.tenant_id,
+            workspace_id=message.workspace_id,
+            zombie_id=zombie_id,
+            service=message.service,
+            reason=message.reason,
+            status=GrantStatus.PENDING,
+            version=1,
+            requested_at=now,
+            requested_by=message.by,
+            created_at=now,
+        )
+        return _changed(fresh, message.event_id, message.by, now)
+    if grant.status in OPEN:
+        return Unchanged(grant)
+    again = msgspec.structs.replace(
+        grant,
+        reason=message.reason,
+        status=GrantStatus.PENDING,
+        version=grant.version + 1,
+        requested_at=now,
+        requested_by=message.by,
+        decided_at=None,
+        decided_by=None,
+    )
+    return _changed(again, message.event_id, message.by, now)
+
+
+def decide(grant: Grant, message: Decide, now: int) -> Change | Unchanged | Refusal:
+    """The word of a person: the same word again changes nothing, another one comes too late."""
+    if grant.status is message.status:
+        return Unchanged(grant)
+    match message.status:
+        case GrantStatus.APPROVED | GrantStatus.DENIED:
+            legal = grant.status is GrantStatus.PENDING
+        case GrantStatus.REVOKED:
+            legal = grant.status is GrantStatus.APPROVED
+        case GrantStatus.PENDING:
+            legal = False
+        case _:
+            assert_never(message.status)
+    if not legal:
+        return _too_late(grant, message.status)
+    decided = msgspec.structs.replace(
+        grant, status=message.status, version=grant.version + 1, decided_at=now, decided_by=message.by
+    )
+    return _changed(decided, None, message.by, now)
+
+
+def may_use(grant: Grant | None, service: str) -> Grant | Refusal:
+    """The grant by which a service may be used, or why it may not.
+
+    >>> may_use(None, "slack").code
+    'UZ-GRANT-001'
+    """
+    if grant is None:
+        return Refusal("UZ-GRANT-001", f"The agent has not asked for {service}.")
+    match grant.status:
+        case GrantStatus.APPROVED:
+            return grant
+        case GrantStatus.PENDING:
+            return Refusal("UZ-GRANT-002", f"Nobody has decided yet on {service}.", _facts(grant))
+        case GrantStatus.DENIED | GrantStatus.REVOKED:
+            return Refusal("UZ-GRANT-003", f"The grant for {service} is {grant.status}.", _facts(grant))
+        case _:
+            assert_never(grant.status)
+
+
+def used(grant: Grant, event_id: UUID, now: int) -> NewFrame:
+    """What shows that a credential has left for a run; nothing of the credential itself."""
+    return NewFrame(grant.zombie_id, event_id, GRANT_USED, now, _facts(grant))
+
+
+def _changed(grant: Grant, event_id: UUID | None, by: str, now: int) -> Change:
+    data = {**_facts(grant), "by": by}
+    if grant.status is GrantStatus.PENDING:
+        data["reason"] = grant.reason
+    return Change(grant, (NewFrame(grant.zombie_id, event_id, GRANT_CHANGED, now, data),))
+
+
+def _facts(grant: Grant) -> dict[str, Any]:
+    return {"grant_id": str(grant.id), "service": grant.service, "status": str(grant.status)}
+
+
+def _too_late(grant: Grant, wanted: GrantStatus) -> Refusal:
+    facts = {
+        "current_state": str(grant.status),
+        "resolved_at": grant.decided_at,
+        "resolved_by": grant.decided_by,
+    }
+    return Refusal(
+        "UZ-APPROVAL-002", f"Grant {grant.id} is {grant.status}; it cannot become {wanted}.", facts
+    )

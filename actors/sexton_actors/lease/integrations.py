@@ -1,0 +1,62 @@
+"""Lets a run ask for a service, and lends it the credential of one that was granted."""
+
+from sexton_actors.grants.messages import Request, Requested
+from sexton_actors.grants.transitions import may_use, used
+from sexton_actors.lease import messages as m
+from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.transitions.state import STALE, fenced
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES
+from sexton_engine import EngineError
+from sexton_storage.records import Held
+from sexton_storage.writes import AppendFrames, Lost
+
+
+async def ask(row: LeaseRow, message: m.AskIntegration) -> Requested | Refusal:
+    """The agent's own request, made by its run; people decide on it as on any other."""
+    state = row.state or await row.load()
+    if state is None:
+        return row.unknown()
+    lease = state.lease
+    if refusal := fenced(lease, message.runner_id, None, row.world.now_ms(), STALE):
+        return refusal
+    request = Request(
+        grant_id=row.world.new_id(),
+        tenant_id=lease.tenant_id,
+        workspace_id=lease.workspace_id,
+        service=message.service,
+        reason=message.reason,
+        by=f"run:{lease.event_id}",
+        event_id=lease.event_id,
+        held=Held(lease.id, lease.fencing_token),
+    )
+    try:
+        return await row.context.ask("grants", lease.zombie_id, request)
+    except EngineError as fault:
+        return Refusal("UZ-API-003", f"The agent's grants do not answer: {fault}", retry_after_s=1)
+
+
+async def lend(row: LeaseRow, message: m.Lend) -> m.Lent | Refusal:
+    """The credential of the service's name, once the frame that says so is kept under the lease."""
+    for _ in range(MAX_RACES):
+        state, now = row.state or await row.load(), row.world.now_ms()
+        if state is None:
+            return row.unknown()
+        lease = state.lease
+        if refusal := fenced(lease, message.runner_id, None, now, STALE):
+            return refusal
+        grant = may_use(
+            await row.world.storage.grants.find(lease.zombie_id, message.service), message.service
+        )
+        if isinstance(grant, Refusal):
+            return grant
+        data = await row.world.secrets.open(lease.workspace_id, message.service)
+        if data is None:
+            return Refusal("UZ-ZMB-003", f"The vault has no credential named {message.service}.")
+        frames = (used(grant, lease.event_id, now),)
+        write = AppendFrames(lease.zombie_id, frames, lease.id, lease.fencing_token)
+        # A lease that was lost meanwhile keeps no frame, and then nothing is lent.
+        if not isinstance(await row.world.storage.journal.write(write), Lost):
+            return m.Lent(message.service, data)
+        await row.load()
+    return row.raced(STALE)
