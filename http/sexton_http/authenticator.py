@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -11,7 +11,7 @@ import msgspec
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.browsers import Browsers
 from sexton_http.context import Claims, HttpContext, Issuer
-from sexton_http.principals import Approver, Enroller, Member, RunnerHost
+from sexton_http.principals import Approver, Delegate, Enroller, Member, RunnerHost
 from sexton_http.tokens import TokenKind, digest, same
 from sexton_storage.records import AdminState, Role
 from sexton_storage.stores import Storage, StorageUnavailable
@@ -29,8 +29,13 @@ CHALLENGE: Final = ((b"www-authenticate", b'Bearer realm="sexton"'),)
 _ROLES: Final = frozenset(role.value for role in Role)
 
 
+Known = Member | RunnerHost | Delegate
+Touch = Callable[[Sequence[tuple[UUID, int]]], Awaitable[None]]
+"""Writes down when keys were used last."""
+
+
 class _Known(msgspec.Struct, frozen=True):
-    principal: Member | RunnerHost
+    principal: Known
     until: float
 
 
@@ -71,9 +76,21 @@ class Authenticator:
             return known
         if token.startswith(TokenKind.API_KEY):
             return await self._member_by_key(hashed)
+        if token.startswith(TokenKind.AGENT):
+            await self._delegate_by_key(hashed)
+            raise Problem("UZ-AUTH-001", "an agent's key reaches its agent's events, memories and requests")
         if token.count(".") == JWT_DOTS:
             return await self._member_by_jwt(token, hashed)
         raise Problem("UZ-AUTH-002", "the token is neither an API key nor a user token", headers=CHALLENGE)
+
+    async def delegate(self, head: RequestHead) -> Delegate | None:
+        """The bearer of an agent's key; None for any other token. Raises Problem with UZ-AUTH-002."""
+        token = bearer(head)
+        if token is None or not token.startswith(TokenKind.AGENT):
+            return None
+        hashed = digest(token)
+        known = self._recall(hashed)
+        return known if isinstance(known, Delegate) else await self._delegate_by_key(hashed)
 
     async def runner(self, head: RequestHead) -> RunnerHost:
         """A runner token. Raises Problem with UZ-RUN-001 or UZ-RUN-009."""
@@ -137,7 +154,7 @@ class Authenticator:
             raise Problem("UZ-AUTH-002", "no API key has this value", headers=CHALLENGE)
         if key.revoked_at is not None:
             raise Problem("UZ-APIKEY-004", f"the key {key.key_name!r} was revoked")
-        await self._note_use(key.id, key.last_used_at)
+        await self._note_use(key.id, key.last_used_at, self._storage.api_keys.touch)
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the key's tenant is gone", headers=CHALLENGE)
@@ -145,7 +162,20 @@ class Authenticator:
         self._remember(hashed, member)
         return member
 
-    async def _note_use(self, key_id: UUID, last_used_at: int | None) -> None:
+    async def _delegate_by_key(self, hashed: bytes) -> Delegate:
+        keys = self._storage.agent_keys
+        key = await keys.find_by_hash(hashed)
+        if key is None or not same(key.token_hash, hashed):
+            raise Problem("UZ-AUTH-002", "no agent has a key of this value", headers=CHALLENGE)
+        await self._note_use(key.id, key.last_used_at, keys.touch)
+        tenant = await self._storage.tenants.load(key.tenant_id)
+        if tenant is None:
+            raise Problem("UZ-AUTH-002", "the key's tenant is gone", headers=CHALLENGE)
+        delegate = Delegate(key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier)
+        self._remember(hashed, delegate)
+        return delegate
+
+    async def _note_use(self, key_id: UUID, last_used_at: int | None, touch: Touch) -> None:
         now = self._storage.clock.now_ms()
         last = max(last_used_at or 0, self._used.get(key_id, 0))
         if now - last < KEY_USE_MS:
@@ -154,7 +184,7 @@ class Authenticator:
             self._used.clear()
         self._used[key_id] = now
         try:
-            await self._storage.api_keys.touch([(key_id, now)])
+            await touch([(key_id, now)])
         except StorageUnavailable:
             self._used.pop(key_id, None)
 
@@ -191,7 +221,7 @@ class Authenticator:
             raise Problem("UZ-AUTH-002", "the browser that had this token was signed out", headers=CHALLENGE)
         return claims.browser
 
-    def _recall(self, hashed: bytes) -> Member | RunnerHost | None:
+    def _recall(self, hashed: bytes) -> Known | None:
         known = self._known.get(hashed)
         if known is None:
             return None
@@ -200,7 +230,7 @@ class Authenticator:
             return None
         return known.principal
 
-    def _remember(self, hashed: bytes, principal: Member | RunnerHost) -> None:
+    def _remember(self, hashed: bytes, principal: Known) -> None:
         if len(self._known) >= REMEMBER_COUNT:
             self._known.clear()
         self._known[hashed] = _Known(principal, self._monotonic() + REMEMBER_S)

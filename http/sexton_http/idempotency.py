@@ -13,7 +13,7 @@ import trio
 from sexton_engine import MailboxFull
 from sexton_http.answers import Answer, Problem
 from sexton_http.operations import Call, Creates, Operation
-from sexton_http.principals import Enroller, Member
+from sexton_http.principals import Delegate, Enroller, Member
 from sexton_http.seeds import Seed
 from sexton_http.tokens import TOKEN_BYTES
 from sexton_storage.key_uses import KeyUse
@@ -140,7 +140,7 @@ def _checked(key: bytes) -> bytes:
 def _scope_of(call: Call[Any, Any]) -> UUID | None:
     """The caller's tenant; for a token that enrols one runner, that token."""
     match call.principal:
-        case Member(tenant_id=tenant_id):
+        case Member(tenant_id=tenant_id) | Delegate(tenant_id=tenant_id):
             return tenant_id
         case Enroller(enrolment_hash=None, tenant_id=tenant_id):
             return tenant_id
@@ -152,8 +152,13 @@ def _scope_of(call: Call[Any, Any]) -> UUID | None:
 
 def _digest(operation: Operation, call: Call[Any, Any]) -> bytes:
     """Of the request; of who asks only what he may, so that an answer reaches nobody who may less."""
-    member = call.principal if isinstance(call.principal, Member) else None
-    rank = b"" if member is None else f"{member.role.value} {member.platform_admin}".encode()
+    match call.principal:
+        case Member(role=role, platform_admin=platform_admin):
+            rank = f"{role.value} {platform_admin}".encode()
+        case Delegate(zombie_id=zombie_id):
+            rank = f"agent {zombie_id}".encode()
+        case _:
+            rank = b""
     body = call.raw if call.body is None else msgspec.json.encode(call.body, order="deterministic")
     parts = (operation.method.encode(), call.head.path.encode(), call.head.query, rank, body)
     return hashlib.sha256(msgspec.json.encode([part.hex() for part in parts])).digest()

@@ -144,6 +144,8 @@ def _security(operation: Operation) -> list[dict[str, list[str]]]:
 
 def _description(operation: Operation) -> str:
     who = f"For {operation.auth.value}"
+    if operation.agents:
+        who += " or the agent's own key"
     if operation.role is not None:
         who += f", from the role {operation.role.value} on"
     wait = "" if operation.wait is Wait.ORDINARY else f" Deadline: {operation.wait.value}."

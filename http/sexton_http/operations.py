@@ -14,7 +14,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.context import HttpContext
 from sexton_http.limits import Quota
-from sexton_http.principals import Member, Principal, RunnerHost, SignedIn
+from sexton_http.principals import Delegate, Member, Principal, RunnerHost, SignedIn
 from sexton_http.problems import CODES
 from sexton_http.seeds import Seed
 from sexton_http.services import Services
@@ -99,6 +99,16 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
         return self.principal
 
     @property
+    def browser(self) -> UUID | None:
+        """The browser session that the caller's token hangs on, if it hangs on one."""
+        return self.principal.browser if isinstance(self.principal, Member) else None
+
+    @property
+    def caller(self) -> Member | Delegate:
+        """The caller of a route that is for members and for agents' keys; the declaration says so."""
+        return self.principal if isinstance(self.principal, Delegate) else self.member
+
+    @property
     def signed_in(self) -> SignedIn:
         """The caller of a route that is for browsers; the declaration says so."""
         if not isinstance(self.principal, SignedIn):
@@ -164,6 +174,8 @@ class Operation:
     """A signed-in browser needs no token."""
     press: bool
     """The signed form of a chat platform is taken in the place of token and body."""
+    agents: str
+    """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
 
     @property
     def name(self) -> str:
@@ -203,6 +215,8 @@ class Operation:
             mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
         if self.auth is Auth.RUNNER:
             mine -= {"UZ-REQ-006"}
+        if self.agents:
+            mine.add(self.agents)
         if self.auth is Auth.MEMBER and self.role is not Role.USER:
             mine.add("UZ-AUTH-009")
         if any(is_id(name) for name in self.params):
@@ -236,6 +250,7 @@ _GENERAL: Final = frozenset(
 )
 _MEMBER: Final = frozenset(
     {
+        "UZ-AUTH-001",
         "UZ-AUTH-002",
         "UZ-AUTH-003",
         "UZ-AUTH-004",
@@ -290,13 +305,14 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     quota: Quota | None = None,
     cookie: bool = False,
     press: bool = False,
+    agents: str = "",
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
         body, query = get_args(hints["call"])
-        unknown = [code for code in codes if code not in CODES]
+        unknown = [code for code in (*codes, agents) if code and code not in CODES]
         if unknown:
             raise ValueError(f"{method} {path} declares {unknown}, which no table has")
         return Operation(
@@ -326,6 +342,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             quota=quota,
             cookie=cookie,
             press=press,
+            agents=agents,
         )
 
     return declare

@@ -17,7 +17,7 @@ from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
-from sexton_http.principals import NOBODY, Member, Presser, Principal, check_role
+from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role
 from sexton_http.services import Services
 from sexton_storage.stores import StorageError, StorageUnavailable
 
@@ -173,6 +173,8 @@ class Mounted:
         checked: Mapping[str, Any] = params
         if self._ids:
             checked = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
+        if isinstance(principal, Delegate):
+            self._confine(principal, checked)
         if operation.in_workspace and isinstance(principal, Member):
             workspace = await services.scopes.workspace(principal, checked["workspace_id"])
             if workspace.paused and operation.starts_work:
@@ -209,7 +211,8 @@ class Mounted:
                 case Auth.PUBLIC | Auth.WEBHOOK:
                     return NOBODY
                 case Auth.MEMBER:
-                    return check_role(await self._member(head), self.operation.role)
+                    delegate = await authenticator.delegate(head) if self.operation.agents else None
+                    return delegate or check_role(await self._member(head), self.operation.role)
                 case Auth.BROWSER:
                     return await self._services.browsers.require(head)
                 case Auth.PLATFORM:
@@ -227,6 +230,12 @@ class Mounted:
             if problem.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
                 self._admit(("address", head.client), self._services.ctx.settings.address_rate, [])
             raise
+
+    def _confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
+        if params["zombie_id"] != delegate.zombie_id:
+            raise Problem(self.operation.agents, "the key is another agent's")
+        if params["workspace_id"] != delegate.workspace_id:
+            raise Problem("UZ-AUTH-001", "the key's agent is in another workspace")
 
     async def _member(self, head: RequestHead) -> Member:
         if self.operation.cookie and b"authorization" not in head.headers:
@@ -247,6 +256,9 @@ class Mounted:
         if isinstance(principal, Member):
             where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
             self._admit(where, settings.plan_rates[principal.plan], verdicts)
+            return
+        if isinstance(principal, Delegate):
+            self._admit(principal.workspace_id, settings.plan_rates[principal.plan], verdicts)
             return
         if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
             scope = await self._services.scopes.zombie(params["zombie_id"])

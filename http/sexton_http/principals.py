@@ -77,11 +77,26 @@ class Presser(msgspec.Struct, frozen=True):
     """Somebody who pressed a button in a chat; who, and whether it is true, the signed form says."""
 
 
+class Delegate(msgspec.Struct, frozen=True):
+    """The bearer of an agent's key: a program outside that acts for this agent, and for no other."""
+
+    key_id: UUID
+    tenant_id: UUID
+    workspace_id: UUID
+    zombie_id: UUID
+    plan: PlanTier
+
+    @property
+    def by(self) -> str:
+        """As resolvers are written."""
+        return f"agent:{self.key_id}"
+
+
 class Nobody(msgspec.Struct, frozen=True):
     """No token was asked for."""
 
 
-Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Presser | Nobody
+Principal = Member | SignedIn | RunnerHost | Enroller | Approver | Presser | Delegate | Nobody
 NOBODY = Nobody()
 
 

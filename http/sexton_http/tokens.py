@@ -16,6 +16,7 @@ class TokenKind(StrEnum):
     RUNNER = "zrn_"
     ENROLMENT = "zre_"
     APPROVAL = "zap_"
+    AGENT = "zmb_a_"
 
 
 def mint(kind: TokenKind, new_token: Callable[[int], str]) -> str:

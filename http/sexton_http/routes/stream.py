@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import trio
 
-from sexton_actors.hub.messages import AwaitFrames
+from sexton_actors.hub.messages import GONE, AwaitFrames
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.browsers import Browsers
@@ -62,7 +62,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     asked = _last_event_id(call.head, call.query.last_event_id)
     oldest, newest = await ctx.world.storage.frames.bounds(zombie_id)
     after = newest if asked is None else min(asked, newest)
-    standing = Standing(call.services.browsers, call.member.browser, ctx.monotonic)
+    standing = Standing(call.services.browsers, call.browser, ctx.monotonic)
     chunks = _follow(ctx, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
     return StreamAnswer(HEADERS, chunks)
 
@@ -139,6 +139,8 @@ async def _frames(
             newest = await until_stopped(ctx.stop, ask, standing.over)
         except (StorageError, EngineError):
             return  # The client comes back by the id that it has.
+        if newest == GONE:
+            return
         if newest is not None and newest <= after:
             yield b": keep\n\n"
 
