@@ -1,7 +1,14 @@
-"""The stream frame that storage itself writes."""
+"""The stream frames that storage itself writes."""
 
-from sexton_storage.records import Lease
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+from sexton_storage.records import GateStatus, Lease
+from sexton_storage.rules import CANCELLED_LABEL
 from sexton_storage.writes import NewFrame
+
+KILL_FRAMES_MAX: Final = 10_000
+"""Ends that a kill writes to the stream, of the newest events: as many frames as are kept of an agent."""
 
 
 def leased_frame(lease: Lease) -> NewFrame:
@@ -13,3 +20,37 @@ def leased_frame(lease: Lease) -> NewFrame:
         "fencing_token": lease.fencing_token,
     }
     return NewFrame(lease.zombie_id, lease.event_id, "event_leased", lease.granted_at, data)
+
+
+class ClosedGate(Protocol):
+    """What a frame about a gate tells of it: a ``Gate``, or as much of one."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def zombie_id(self) -> UUID: ...
+    @property
+    def event_id(self) -> UUID: ...
+    @property
+    def action_id(self) -> str: ...
+
+
+class GateKey(NamedTuple):
+    """Enough of a gate for its frame."""
+
+    id: UUID
+    zombie_id: UUID
+    event_id: UUID
+    action_id: str
+
+
+def cancelled_frame(zombie_id: UUID, event_id: UUID, now: int) -> NewFrame:
+    """Tell the agent's stream that an event ended with its agent."""
+    data = {"status": "cancelled", "failure_label": CANCELLED_LABEL}
+    return NewFrame(zombie_id, event_id, "event_complete", now, data)
+
+
+def closed_frame(gate: ClosedGate, status: GateStatus, by: str, now: int) -> NewFrame:
+    """Tell the agent's stream that nobody need answer at a gate any more."""
+    data = {"gate_id": str(gate.id), "action_id": gate.action_id, "status": str(status), "resolved_by": by}
+    return NewFrame(gate.zombie_id, gate.event_id, "gate_resolved", now, data)

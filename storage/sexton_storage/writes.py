@@ -325,8 +325,8 @@ class CancelOutcome(StrEnum):
 class Cancelled(msgspec.Struct, frozen=True, gc=False):
     outcome: CancelOutcome
     lease_id: UUID | None
-    event: Event
-    """As it is now."""
+    status: EventStatus
+    """Of the event, as it is now."""
     gate_ids: tuple[UUID, ...] = ()
     """Gates that waited for an answer about it, and are closed with it."""
 

@@ -135,7 +135,21 @@ async def test_a_kill_ends_all_that_is_open_in_one_commit(house: House) -> None:
             "system:kill",
             now,
         )
-    assert [f.kind for f in await house.storage.frames.read(agent.id, after=1, limit=9)] == ["status_changed"]
+    frames = await house.storage.frames.read(agent.id, after=1, limit=9)
+    assert [(f.kind, f.event_id) for f in frames] == [
+        ("gate_resolved", at_gate.id),
+        ("gate_resolved", running.id),
+        ("event_complete", waiting.id),
+        ("event_complete", at_gate.id),
+        ("status_changed", None),
+    ]
+    assert frames[0].data == {
+        "gate_id": str(gate.id),
+        "action_id": gate.action_id,
+        "status": "auto_killed",
+        "resolved_by": "system:kill",
+    }
+    assert frames[2].data == {"status": "cancelled", "failure_label": "cancelled"}
     with pytest.raises(Conflict):
         await house.storage.zombies.kill(killed, (), now)
 

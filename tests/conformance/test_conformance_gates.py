@@ -172,7 +172,7 @@ async def test_an_event_that_waits_is_cancelled_at_once(house: House) -> None:
     frames = (house.frame(agent, "event_complete"),)
     now = house.now
     answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
-    assert answer == Cancelled(CancelOutcome.ENDED, None)
+    assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED)
     ended = await house.storage.events.load(event.id)
     assert ended is not None
     assert (ended.status, ended.completed_at, ended.failure_label) == (
@@ -182,7 +182,7 @@ async def test_an_event_that_waits_is_cancelled_at_once(house: House) -> None:
     )
     assert await house.storage.frames.bounds(agent.id) == (1, 1)
     again = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
-    assert again == Cancelled(CancelOutcome.CLOSED, None)
+    assert again == Cancelled(CancelOutcome.CLOSED, None, EventStatus.CANCELLED)
     assert await house.storage.frames.bounds(agent.id) == (1, 1)
     assert await house.storage.events.ready_agent(agent.id) is None
 
@@ -192,21 +192,38 @@ async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(house: House
     event = house.event_of(agent)
     gate = house.gate_of(event)
     await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
-    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, house.now, ()))
-    assert answer == Cancelled(CancelOutcome.ENDED, None)
+    now, complete = house.now, house.frame(agent, "event_complete")
+    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, (complete,)))
+    assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED, (gate.id,))
+    closed = await house.storage.gates.load(gate.id)
+    assert closed is not None
+    assert (closed.status, closed.resolved_by, closed.updated_at) == (GateStatus.DENIED, "system:cancel", now)
+    frames = await house.storage.frames.read(agent.id, after=0, limit=9)
+    assert [frame.kind for frame in frames] == ["gate_resolved", "event_complete"]
+    assert frames[0].data == {
+        "gate_id": str(gate.id),
+        "action_id": gate.action_id,
+        "status": "denied",
+        "resolved_by": "system:cancel",
+    }
     write = ResolveGate(gate.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
-    resolved = await house.storage.journal.write(write)
-    assert isinstance(resolved, GateResolved)
-    assert not resolved.event_freed
+    assert isinstance(await house.storage.journal.write(write), Lost)
+    ended = await house.storage.events.load(event.id)
+    assert ended is not None
+    assert ended.status is EventStatus.CANCELLED
 
 
 async def test_a_running_event_has_its_lease_marked(house: House) -> None:
     agent, lease = await _running(house)
     write = CancelEvent(agent.id, lease.event_id, house.now, (house.frame(agent, "event_complete"),))
-    assert await house.storage.journal.write(write) == Cancelled(CancelOutcome.CANCELLING, lease.id)
+    assert await house.storage.journal.write(write) == Cancelled(
+        CancelOutcome.CANCELLING, lease.id, EventStatus.RUNNING
+    )
     marked = await house.storage.leases.load(lease.id)
     assert marked == replace(lease, status=LeaseStatus.CANCELLING, version=lease.version + 1)
-    assert await house.storage.journal.write(write) == Cancelled(CancelOutcome.CANCELLING, lease.id)
+    assert await house.storage.journal.write(write) == Cancelled(
+        CancelOutcome.CANCELLING, lease.id, EventStatus.RUNNING
+    )
     assert await house.storage.leases.load(lease.id) == marked
     assert await house.storage.frames.bounds(agent.id) == (1, 1)
 

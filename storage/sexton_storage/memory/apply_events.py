@@ -122,14 +122,15 @@ def cancel_event(tables: Tables, write: CancelEvent) -> Cancelled | Lost:
     if event is None or event.zombie_id != write.zombie_id:
         return Lost(GONE)
     if event.completed_at is not None:
-        return Cancelled(CancelOutcome.CLOSED, None, event)
+        return Cancelled(CancelOutcome.CLOSED, None, event.status)
     if event.status is EventStatus.RUNNING:
-        return Cancelled(CancelOutcome.CANCELLING, mark_cancelling(tables, write.zombie_id), event)
+        return Cancelled(CancelOutcome.CANCELLING, mark_cancelling(tables, write.zombie_id), event.status)
     gates = [g for g in tables.gates.values() if g.event_id == event.id]
     closed = close_gates(tables, gates, GateStatus.DENIED, CANCELLED_BY, write.now)
     end_as_cancelled(tables, event, write.now)
     tables.append_frames(write.frames)
-    return Cancelled(CancelOutcome.ENDED, None, tables.events[event.id], tuple(gate.id for gate in closed))
+    gate_ids = tuple(gate.id for gate in closed)
+    return Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED, gate_ids)
 
 
 def close_gates(
@@ -141,8 +142,7 @@ def close_gates(
     )
     for gate in pending:
         tables.gates[gate.id] = replace(gate, status=status, updated_at=now, resolved_by=by)
-        frame = closed_frame(gate.zombie_id, gate.event_id, gate.id, gate.action_id, status, by, now)
-        tables.append_frames((frame,))
+        tables.append_frames((closed_frame(gate, status, by, now),))
     return pending
 
 

@@ -20,7 +20,7 @@ from sexton_storage.postgres.schema import CONFIGS, ZOMBIES
 from sexton_storage.records import ConfigStatus, ConfigVersion, GateStatus, Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.stores import Conflict, NameTaken, Page
-from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame, closed_frame
+from sexton_storage.streams import KILL_FRAMES_MAX, GateKey, cancelled_frame, closed_frame
 from sexton_storage.writes import NewFrame
 
 NAMES = {"zombies_name_taken": NameTaken, "config_versions_revision_taken": Conflict}
@@ -214,15 +214,13 @@ async def _save(connection: Connection, zombie: Zombie, config: ConfigVersion | 
 
 async def _end_all(connection: Connection, zombie_id: UUID, now: int) -> Sequence[NewFrame]:
     """End what waits, with the frames that say so."""
-    gates = await connection.fetch(_KILL_GATES, zombie_id, now, KILLED_BY)
+    rows = await connection.fetch(_KILL_GATES, zombie_id, now, KILLED_BY)
+    gates = [GateKey(row[1], zombie_id, row[2], row[3]) for row in sorted(rows, key=tuple)]
     events = await connection.fetch(_CANCEL_EVENTS, zombie_id, now, CANCELLED_LABEL)
     newest = sorted(row[0] for row in events)[-KILL_FRAMES_MAX:]
     killed = GateStatus.AUTO_KILLED
     return [
-        *(
-            closed_frame(zombie_id, g[2], g[1], g[3], killed, KILLED_BY, now)
-            for g in sorted(gates, key=tuple)
-        ),
+        *(closed_frame(gate, killed, KILLED_BY, now) for gate in gates),
         *(cancelled_frame(zombie_id, event_id, now) for event_id in newest),
     ]
 

@@ -9,11 +9,10 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.hot_gates import insert_gates
-from sexton_storage.postgres.schema import EVENTS
 from sexton_storage.postgres.sql import unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE
-from sexton_storage.streams import closed_frame
+from sexton_storage.streams import GateKey, closed_frame
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
     Appended,
@@ -180,7 +179,7 @@ _CANCEL = f"""
 WITH v AS (
     SELECT * FROM {unnest("int uuid uuid bigint")} AS v(ord, zombie_id, event_id, now)
 ), f AS (
-    SELECT v.*, h.live_lease_id,
+    SELECT v.*, h.live_lease_id, e.status,
            CASE WHEN e.completed_at IS NOT NULL THEN 'closed'
                 WHEN e.status = 'running' THEN 'cancelling'
                 ELSE 'ended' END AS outcome
@@ -190,7 +189,6 @@ WITH v AS (
     UPDATE events e SET status = 'cancelled', failure_label = $5, completed_at = f.now, updated_at = f.now,
                         waiting_gate_id = NULL
       FROM f WHERE e.id = f.event_id AND f.outcome = 'ended'
-    RETURNING f.ord, e.*
 ), marked AS (
     UPDATE leases l SET status = 'cancelling', version = l.version + 1
       FROM f WHERE l.id = f.live_lease_id AND f.outcome = 'cancelling' AND l.status = 'active'
@@ -201,16 +199,11 @@ WITH v AS (
 ), seen AS (
     SELECT ord, array_agg(id ORDER BY requested_at, id) AS ids,
            array_agg(action_id ORDER BY requested_at, id) AS action_ids FROM closed GROUP BY ord
-), now_is AS (
-    SELECT ord, {EVENTS.columns()} FROM ended
-     UNION ALL
-    SELECT f.ord, {EVENTS.columns("e")} FROM f JOIN events e ON e.id = f.event_id WHERE f.outcome <> 'ended'
 )
-SELECT f.ord, f.outcome, CASE WHEN f.outcome = 'cancelling' THEN f.live_lease_id END, s.ids, s.action_ids,
-       {EVENTS.columns("n")}
-  FROM f JOIN now_is n ON n.ord = f.ord LEFT JOIN seen s ON s.ord = f.ord
+SELECT f.ord, f.outcome, CASE WHEN f.outcome = 'cancelling' THEN f.live_lease_id END, f.status, s.ids,
+       s.action_ids
+  FROM f LEFT JOIN seen s ON s.ord = f.ord
 """
-_CANCELLED_EVENT_AT = 5
 
 
 async def cancel_events(
@@ -235,11 +228,12 @@ async def cancel_events(
             answers[ord_] = Lost(GONE)
             continue
         outcome = CancelOutcome(row[1])
-        gate_ids = tuple(row[3] or ())
-        event = EVENTS.record(row, _CANCELLED_EVENT_AT)
-        answers[ord_] = Cancelled(outcome, row[2], event, gate_ids)
-        if outcome is CancelOutcome.ENDED:
-            frames.add(ord_, (*_closed_gates(write, gate_ids, row[4] or ()), *write.frames))
+        gate_ids = tuple(row[4] or ())
+        ended = outcome is CancelOutcome.ENDED
+        status = EventStatus.CANCELLED if ended else EventStatus(row[3])
+        answers[ord_] = Cancelled(outcome, row[2], status, gate_ids)
+        if ended:
+            frames.add(ord_, (*_closed_gates(write, gate_ids, row[5] or ()), *write.frames))
 
 
 def _closed_gates(
@@ -247,7 +241,10 @@ def _closed_gates(
 ) -> Sequence[NewFrame]:
     return [
         closed_frame(
-            write.zombie_id, write.event_id, gate_id, action_id, GateStatus.DENIED, CANCELLED_BY, write.now
+            GateKey(gate_id, write.zombie_id, write.event_id, action_id),
+            GateStatus.DENIED,
+            CANCELLED_BY,
+            write.now,
         )
         for gate_id, action_id in zip(gate_ids, action_ids, strict=True)
     ]
