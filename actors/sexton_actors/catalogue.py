@@ -30,7 +30,14 @@ class Catalogue:
     def __repr__(self) -> str:
         return f"<Catalogue {self.version}, {len(self.models)} models>"
 
-    def rates(self, model: str | None, *, own_key: bool) -> Rates:
+    def find(self, model: str) -> Model | None:
+        return self._by_id.get(model)
+
+    def first_of(self, provider: str) -> str | None:
+        """The model that stands first of its provider: what is used where nobody names one."""
+        return next((model.id for model in self.models if model.provider == provider), None)
+
+    def rates(self, model: str | None, *, own_key: bool, run_nanos_per_sec: int = RUN_NANOS_PER_SEC) -> Rates:
         """What a lease is billed by; tokens on the tenant's own key cost nothing here.
 
         >>> Catalogue("2026-01-01", []).rates(None, own_key=False).run_nanos_per_sec
@@ -38,9 +45,9 @@ class Catalogue:
         """
         row = None if own_key or model is None else self._by_id.get(model)
         if row is None:
-            return Rates(RUN_NANOS_PER_SEC)
+            return Rates(run_nanos_per_sec)
         return Rates(
-            RUN_NANOS_PER_SEC,
+            run_nanos_per_sec,
             row.input_nanos_per_mtok,
             row.cached_input_nanos_per_mtok,
             row.output_nanos_per_mtok,

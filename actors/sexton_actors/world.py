@@ -1,11 +1,15 @@
 """What the actors are given: the stores, the vault's keeper, the prices, ids and randomness."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.chat.platform import ChatPlatform
+from sexton_actors.entitlements import Entitlements
+from sexton_actors.meters import Meters
+from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
+from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
 from sexton_storage.stores import Storage
 
@@ -22,6 +26,17 @@ class World:
     """Random bytes, so many, as lower-case hex."""
     chat: ChatPlatform | None = None
     """Where approval requests are shown too; None: nowhere, they wait in the inbox."""
+    meters: Meters = field(default_factory=Meters)
+    terms: BillingTerms = DEFAULT_TERMS
+    providers: Providers = field(init=False)
+    entitlements: Entitlements = field(init=False)
+
+    def __post_init__(self) -> None:
+        storage = self.storage
+        providers = Providers(storage.providers, self.secrets, self.catalogue, storage.clock)
+        object.__setattr__(self, "providers", providers)
+        entitlements = Entitlements(storage.tenants, self.terms, storage.clock)
+        object.__setattr__(self, "entitlements", entitlements)
 
     def now_ms(self) -> int:
         """The database's time."""

@@ -1,15 +1,18 @@
 """What a runner is handed with a lease: the event, the agent's instructions, and what it may use."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sexton_actors.lease.lending import MissingCredential, lend, lending, remembered, standing
 from sexton_actors.manifest.model import Manifest
+from sexton_actors.providers import ProviderChoice
 from sexton_actors.queue.messages import Grant
 from sexton_actors.world import World
 from sexton_storage.records import Event, Lease
+
+CONTEXT_CAP: Final = "context_cap_tokens"
 
 
 async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
@@ -27,7 +30,29 @@ async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredent
         await _budget_left(grant, world),
         services=services,
         memories=await remembered(lease.zombie_id, world),
+        choice=grant.provider,
     )
+
+
+def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
+    """What the model is called with; an agent may make its context smaller than the model's, not larger."""
+    if choice is None:
+        return {
+            "provider": manifest.provider,
+            "model": manifest.model,
+            "api_key": None,
+            "context": manifest.context,
+        }
+    wish = manifest.context.get(CONTEXT_CAP)
+    cap = choice.context_cap_tokens
+    if isinstance(wish, int) and not isinstance(wish, bool) and 0 < wish < cap:
+        cap = wish
+    return {
+        "provider": choice.provider,
+        "model": choice.model,
+        "api_key": choice.api_key,
+        "context": {**manifest.context, CONTEXT_CAP: cap},
+    }
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:
@@ -48,6 +73,7 @@ def spell(
     *,
     services: Mapping[str, str],
     memories: Sequence[Mapping[str, Any]],
+    choice: ProviderChoice | None = None,
 ) -> dict[str, Any]:
     """Pure part of ``package``."""
     return {
@@ -71,12 +97,9 @@ def spell(
             "network_policy": {"allow": manifest.network_allow},
             "secrets_map": secrets,
             "integrations": services,
-            "provider": manifest.provider,
-            "model": manifest.model,
-            "api_key": None,
+            **_model(manifest, choice),
             "budget_left_nanos": budget_left,
             "gates": msgspec.to_builtins(manifest.gates),
-            "context": manifest.context,
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,

@@ -7,8 +7,10 @@ from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSe
 from sexton_actors.keys import uuid_key
 from sexton_actors.lease.lending import ungated
 from sexton_actors.lease.messages import Abort, Granted, Undelivered
-from sexton_actors.manifest.model import Manifest, from_json
+from sexton_actors.manifest.model import Manifest, Runtime, from_json
+from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
 from sexton_actors.queue import messages as m
+from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseTaken
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
 from sexton_actors.world import World
@@ -120,32 +122,61 @@ class QueueActor(Actor):
         if zombie is None or manifest is None:
             return NothingToClaim("gone")
         missing = await self._world.secrets.missing(zombie.workspace_id, ungated(manifest))
-        taken = await self._write(runner_id, manifest)
+        choice = await self._choice(zombie, manifest)
+        taken = await self._write(runner_id, manifest, choice)
         if not isinstance(taken, Claimed):
             return taken
         self._leased = self._looked = True
         self._last_runner_id = runner_id
+        if taken.lease.attempt == 1:
+            waited_ms = taken.lease.granted_at - taken.event.created_at
+            self._world.meters.ingress_to_lease.note(waited_ms / 1000)
         self.context.tell("lease", taken.lease.id, Granted(taken.lease))
         if missing:
             # It is claimed all the same: only under a lease can an event end.
             detail = f"The vault has no credential named {', '.join(missing)}."
             self.context.tell("lease", taken.lease.id, Abort("secret_missing", detail))
             return NothingToClaim("secret_missing")
+        if isinstance(choice, Refusal) and choice.code != NONE_CONFIGURED:
+            self.context.tell("lease", taken.lease.id, Abort("secret_missing", choice.detail))
+            return NothingToClaim("secret_missing")
         self.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
-        return m.Grant(taken.event, taken.lease, manifest)
+        return m.Grant(
+            taken.event, taken.lease, manifest, choice if isinstance(choice, ProviderChoice) else None
+        )
 
-    async def _write(self, runner_id: UUID, manifest: Manifest) -> Claimed | NothingToClaim | Exhausted:
-        lease_id = self._world.new_id()
+    async def _choice(self, zombie: Zombie, manifest: Manifest) -> ProviderChoice | Refusal | None:
+        """Where nothing at all is set up, the run is given out all the same: its runner may have a model."""
+        if manifest.runtime is not Runtime.AGENT:
+            return None
+        return await self._world.providers.resolve_provider(
+            tenant_id=zombie.tenant_id,
+            workspace_id=zombie.workspace_id,
+            provider=manifest.provider,
+            model=manifest.model,
+        )
+
+    async def _write(
+        self, runner_id: UUID, manifest: Manifest, choice: ProviderChoice | Refusal | None
+    ) -> Claimed | NothingToClaim | Exhausted:
+        world, lease_id = self._world, self._world.new_id()
+        chosen = choice if isinstance(choice, ProviderChoice) else None
+        model = manifest.model if chosen is None else chosen.model
+        own_key = chosen is not None and chosen.own_key
         write = ClaimEvent(
             zombie_id=self._id,
             lease_id=lease_id,
             runner_id=runner_id,
-            now=self._world.now_ms(),
+            now=world.now_ms(),
             term_ms=LEASE_TERM_MS,
             ceiling_ms=EVENT_CEILING_MS,
-            rates=self._world.catalogue.rates(manifest.model, own_key=False),
+            rates=world.catalogue.rates(
+                model, own_key=own_key, run_nanos_per_sec=world.terms.run_rate(world.now_ms())
+            ),
             budget_daily_nanos=manifest.budget_daily_nanos,
             budget_monthly_nanos=manifest.budget_monthly_nanos,
+            model=model,
+            own_key=own_key,
         )
         try:
             return await self._world.storage.journal.write(write)

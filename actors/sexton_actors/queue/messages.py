@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.manifest.model import Manifest
+from sexton_actors.providers import ProviderChoice
 from sexton_engine import Message
 from sexton_storage.records import Event, Lease
 from sexton_storage.writes import Exhausted, NothingToClaim
@@ -26,6 +27,8 @@ class Grant(msgspec.Struct, frozen=True):
     event: Event
     lease: Lease
     manifest: Manifest
+    provider: ProviderChoice | None = None
+    """Of the model that it runs with; None for a run without one, and where none is set up."""
 
 
 ClaimOutcome = Grant | NothingToClaim | Exhausted

@@ -1,0 +1,81 @@
+"""Tells what a tenant's plan and balance allow it now."""
+
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.plans import BillingTerms, PlanLimits
+from sexton_actors.refusal import Refusal
+from sexton_storage.records import PlanTier, Tenant
+from sexton_storage.stores import DatabaseClock, StorageUnavailable
+from sexton_storage.tenancy import TenantStore
+
+FRESH_MS: Final = 1000
+"""How long another node may go on with a plan or a balance that was changed on this one."""
+KEEP_COUNT: Final = 4096
+AWAY_RETRY_S: Final = 2
+
+
+class Entitled(msgspec.Struct, frozen=True):
+    """What holds for one tenant; at most ``FRESH_MS`` old."""
+
+    tier: PlanTier
+    limits: PlanLimits
+    has_credit: bool
+
+    def may_ask_for_work(self) -> Refusal | None:
+        """None when somebody who asks for a run, and waits for it, is not better told that none will come.
+
+        What comes by itself (webhooks, schedules) is kept and waits for credit.
+        """
+        if self.has_credit:
+            return None
+        return Refusal("UZ-BILLING-005", "The tenant's balance is used up; work goes on when it has credit.")
+
+
+class _Known(msgspec.Struct, frozen=True):
+    entitled: Entitled
+    at: int
+
+
+class Entitlements:
+    """Looked up once a second for each tenant that works, however many agents it has."""
+
+    def __init__(self, tenants: TenantStore, terms: BillingTerms, clock: DatabaseClock) -> None:
+        self._tenants = tenants
+        self._terms = terms
+        self._clock = clock
+        self._known: dict[UUID, _Known] = {}
+
+    def __repr__(self) -> str:
+        return f"<Entitlements of {len(self._known)} tenants>"
+
+    def forget(self, tenant_id: UUID) -> None:
+        """Its plan or its balance was changed on this node."""
+        self._known.pop(tenant_id, None)
+
+    async def of(self, tenant_id: UUID) -> Entitled | Refusal:
+        """What the tenant may; UZ-ENTL-001 when that cannot be read now, since nothing is allowed unread."""
+        now = self._clock.now_ms()
+        known = self._known.get(tenant_id)
+        if known is not None and 0 <= now - known.at < FRESH_MS:
+            return known.entitled
+        try:
+            tenant = await self._tenants.load(tenant_id)
+        except StorageUnavailable:
+            return Refusal(
+                "UZ-ENTL-001", "What the plan allows cannot be read now.", retry_after_s=AWAY_RETRY_S
+            )
+        if tenant is None:
+            return Refusal("UZ-BILLING-002", f"There is no tenant {tenant_id}.")
+        return self._keep(tenant, now)
+
+    def _keep(self, tenant: Tenant, now: int) -> Entitled:
+        entitled = Entitled(
+            tenant.plan_tier, self._terms.plans[tenant.plan_tier], has_credit=tenant.balance_nanos > 0
+        )
+        if len(self._known) >= KEEP_COUNT:
+            self._known.clear()
+        self._known[tenant.id] = _Known(entitled, now)
+        return entitled

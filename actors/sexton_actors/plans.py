@@ -1,0 +1,79 @@
+"""What each plan allows, and what the operator gives for free."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import RUN_NANOS_PER_SEC
+from sexton_storage.records import PlanTier
+
+STARTER_CREDIT_NANOS: Final = 5_000_000_000
+"""What a tenant begins with: five dollars."""
+
+
+class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """None: without a limit."""
+
+    requests_per_second: int | None = None
+    """Of each workspace."""
+    workspaces: int | None = None
+    agents_per_workspace: int | None = None
+    events_per_day: int | None = None
+    """Of the whole tenant, by the UTC day."""
+    tools: tuple[str, ...] | None = None
+    """Names, or globs of names; None: all."""
+    runtimes: tuple[str, ...] | None = None
+
+
+class BillingTerms(msgspec.Struct, frozen=True):
+    """What the operator has decided about plans and free trials."""
+
+    plans: Mapping[PlanTier, PlanLimits]
+    free_trial_ends_ms: int | None = None
+    """Runs that begin before it are billed the trial's rate for their time; None: there is no trial."""
+    free_trial_nanos_per_sec: int = 0
+
+    def is_trial(self, now: int) -> bool:
+        return self.free_trial_ends_ms is not None and now < self.free_trial_ends_ms
+
+    def run_rate(self, now: int) -> int:
+        """Nanos a second for the time of a run that begins now.
+
+        >>> DEFAULT_TERMS.run_rate(0)
+        100000
+        """
+        return self.free_trial_nanos_per_sec if self.is_trial(now) else RUN_NANOS_PER_SEC
+
+
+DEFAULT_PLANS: Final[Mapping[PlanTier, PlanLimits]] = MappingProxyType(
+    {
+        PlanTier.FREE: PlanLimits(
+            requests_per_second=20, workspaces=3, agents_per_workspace=20, events_per_day=1_000
+        ),
+        PlanTier.PRO: PlanLimits(requests_per_second=200, events_per_day=100_000),
+        PlanTier.ENTERPRISE: PlanLimits(),
+    }
+)
+DEFAULT_TERMS: Final = BillingTerms(DEFAULT_PLANS)
+
+
+def not_allowed(limits: PlanLimits, runtime: str, tools: Sequence[str]) -> Refusal | None:
+    """None when the plan includes the agent's runtime and all of its tools.
+
+    >>> not_allowed(PlanLimits(tools=("http_*",)), "agent", ["http_request", "shell"]).facts
+    {'tools': ['shell']}
+    """
+    if limits.runtimes is not None and runtime not in limits.runtimes:
+        detail = f"The plan does not include the runtime {runtime}."
+        return Refusal("UZ-ENTL-004", detail, {"runtime": str(runtime)})
+    if limits.tools is None:
+        return None
+    allowed = limits.tools
+    missing = [tool for tool in tools if not any(fnmatchcase(tool, glob) for glob in allowed)]
+    if not missing:
+        return None
+    return Refusal("UZ-ENTL-004", f"The plan does not include {', '.join(missing)}.", {"tools": missing})
