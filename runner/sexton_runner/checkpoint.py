@@ -79,6 +79,16 @@ def action_id(event_id: str, name: ActionName) -> str:
     return f"act_{hashlib.sha256(words).hexdigest()[:32]}"
 
 
+def call_action_id(event_id: str, call_id: str) -> str:
+    """Derive the id of the ask about one call of a model's, which a resumed run calls by the same id.
+
+    >>> call_action_id("e", "call_1") == call_action_id("e", "call_2")
+    False
+    """
+    words = orjson.dumps([event_id, "call", call_id])
+    return f"act_{hashlib.sha256(words).hexdigest()[:32]}"
+
+
 class Counter:
     """Numbers the asks of one run."""
 

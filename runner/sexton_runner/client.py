@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import msgspec
@@ -13,7 +13,18 @@ import structlog
 
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
 from sexton_runner.timing import Clock
-from sexton_runner.wire import Enrolled, Gate, Polled, Problem, Pulse, Renewal, Renewals
+from sexton_runner.wire import (
+    Enrolled,
+    Gate,
+    Lease,
+    LentService,
+    Memories,
+    Polled,
+    Problem,
+    Pulse,
+    Renewal,
+    Renewals,
+)
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
 SERVER_FAULT = 500
@@ -103,6 +114,27 @@ class ControlPlane:
         """Wait up to ``wait_s`` for a gate to be resolved."""
         path = f"{ME}/leases/{lease_id}/gates/{gate_id}?wait_ms={int(wait_s * 1000)}"
         return await self._ask("GET", path, Gate, patience_s=wait_s + slack_s)
+
+    async def lend(self, lease_id: str, service: str) -> dict[str, Any]:
+        """Give the credential of a granted service; refused with ``UZ-GRANT-…`` when it is not granted."""
+        path = f"{ME}/leases/{lease_id}/integrations/{service}"
+        return (await self._ask("POST", path, LentService, {})).data
+
+    async def request_integration(self, lease_id: str, service: str, reason: str) -> None:
+        """Ask for a grant on behalf of the agent; an open request is found again."""
+        body = {"service": service, "reason": reason}
+        await self._send("POST", f"{ME}/leases/{lease_id}/integration-requests", body)
+
+    async def recall(self, lease: Lease, wanted: Body) -> Memories:
+        """Look up what the agent of a live lease remembers."""
+        fence = {"lease_id": lease.lease_id, "fencing_token": lease.fencing_token}
+        query = urlencode({**fence, **wanted})
+        return await self._ask("GET", f"{ME}/memory/{lease.event.zombie_id}?{query}", Memories)
+
+    async def remember(self, lease: Lease, entry: Body) -> None:
+        """Keep something for the agent of a live lease."""
+        body = {"lease_id": lease.lease_id, "fencing_token": lease.fencing_token, **entry}
+        await self._send("POST", f"{ME}/memory/{lease.event.zombie_id}", body)
 
     async def release(self, lease_id: str, reason: str) -> None:
         """Give a lease back; its event returns to the queue at once."""
@@ -199,11 +231,12 @@ def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncConte
         limits=httpx2.Limits(
             max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEPALIVE_S
         ),
-        trust_env=not _is_loopback(base_url),
+        trust_env=not is_loopback(base_url),
     )
 
 
-def _is_loopback(base_url: str) -> bool:
+def is_loopback(base_url: str) -> bool:
+    """Tell whether an address is this very machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

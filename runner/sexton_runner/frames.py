@@ -26,6 +26,11 @@ def step_started(name: str) -> Frame:
     return {"kind": "tool_call_started", "name": name, "args_redacted": {}}
 
 
+def call_started(name: str, args_redacted: Mapping[str, Any]) -> Frame:
+    """Show that a model has called a tool."""
+    return {"kind": "tool_call_started", "name": name, "args_redacted": dict(args_redacted)}
+
+
 def step_progress(name: str, elapsed_ms: int) -> Frame:
     """Show that a step is still going on."""
     return {"kind": "tool_call_progress", "name": name, "elapsed_ms": elapsed_ms}

@@ -15,6 +15,7 @@ from sexton_runner.checkpoint import (
     Remembered,
     action_id,
     as_object,
+    call_action_id,
     decode,
     encode,
 )
@@ -42,7 +43,9 @@ class Decision:
 class Asking:
     """The asks of one run.
 
-    ``resting`` is told when the run begins (True) and ends (False) to wait for a person.
+    ``resting`` is told when the run begins (True) and ends (False) to wait for a person. ``park`` is called
+    with the gate when it has waited long enough, and may return when the run has to wait on; without one the
+    run is parked with what is known of its gates.
     """
 
     def __init__(
@@ -55,22 +58,29 @@ class Asking:
         redactor: Redactor,
         resting: Callable[[bool], None],
         shown: Callable[[], Awaitable[None]],
+        park: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
         self._redactor = redactor
         self._resting = resting
         self._shown = shown
+        self._park_by = park or self._park
         self._counter = Counter()
         self._waiting = 0
         self.checkpoint: Checkpoint = decode(live.lease.checkpoint)
         self.refusal: str | None = None
 
-    async def decide(self, ask: Ask, evidence: bytes) -> Decision:
+    async def decide(self, ask: Ask, evidence: bytes, call_id: str | None = None) -> Decision:
         """Wait for the decision.
 
-        A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile.
+        A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile. With a
+        ``call_id`` the ask is known again by it, else by its place among the asks of its name.
         """
-        key = action_id(self._live.lease.event.event_id, self._counter.name(ask.tool, ask.action))
+        event_id = self._live.lease.event.event_id
+        if call_id is None:
+            key = action_id(event_id, self._counter.name(ask.tool, ask.action))
+        else:
+            key = call_action_id(event_id, call_id)
         # Who is asked looks at the stream: it must show what led here before it shows the question.
         await self._shown()
         self._rest(1)
@@ -119,7 +129,7 @@ class Asking:
             self._remember(key, gate)
             left = park_at - trio.current_time()
             if left <= 0:
-                await self._park(gate)
+                await self._park_by(gate.gate_id)
                 park_at = trio.current_time() + self._timing.backoff_max_s
                 left = 0.0
             gate_id, wait_s = gate.gate_id, max(0.0, min(self._timing.gate_wait_s, left))
@@ -137,9 +147,9 @@ class Asking:
             self._live.lease.lease_id, gate_id, wait_s, self._timing.call_timeout_s
         )
 
-    async def _park(self, gate: Gate) -> None:
+    async def _park(self, gate_id: str) -> None:
         try:
-            await self._plane.park(self._live.lease.lease_id, gate.gate_id, encode(self.checkpoint))
+            await self._plane.park(self._live.lease.lease_id, gate_id, encode(self.checkpoint))
         except TokenRejected:
             raise
         except ControlPlaneError as fault:

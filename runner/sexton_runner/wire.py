@@ -44,6 +44,7 @@ class Policy(msgspec.Struct, frozen=True):
     budget_left_nanos: int | None = None
     gates: Any = None
     context: Any = None
+    integrations: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return "<Policy>"
@@ -118,6 +119,31 @@ class Gate(msgspec.Struct, frozen=True):
     action_id: str = ""
     detail: str | None = None
     resolved_by: str | None = None
+
+
+class MemoryEntry(msgspec.Struct, frozen=True):
+    """One thing that an agent remembers."""
+
+    key: str
+    content: str
+    category: str = ""
+
+
+class Memories(msgspec.Struct, frozen=True):
+    """What was found of an agent's memory; ``total`` counts all that fit."""
+
+    items: list[MemoryEntry] = []
+    total: int = 0
+
+
+class LentService(msgspec.Struct, frozen=True):
+    """The credential of a service that the agent was granted. Holds secrets, so it shows none of itself."""
+
+    service: str
+    data: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"<LentService {self.service}>"
 
 
 class Problem(msgspec.Struct, frozen=True):

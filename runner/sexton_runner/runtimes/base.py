@@ -3,7 +3,7 @@
 import enum
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.timing import Clock, Timing
+from sexton_runner.tools.settings import ToolSettings
 
 
 class Outcome(enum.StrEnum):
@@ -57,6 +58,7 @@ class Run:
     show: Callable[[Frame], None]
     shown: Callable[[], Awaitable[None]]
     folder: Path
+    tools: ToolSettings = field(default_factory=ToolSettings)
 
 
 Runtime = Callable[[Run], Awaitable[Ending]]

@@ -12,6 +12,7 @@ from sexton_runner import frames
 from sexton_runner.blocks import Block, first_runnable
 from sexton_runner.channel import Channel, ChannelFlooded, open_channel
 from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.event import event_json
 from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
 from sexton_runner.output import Output
 from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
@@ -58,31 +59,8 @@ def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
         helper.write_bytes((HELPERS / name).read_bytes())
         helper.chmod(0o755)
     (run_dir / "program").write_text(block.source, encoding="utf-8")
-    (run_dir / "event.json").write_bytes(event_json(run))
+    (run_dir / "event.json").write_bytes(event_json(run.live.lease))
     (run_dir / "memory.json").write_bytes(orjson.dumps(run.live.lease.memory))
-
-
-def event_json(run: Run) -> bytes:
-    """Give what the command reads on stdin: the event, the body as an object in ``request_json``."""
-    event = run.live.lease.event
-    body = event.request_json
-    if isinstance(body, str):
-        try:
-            body = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            body = {"text": body}
-    return orjson.dumps(
-        {
-            "event_id": event.event_id,
-            "zombie_id": event.zombie_id,
-            "workspace_id": event.workspace_id,
-            "actor": event.actor,
-            "event_type": event.event_type,
-            "created_at": event.created_at,
-            "attempt": run.live.lease.attempt,
-            "request_json": body,
-        }
-    )
 
 
 class _Attempt:

@@ -2,12 +2,51 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
+import structlog
+import trio
+
 from sexton_runner import frames
-from sexton_runner.checkpoint import Checkpoint, decode, encode
+from sexton_runner.background import beside
+from sexton_runner.checkpoint import encode
+from sexton_runner.errors import SandboxUnavailable, TokenRejected, Unavailable
+from sexton_runner.gates import Asking
+from sexton_runner.rules import Gates, read_gates
 from sexton_runner.runtimes.base import Run
-from sexton_runner.tools.base import Tool, ToolResult
+from sexton_runner.tools import gating
+from sexton_runner.tools.arguments import BadArguments, Checked
+from sexton_runner.tools.base import Parked, Tool, ToolResult
+from sexton_runner.tools.checks import Checks, Unmet
+from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.table import TOOLS, Kit
+from sexton_runner.tools.text import clipped, shown
+from sexton_runner.tools.workbench import Workbench
+
+PROGRESS_S = 5.0
+# Longer than any tool's own bound; a tool that does not keep its own must not hold the run up for ever.
+CALL_S = 960.0
+MAX_NAME_CHARS = 128
+log = structlog.get_logger()
+
+
+class Fitted:
+    """A tool as it is handed out: its schema compiled, and alone in its turn when a person may be asked."""
+
+    def __init__(self, tool: Tool, gates: Gates) -> None:
+        self._tool = tool
+        self.name, self.description = tool.name, tool.description
+        self.input_schema = tool.input_schema
+        self.parallel_safe = tool.parallel_safe and not gating.may_be_gated(gates.rules, tool.name)
+        self.checked = Checked(tool.input_schema)
+
+    def __repr__(self) -> str:
+        return f"<Fitted {self.name}>"
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Do what the tool does, with no question asked: calls of a model go through the toolbox."""
+        return await self._tool.call(arguments)
 
 
 class Toolbox:
@@ -16,36 +55,147 @@ class Toolbox:
     ``proposals`` are what the run proposed about its own agent, for its report.
     """
 
-    def __init__(self, run: Run, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, run: Run, kit: Kit, tools: Mapping[str, Tool], gates: Gates, asking: Asking) -> None:
         self._run = run
-        self.tools = tools
-        self.proposals: list[dict[str, Any]] = []
-        self._gates: Checkpoint = decode(run.live.lease.checkpoint)
+        self._gates = gates
+        self._asking = asking
+        self._fitted = {name: Fitted(tool, gates) for name, tool in tools.items()}
+        self.tools: Mapping[str, Tool] = self._fitted
+        self.proposals = kit.proposals
+        self._checks = Checks(
+            gates.checks, kit.bench.workspace, show=run.show, redactor=run.redactor, clock=run.clock
+        )
+
+    def __repr__(self) -> str:
+        return f"<Toolbox {', '.join(self.tools)}>"
+
+    @property
+    def refusal(self) -> str | None:
+        """Give the status of the last gate that was not approved."""
+        return self._asking.refusal
 
     def checkpoint(self) -> dict[str, object]:
         """Give what a resumed run has to know of gates, as members of its checkpoint."""
-        return encode(self._gates)
+        return encode(self._asking.checkpoint)
+
+    async def check(self) -> Unmet | None:
+        """Run the agent's checks; None when it is really done. Raises ``SandboxUnavailable``."""
+        return await self._checks.run(repairable=True)
 
     async def call(self, name: str, arguments: Mapping[str, Any], call_id: str) -> ToolResult:
         """Carry out one call of the model's; the same ``call_id`` asks the same person the same question.
 
-        Raises ``Parked`` when a person has to decide first and has not done so for a while.
+        Raises ``Parked`` when a person has to decide first and has not done so for a while, and
+        ``SandboxUnavailable`` when the sandbox cannot be made to stand.
         """
-        tool = self.tools.get(name)
-        if tool is None:
-            return ToolResult(f"UZ-TOOL-005: there is no tool named {name}", ok=False)
+        name = name[:MAX_NAME_CHARS]
         began = self._run.clock()
-        self._run.show(frames.step_started(name))
-        result = await tool.call(arguments)
-        self._run.show(frames.step_completed(name, int((self._run.clock() - began) * 1000), ok=result.ok))
+        self._run.show(frames.call_started(self._run.redactor.text(name), self._shown(arguments)))
+        result = ToolResult("stopped", ok=False)
+        try:
+            async with beside(partial(self._progress, name, began)):
+                result = self._safe(await self._answer(name, arguments, call_id))
+        finally:
+            ms = int((self._run.clock() - began) * 1000)
+            self._run.show(frames.step_completed(self._run.redactor.text(name), ms, ok=result.ok))
         return result
+
+    def _safe(self, result: ToolResult) -> ToolResult:
+        # Each tool does this for itself where it has to; here it is certain.
+        facts = self._run.redactor.json(dict(result.facts))
+        return ToolResult(clipped(self._run.redactor.text(result.content)), result.ok, facts)
+
+    def _shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        cut = shown(self._run.redactor.json(dict(arguments)))
+        return cut if isinstance(cut, dict) else {}
+
+    async def _progress(self, name: str, began: float) -> None:
+        while True:
+            await trio.sleep(PROGRESS_S)
+            elapsed = int((self._run.clock() - began) * 1000)
+            self._run.show(frames.step_progress(self._run.redactor.text(name), elapsed))
+
+    async def _answer(self, name: str, arguments: Mapping[str, Any], call_id: str) -> ToolResult:
+        tool = self._fitted.get(name)
+        if tool is None:
+            return self._unknown(name)
+        try:
+            tool.checked.check(arguments)
+        except BadArguments as fault:
+            return self._refused(f"the arguments do not fit: {fault}")
+        decision = await gating.decide(self._asking, self._gates.rules, name, arguments, call_id)
+        if decision is not None and decision.status != "approved":
+            said = f": {decision.detail}" if decision.detail else ""
+            text = f"not done: a person was asked, and the answer is {decision.status}{said}"
+            return ToolResult(clipped(text), ok=False, facts={"gate": decision.status})
+        result = await self._carried_out(tool, arguments)
+        if decision is not None and decision.detail:
+            return ToolResult(
+                f"{result.content}\n[the approver said: {decision.detail}]", result.ok, result.facts
+            )
+        return result
+
+    async def _carried_out(self, tool: Fitted, arguments: Mapping[str, Any]) -> ToolResult:
+        try:
+            with trio.move_on_after(CALL_S):
+                return await tool.call(arguments)
+        except (SandboxUnavailable, TokenRejected):
+            raise
+        except Unavailable as fault:
+            return self._refused(f"the control plane cannot be reached: {fault}")
+        except Exception as fault:  # noqa: BLE001 - one tool's fault is an answer, not the end of the run
+            # The name of the fault only: its text may quote what the call was made of.
+            log.warning("tool_broken", tool=tool.name, fault=type(fault).__name__)
+            return self._refused(f"the tool failed: {type(fault).__name__}")
+        return self._refused("stopped: it took too long")
+
+    def _unknown(self, name: str) -> ToolResult:
+        if name in TOOLS:
+            text = (
+                f"UZ-TOOL-004: the tool {name} is not attached to this agent: its TRIGGER.md does not name it"
+            )
+        else:
+            text = f"UZ-TOOL-005: there is no tool {name}; there are {', '.join(self.tools) or 'none'}"
+        self._run.show(frames.chunk(f"[{self._run.redactor.text(text)}]\n"))
+        return self._refused(text)
+
+    def _refused(self, text: str) -> ToolResult:
+        return ToolResult(clipped(self._run.redactor.text(text)), ok=False)
+
+
+async def _raise_parked(gate_id: str) -> None:
+    raise Parked(gate_id)
 
 
 @asynccontextmanager
 async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) -> AsyncIterator[Toolbox]:
-    """Open what the lease's policy names.
+    """Open what the lease's policy names; raises ``msgspec.ValidationError`` for gates that cannot be read.
 
-    ``resting`` is told when the run begins (True) and ends (False) to wait for a person.
+    ``resting`` is told when the run begins (True) and ends (False) to wait for a person; without one only
+    the time that is billed stands still.
     """
-    del resting
-    yield Toolbox(run, {})
+
+    def rest(begins: bool) -> None:  # noqa: FBT001 - a callback with one meaning
+        (run.live.usage.rest if begins else run.live.usage.go)()
+
+    policy = run.live.lease.policy
+    gates = read_gates(policy.gates)
+    kit = Kit(run=run, bench=Workbench(run), lent=Lent(policy.secrets_map, run.redactor))
+    asking = Asking(
+        run.live,
+        plane=run.plane,
+        timing=run.timing,
+        rng=run.rng,
+        redactor=run.redactor,
+        resting=resting or rest,
+        shown=run.shown,
+        park=_raise_parked,
+    )
+    tools: dict[str, Tool] = {}
+    for name in policy.tools:
+        if make := TOOLS.get(name):
+            tools[name] = make(kit)
+        else:
+            run.show(frames.chunk(f"[UZ-TOOL-005: this runner has no tool {name}]\n"))
+    async with beside(kit.bench.host):
+        yield Toolbox(run, kit, tools, gates, asking)

@@ -1,0 +1,186 @@
+"""Makes one HTTP request on behalf of a run, to nowhere but where it may go."""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+import httpx2
+import trio
+
+from sexton_runner.tools.addresses import forbidden, host_allowed
+
+MAX_REDIRECTS = 5
+MAX_BODY_BYTES = 1 << 20
+MAX_TRIED_ADDRESSES = 3
+CONNECT_S = 10.0
+PORTS = {"http": 80, "https": 443}
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+KEEPS_METHOD = frozenset({307, 308})
+# Set by the connection itself; from a model they could only disagree with it.
+OWN_HEADERS = frozenset(
+    {
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+        "accept-encoding",
+        "proxy-authorization",
+        "proxy-connection",
+    }
+)
+# Credentials, whoever put them in: they are meant for one host.
+OF_ONE_HOST = frozenset({"authorization", "cookie"})
+
+
+class NotFetched(Exception):
+    """The request was refused here, or no answer came; the text holds no secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A request as it goes out. ``secret`` tells that a secret of the run was put into it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer: its body is cut at ``MAX_BODY_BYTES``, and ``whole`` tells whether it was not."""
+
+    status: int
+    headers: httpx2.Headers
+    body: bytes
+    whole: bool
+    redirects: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Where requests may go: the agent's ``network.allow``, and loopback by an operator's choice only."""
+
+    allow: Sequence[str]
+    allow_loopback: bool = False
+
+
+async def fetch(wanted: Wanted, reach: Reach, timeout_s: float) -> Fetched:
+    """Make the request and follow its redirects, each checked like the first; raises ``NotFetched``."""
+    with trio.move_on_after(timeout_s):
+        for redirects in range(MAX_REDIRECTS + 1):
+            answer = await _once(wanted, reach)
+            onward = _onward(wanted, answer)
+            if onward is None:
+                return replace(answer, redirects=redirects)
+            wanted = onward
+        raise NotFetched(f"more than {MAX_REDIRECTS} redirects")
+    raise NotFetched(f"no answer within {timeout_s:g} s")
+
+
+async def _once(wanted: Wanted, reach: Reach) -> Fetched:
+    try:
+        url = httpx2.URL(wanted.url)
+    except httpx2.InvalidURL as fault:
+        raise NotFetched(f"the url cannot be read: {fault}") from fault
+    host = url.raw_host.decode("ascii")
+    if url.scheme not in PORTS or not host:
+        raise NotFetched("the url must begin with http:// or https:// and name a host")
+    if url.userinfo:
+        raise NotFetched("user and password do not belong into a url: use a header")
+    if not host_allowed(host, reach.allow):
+        raise NotFetched(f"the host {host} is not in network.allow")
+    addresses = await _resolve(host, url.port or PORTS[url.scheme], reach)
+    missed = ""
+    for address in addresses[:MAX_TRIED_ADDRESSES]:
+        try:
+            return await _ask(wanted, url, address)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as refused:
+            missed = type(refused).__name__
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeError) as broken:
+            raise NotFetched(f"the request failed: {type(broken).__name__}") from broken
+    raise NotFetched(f"no connection to {host}: {missed}")
+
+
+async def _resolve(host: str, port: int, reach: Reach) -> list[str]:
+    """Look a name up once: the connection goes to what was checked here, never to a second answer."""
+    try:
+        found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as fault:
+        raise NotFetched(f"the host {host} cannot be found") from fault
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    for address in addresses:
+        # One closed address among open ones is a trick, not a host.
+        if why := forbidden(address, allow_loopback=reach.allow_loopback):
+            raise NotFetched(f"the host {host} stands for {why}, which a run must not reach")
+    if not addresses:
+        raise NotFetched(f"the host {host} cannot be found")
+    return addresses
+
+
+async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
+    headers = [("host", url.netloc.decode("ascii")), ("accept-encoding", "identity")]
+    headers += [(name, value) for name, value in wanted.headers.items() if name.lower() not in OWN_HEADERS]
+    transport = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+    async with httpx2.AsyncClient(
+        transport=transport, trust_env=False, timeout=httpx2.Timeout(None, connect=CONNECT_S)
+    ) as client:
+        request = client.build_request(
+            wanted.method,
+            url.copy_with(host=address),
+            headers=headers,
+            content=wanted.body,
+            extensions={"sni_hostname": url.raw_host.decode("ascii")},
+        )
+        answer = await client.send(request, stream=True, follow_redirects=False)
+        try:
+            body, whole = await _read(answer)
+        finally:
+            await answer.aclose()
+    return Fetched(answer.status_code, answer.headers, body, whole)
+
+
+async def _read(answer: httpx2.Response) -> tuple[bytes, bool]:
+    # As it came: what was compressed all the same is not unpacked, so it cannot swell.
+    body = bytearray()
+    async for piece in answer.aiter_raw():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            return bytes(body[:MAX_BODY_BYTES]), False
+    return bytes(body), True
+
+
+def _onward(wanted: Wanted, answer: Fetched) -> Wanted | None:
+    """Give the request that a redirect asks for; None when there is none, or it is not to be followed."""
+    target = answer.headers.get("location")
+    if answer.status not in REDIRECTS or target is None:
+        return None
+    try:
+        here = httpx2.URL(wanted.url)
+        there = here.join(target)
+    except (httpx2.InvalidURL, ValueError, UnicodeError):
+        return None
+    if here.scheme == "https" and there.scheme != "https":
+        raise NotFetched("a redirect leads from https to http")
+    headers = wanted.headers
+    if _origin(here) != _origin(there):
+        if wanted.secret:
+            # Who reads the answer may ask the other host by itself, if that host is allowed.
+            return None
+        headers = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_HOST}
+    if answer.status in KEEPS_METHOD or wanted.method in ("GET", "HEAD"):
+        return replace(wanted, url=str(there), headers=headers)
+    if answer.status != HTTPStatus.SEE_OTHER and wanted.method != "POST":
+        return replace(wanted, url=str(there), headers=headers)
+    return replace(wanted, method="GET", url=str(there), headers=headers, body=None)
+
+
+def _origin(url: httpx2.URL) -> tuple[str, bytes, int]:
+    return url.scheme, url.raw_host, url.port or PORTS.get(url.scheme, 0)

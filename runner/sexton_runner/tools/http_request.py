@@ -1,0 +1,137 @@
+"""The tool that asks allowed hosts, by the runner's own hand, with secrets put in on the way out."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from sexton_runner.redact import Redactor
+from sexton_runner.tools.arguments import an_object
+from sexton_runner.tools.base import ToolResult
+from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch
+from sexton_runner.tools.lent import Lent, NotLent
+from sexton_runner.tools.text import clipped
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+MAX_URL_CHARS = 8_192
+MAX_BODY_CHARS = 1 << 20
+MAX_HEADERS = 32
+DEFAULT_TIMEOUT_S = 30
+MAX_TIMEOUT_S = 120
+SHOWN_HEADERS = (
+    "content-type",
+    "location",
+    "link",
+    "etag",
+    "last-modified",
+    "retry-after",
+    "ratelimit",
+    "x-ratelimit-remaining",
+    "www-authenticate",
+)
+BAD_REQUEST = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """``http_request``."""
+
+    lent: Lent
+    reach: Reach
+    redactor: Redactor
+    parallel_safe: bool = True
+    name: str = "http_request"
+
+    @property
+    def description(self) -> str:
+        """Say what may be asked and which secrets there are, by name."""
+        hosts = ", ".join(self.reach.allow) or "none"
+        secrets = ", ".join(f"${{secrets.{place}}}" for place in self.lent.places) or "none"
+        return (
+            f"Make an HTTP request. Allowed hosts: {hosts}. Secrets that may stand in url, headers, body and "
+            f"basic_auth, put in without your seeing them: {secrets}. Answers are cut at 1 MiB."
+        )
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """Give the shape of the arguments."""
+        text = {"type": "string", "maxLength": MAX_URL_CHARS}
+        return an_object(
+            ["url"],
+            url={**text, "minLength": 1},
+            method={"enum": METHODS, "default": "GET"},
+            headers={"type": "object", "additionalProperties": text, "maxProperties": MAX_HEADERS},
+            body={"type": "string", "maxLength": MAX_BODY_CHARS, "description": "sent as it is"},
+            json={"description": "sent as JSON, in the place of body"},
+            basic_auth={**text, "description": "user:password for basic authentication"},
+            timeout_s={
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_TIMEOUT_S,
+                "default": DEFAULT_TIMEOUT_S,
+            },
+        )
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Make the request; every answer of a server is a good call, whatever its status."""
+        facts = {"method": arguments.get("method", "GET"), "url": self.redactor.text(arguments["url"])}
+        try:
+            wanted = self._wanted(arguments)
+            answer = await fetch(wanted, self.reach, arguments.get("timeout_s", DEFAULT_TIMEOUT_S))
+        except (NotFetched, NotLent) as refusal:
+            return ToolResult(self.redactor.text(str(refusal)), ok=False, facts=facts)
+        facts |= {"status": answer.status, "bytes": len(answer.body)}
+        facts["sha256"] = hashlib.sha256(answer.body).hexdigest()
+        return ToolResult(self._told(answer), ok=answer.status < BAD_REQUEST, facts=facts)
+
+    def _wanted(self, arguments: Mapping[str, Any]) -> Wanted:
+        if "body" in arguments and "json" in arguments:
+            raise NotFetched("give body or json, not both")
+        url, in_url = self.lent.fill(arguments["url"], lambda value: quote(value, safe=""))
+        given, in_headers = self.lent.fill_json(dict(arguments.get("headers", {})))
+        headers = {"user-agent": "sexton-agent"} | {name.lower(): value for name, value in given.items()}
+        body, in_body = self._body(arguments, headers)
+        if "basic_auth" in arguments:
+            pair, in_auth = self.lent.fill(arguments["basic_auth"])
+            self._cover(pair)
+            headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+            in_headers = in_headers or in_auth
+        if any(char in value for value in headers.values() for char in "\r\n\0"):
+            raise NotFetched("a header holds a line break")
+        return Wanted(
+            method=arguments.get("method", "GET"),
+            url=url,
+            headers=headers,
+            body=body,
+            secret=in_url or in_headers or in_body,
+        )
+
+    def _body(self, arguments: Mapping[str, Any], headers: dict[str, str]) -> tuple[bytes | None, bool]:
+        if "json" in arguments:
+            value, used = self.lent.fill_json(arguments["json"])
+            headers.setdefault("content-type", "application/json")
+            return orjson.dumps(value), used
+        text, used = self.lent.fill(arguments.get("body", ""))
+        return (text.encode() if "body" in arguments else None), used
+
+    def _cover(self, pair: str) -> None:
+        # A password that is shorter than what is looked for by itself is still a secret beside its user.
+        self.redactor.learn({"basic_auth": pair})
+
+    def _told(self, answer: Fetched) -> str:
+        lines = [f"HTTP {answer.status}"]
+        lines += [f"{name}: {answer.headers[name]}" for name in SHOWN_HEADERS if name in answer.headers]
+        coding = answer.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            lines += ["", f"[{len(answer.body)} bytes in the coding {coding}, which is not read]"]
+        else:
+            text = answer.body.decode("utf-8", "replace")
+            if not answer.whole:
+                # What the cut went through may be the beginning of a secret.
+                text = f"{text[: self.redactor.certain(text)]}\n[cut at 1 MiB]"
+            lines += ["", text]
+        return clipped(self.redactor.text("\n".join(lines)))

@@ -1,0 +1,103 @@
+"""The tools that run programs in the sandbox."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sexton_runner.redact import Redactor
+from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.performing import Performed, perform
+from sexton_runner.sandbox.workspace import WorkspaceGone
+from sexton_runner.tools.arguments import an_object
+from sexton_runner.tools.base import ToolResult
+from sexton_runner.tools.text import clipped
+from sexton_runner.tools.workbench import Workbench
+
+DEFAULT_TIMEOUT_S = 60
+MAX_TIMEOUT_S = 900
+MAX_PROGRAM_CHARS = 30_000  # One word of a command line holds 128 KiB, and a character may be 4 bytes.
+SHARED = (
+    "It runs without network and without secrets. The folder it starts in keeps its files for the whole "
+    "event; the event is in $SEXTON_RUN/event.json. Nothing that it leaves running goes on."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What ``shell`` and ``python`` have in common."""
+
+    bench: Workbench
+    sandbox: Sandbox
+    redactor: Redactor
+
+    async def run(self, words: Sequence[str], source: str, timeout_s: int) -> ToolResult:
+        """Run a program that is the last word of its command line."""
+        facts: dict[str, Any] = {"program_sha256": hashlib.sha256(source.encode()).hexdigest()}
+        try:
+            workspace = await self.bench.workspace()
+            done = await perform(workspace, [*words, source], redactor=self.redactor, timeout_s=timeout_s)
+        except WorkspaceGone as gone:
+            text = f"the sandbox was ended ({gone}); the next call finds a new one, with an empty folder"
+            return ToolResult(self.redactor.text(text), ok=False, facts=facts)
+        facts |= {"exit_status": done.status, "timed_out": done.timed_out}
+        return ToolResult(told(done), ok=done.ok, facts=facts)
+
+
+def told(done: Performed) -> str:
+    """Give what a model reads about a command: its end, then its output, then its errors."""
+    parts = [f"[{done.told()}]", done.out.text().rstrip("\n")]
+    if errors := done.err.text().rstrip("\n"):
+        parts += ["[standard error]", errors]
+    return clipped("\n".join(part for part in parts if part))
+
+
+def _timeout() -> Mapping[str, Any]:
+    return {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_S, "default": DEFAULT_TIMEOUT_S}
+
+
+def _source(what: str) -> Mapping[str, Any]:
+    return {"type": "string", "minLength": 1, "maxLength": MAX_PROGRAM_CHARS, "description": what}
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """``shell``."""
+
+    programs: Programs
+    name: str = "shell"
+    description: str = f"Run shell commands in a sandbox. {SHARED}"
+    parallel_safe: bool = False
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """Give the shape of the arguments."""
+        return an_object(["command"], command=_source("a script for /bin/sh"), timeout_s=_timeout())
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run it."""
+        timeout_s = arguments.get("timeout_s", DEFAULT_TIMEOUT_S)
+        return await self.programs.run(["/bin/sh", "-c"], arguments["command"], timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """``python``."""
+
+    programs: Programs
+    name: str = "python"
+    description: str = f"Run a Python program in a sandbox, with the standard library. {SHARED}"
+    parallel_safe: bool = False
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """Give the shape of the arguments."""
+        return an_object(
+            ["code"], code=_source("a Python program; print what is to be seen"), timeout_s=_timeout()
+        )
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run it."""
+        timeout_s = arguments.get("timeout_s", DEFAULT_TIMEOUT_S)
+        words = self.programs.sandbox.interpreter("python", "-c")
+        return await self.programs.run(words, arguments["code"], timeout_s)

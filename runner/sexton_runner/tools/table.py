@@ -1,0 +1,52 @@
+"""The table of tools: a new one is a file beside this and a row here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sexton_runner.runtimes.base import Run
+from sexton_runner.tools.approval import RequestApproval
+from sexton_runner.tools.base import Tool
+from sexton_runner.tools.fetch import Reach
+from sexton_runner.tools.http_request import HttpRequest
+from sexton_runner.tools.integration import RequestIntegration
+from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.memory import MemoryRecall, MemoryStore
+from sexton_runner.tools.programs import Programs, Python, Shell
+from sexton_runner.tools.proposal import ProposeImprovement
+from sexton_runner.tools.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What tools are made of."""
+
+    run: Run
+    bench: Workbench
+    lent: Lent
+    proposals: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def programs(self) -> Programs:
+        """Give what runs programs."""
+        return Programs(bench=self.bench, sandbox=self.run.sandbox, redactor=self.run.redactor)
+
+    @property
+    def reach(self) -> Reach:
+        """Give where requests may go."""
+        allow = self.run.live.lease.policy.network_policy.get("allow", [])
+        return Reach(allow=[str(entry) for entry in allow], allow_loopback=self.run.tools.allow_loopback)
+
+
+TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
+    "shell": lambda kit: Shell(kit.programs),
+    "python": lambda kit: Python(kit.programs),
+    "http_request": lambda kit: HttpRequest(lent=kit.lent, reach=kit.reach, redactor=kit.run.redactor),
+    "memory_store": lambda kit: MemoryStore(kit.run.plane, kit.run.live.lease, kit.run.redactor),
+    "memory_recall": lambda kit: MemoryRecall(kit.run.plane, kit.run.live.lease, kit.run.redactor),
+    "request_integration": lambda kit: RequestIntegration(
+        kit.run.plane, kit.run.live.lease, kit.lent, kit.run.redactor
+    ),
+    "request_approval": lambda _: RequestApproval(),
+    "propose_improvement": lambda kit: ProposeImprovement(kit.proposals, kit.run.redactor),
+}
