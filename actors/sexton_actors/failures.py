@@ -34,6 +34,8 @@ FAILURE_CODES: Mapping[str, str | None] = MappingProxyType(
 )
 
 DEFAULT_FAILURE = "agent_run"
+CHECK_FAILURES = frozenset({"gate_command_failed", "gate_command_timeout", "gate_repairs_exhausted"})
+"""A check of the agent's work had the last word."""
 
 
 def failure_of(reason: str | None) -> tuple[str, str | None]:

@@ -20,6 +20,12 @@ RATE_EVENTS = 20
 """Events on each side of the last applied proposal whose success is compared."""
 LAST_DECIDED = 3
 
+MIN_CONTEXT_TOKENS = 512
+MAX_CONTEXT_TOKENS = 8192
+DEFAULT_CONTEXT_TOKENS = 2048
+TOKENS_A_SCORE = 10
+"""At least; no more scores are read than so many tokens each would fit."""
+
 
 class ProposalStatus(StrEnum):
     PENDING = "PENDING"
@@ -99,7 +105,9 @@ class Lessons(msgspec.Struct, frozen=True, gc=False):
     rejections: tuple[Proposal, ...]
     """Oldest first, none of which a processed run was told of."""
     scores: tuple[Score, ...]
-    """Newest first."""
+    """Newest first, more than the tokens can hold."""
+    context_tokens: int
+    """How much of them the workspace has agents shown."""
 
 
 class ImprovementStore(Protocol):
@@ -133,7 +141,7 @@ class ImprovementStore(Protocol):
         ...
 
     async def trust(self, zombie_id: UUID) -> Trust: ...
-    async def lessons(self, zombie_id: UUID, lease_id: UUID, *, scores: int) -> Lessons:
+    async def lessons(self, zombie_id: UUID, workspace_id: UUID, lease_id: UUID) -> Lessons:
         """What this lease's run is told.
 
         The lease is noted with the rejections, so that its end can mark them as heard.

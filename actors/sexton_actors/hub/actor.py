@@ -12,7 +12,7 @@ from sexton_storage.stores import StorageUnavailable
 READERS_MAX = 50_000
 """Readers that wait on one node; each has a timer, of which an actor may have 65,536."""
 
-Message = m.FramesWritten | m.AwaitFrames | m.AwaitOver | m.Look
+Message = m.FramesWritten | m.AgentGone | m.AwaitFrames | m.AwaitOver | m.Look
 
 
 class Hub(Actor):
@@ -44,6 +44,8 @@ class Hub(Actor):
             case m.FramesWritten(heads=heads):
                 for zombie_id, head in heads:
                     self._ring(zombie_id, head)
+            case m.AgentGone(zombie_id=zombie_id):
+                self._dismiss(zombie_id)
             case m.AwaitFrames():
                 return self._await(message)
             case m.AwaitOver(zombie_id=zombie_id, ticket=ticket):
@@ -91,6 +93,13 @@ class Hub(Actor):
         if not readers:
             del self._readers[zombie_id], self._heads[zombie_id]
 
+    def _dismiss(self, zombie_id: UUID) -> None:
+        self._heads.pop(zombie_id, None)
+        for ticket, (_, port) in self._readers.pop(zombie_id, {}).items():
+            self._waiting -= 1
+            self.context.cancel_timer(ticket)
+            port.set(m.GONE)
+
     # --- the database's view --------------------------------------------------------------------------------
 
     def _look(self) -> None:
@@ -111,3 +120,7 @@ class Hub(Actor):
         finally:
             self._looking = False
         self.context.tell("hub", "", m.FramesWritten(tuple(heads.items())))
+        for zombie_id in zombie_ids:
+            # Deleted by another node, or before its reader came.
+            if zombie_id not in heads:
+                self.context.tell("hub", "", m.AgentGone(zombie_id))

@@ -13,8 +13,21 @@ class FramesWritten(msgspec.Struct, Message[None], frozen=True):
     heads: tuple[tuple[UUID, int], ...]
 
 
+GONE = -1
+"""The answer to those who wait for frames of an agent that was deleted."""
+
+
+class AgentGone(msgspec.Struct, Message[None], frozen=True):
+    """The agent was deleted: nobody need wait for it."""
+
+    zombie_id: UUID
+
+
 class AwaitFrames(msgspec.Struct, Message[int], frozen=True):
-    """The newest frame number once it is above ``after``, or what it is known to be after ``wait_s``."""
+    """The newest frame number once it is above ``after``, or what it is known to be after ``wait_s``.
+
+    ``GONE`` when there is no such agent any more.
+    """
 
     zombie_id: UUID
     after: int

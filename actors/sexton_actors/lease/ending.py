@@ -9,11 +9,13 @@ from sexton_actors.lease import messages as m
 from sexton_actors.lease.row import LeaseRow
 from sexton_actors.lease.transitions import ending
 from sexton_actors.lease.transitions.state import STALE, LeaseState
+from sexton_actors.proposal.drafting import BY_RUN, Origin, draft_fault, proposed
 from sexton_actors.queue.messages import LeaseEnded
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseOver
 from sexton_actors.terms import MAX_RACES
-from sexton_storage.records import LeaseStatus
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import ConfigVersion, Lease, LeaseStatus
 from sexton_storage.writes import Ended, EndLease, Lost
 
 Decide = Callable[[LeaseState, int], EndLease | Refusal | None]
@@ -23,7 +25,10 @@ async def report(row: LeaseRow, message: m.Report) -> m.Reported | Refusal:
     """The run's own end; the same report again is answered as such, also when the first answer was lost."""
     if (again := await _reported_before(row, message)) is not None:
         return again
-    ended = await _finish(row, lambda state, now: ending.report(state, message, now))
+    proposals = await _proposals(row, message)
+    if isinstance(proposals, Refusal):
+        return proposals
+    ended = await _finish(row, lambda state, now: ending.report(state, message, now, proposals))
     if isinstance(ended, Ended):
         return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
     # Lost to our own first try, of which nobody heard: the row has this very report by now.
@@ -40,6 +45,33 @@ async def _reported_before(row: LeaseRow, message: m.Report) -> m.Reported | Ref
     if event is None:
         return row.unknown()
     return m.Reported(duplicate=True, status=str(event.status), charged_nanos=0)
+
+
+async def _proposals(row: LeaseRow, message: m.Report) -> tuple[Proposal, ...] | Refusal:
+    """The report's drafts on top of what the run was given; none when its agent is gone."""
+    state = row.state
+    if not message.proposals or state is None:
+        return ()
+    for place, draft in enumerate(message.proposals):
+        if refusal := draft_fault(draft, f"/proposals/{place}"):
+            return refusal
+    base = await _base(row, state.lease)
+    if base is None:
+        return ()
+    lease, world = state.lease, row.world
+    origin = Origin(lease.workspace_id, lease.tenant_id, BY_RUN, lease.event_id)
+    return tuple(proposed(draft, base, origin, world.new_id(), world.now_ms()) for draft in message.proposals)
+
+
+async def _base(row: LeaseRow, lease: Lease) -> ConfigVersion | None:
+    zombies = row.world.storage.zombies
+    given = lease.config_version_id
+    base = None if given is None else await zombies.load_config(given)
+    if base is not None:
+        return base
+    # Of a lease of before versions were noted, or so long ago that its version is kept no longer.
+    zombie = await zombies.load(lease.zombie_id)
+    return None if zombie is None else await zombies.load_config(zombie.config_version_id)
 
 
 async def release(row: LeaseRow, message: m.Release) -> m.Released | Refusal:
@@ -72,7 +104,9 @@ async def reclaim(row: LeaseRow, *, revoked: bool) -> None:
         await row.load()
         return
     held = event
-    await _finish(row, lambda state, now: ending.reclaim(state, held, now, revoked=revoked))
+    ended = await _finish(row, lambda state, now: ending.reclaim(state, held, now, revoked=revoked))
+    if isinstance(ended, Ended):
+        row.world.meters.reclaimed["revoked" if revoked else "expired"] += 1
 
 
 async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
@@ -91,6 +125,8 @@ async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
         if not isinstance(ended, Lost):
             _adopt(row, state, write)
             _tell(row, state, ended)
+            row.world.meters.ended[str(write.status)] += 1
+            row.world.meters.charged_nanos += ended.charged_nanos
             return ended
         await row.load()
     return row.raced(STALE)

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.grants.messages import Requested
+from sexton_actors.proposal.drafting import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.memories import MemoryChange
@@ -66,6 +67,8 @@ class Report(msgspec.Struct, Message[Reported | Refusal], frozen=True):
     checkpoint: Mapping[str, Any] | None
     digest: bytes
     memory: tuple[MemoryChange, ...] = ()
+    proposals: tuple[Draft, ...] = ()
+    """What the run would have changed in the agent's own files."""
 
 
 class Released(msgspec.Struct, frozen=True):

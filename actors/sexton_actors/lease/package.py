@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sexton_actors.lease.feedback import feedback
 from sexton_actors.lease.lending import MissingCredential, lend, lending, remembered, standing
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.providers import ProviderChoice
@@ -30,6 +31,7 @@ async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredent
         await _budget_left(grant, world),
         services=services,
         memories=await remembered(lease.zombie_id, world),
+        lessons=await feedback(grant, world),
         choice=grant.provider,
     )
 
@@ -64,7 +66,7 @@ async def _budget_left(grant: Grant, world: World) -> int | None:
     return max(0, min(left))
 
 
-def spell(
+def spell(  # noqa: PLR0913 - what a lease holds, by keyword
     lease: Lease,
     event: Event,
     manifest: Manifest,
@@ -73,6 +75,7 @@ def spell(
     *,
     services: Mapping[str, str],
     memories: Sequence[Mapping[str, Any]],
+    lessons: Sequence[Mapping[str, Any]],
     choice: ProviderChoice | None = None,
 ) -> dict[str, Any]:
     """Pure part of ``package``."""
@@ -104,6 +107,6 @@ def spell(
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,
         "memory": memories,
-        "feedback": [],
+        "feedback": lessons,
         "checkpoint": event.checkpoint,
     }

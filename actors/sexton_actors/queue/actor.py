@@ -175,6 +175,7 @@ class QueueActor(Actor):
             ),
             budget_daily_nanos=manifest.budget_daily_nanos,
             budget_monthly_nanos=manifest.budget_monthly_nanos,
+            config_version_id=None if self._zombie is None else self._zombie.config_version_id,
             model=model,
             own_key=own_key,
         )

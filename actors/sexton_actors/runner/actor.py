@@ -50,7 +50,7 @@ class RunnerActor(Actor):
                 return self._poll(await self._drain(runner), message)
             case m.Heartbeat():
                 await self._standing.seen(runner)
-                return self._beat(await self._drain(runner))
+                return await self._beat(await self._drain(runner), message)
             case m.Describe():
                 return transitions.revoked(runner) or runner
             case m.SetAdminState():
@@ -90,10 +90,11 @@ class RunnerActor(Actor):
         self.context.tell("dispatcher", "", offer)
         return DEFERRED
 
-    def _beat(self, runner: Runner) -> m.Beat | Refusal:
+    async def _beat(self, runner: Runner, message: m.Heartbeat) -> m.Beat | Refusal:
         if refusal := transitions.revoked(runner):
             return refusal
-        return m.Beat(transitions.beat_status(runner), tuple(self._standing.cancelling))
+        lost = await self._standing.lost(message.active_lease_ids)
+        return m.Beat(transitions.beat_status(runner), (*self._standing.cancelling, *lost))
 
     # --- standing -------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """A runner's row and the leases it holds, as its actor knows them."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_actors.keys import uuid_key
@@ -67,6 +68,16 @@ class Standing:
         if not recently and runner.admin_state is not AdminState.REVOKED:
             await self._world.storage.runners.touch([(runner.id, now)])
             self._seen_at = now
+
+    async def lost(self, claimed: Sequence[UUID]) -> Sequence[UUID]:
+        """Those of the leases that the runner works on which it does not hold: ended, or purged.
+
+        What is known may be a moment old, so the database has the last word.
+        """
+        if self.held.issuperset(claimed):
+            return ()
+        await self.load()
+        return [lease_id for lease_id in claimed if lease_id not in self.held]
 
     def over(self, lease_id: UUID) -> None:
         """It holds one lease less."""

@@ -6,16 +6,24 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import messages as m, transitions
+from sexton_actors.zombie.configuring import Configuring
 from sexton_actors.zombie.delivering import Deliveries
 from sexton_actors.zombie.install import install
+from sexton_actors.zombie.proposing import Proposing
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import Rejections
+from sexton_actors.zombie.removing import remove
 from sexton_actors.zombie.waking import Waker
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.records import Zombie
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import ConfigVersion, Zombie
 from sexton_storage.stores import NameTaken, StorageUnavailable
 
-Message = m.Install | m.Deliver | m.TooLarge | m.Steer | m.ChangeStatus | m.Pause
+Waking = m.Deliver | m.TooLarge | m.Steer
+Changing = m.ChangeStatus | m.Pause | m.Remove
+Configuration = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
+Proposals = m.Propose | m.ApproveProposal | m.RejectProposal
+Message = m.Install | Waking | Changing | Configuration | Proposals
 
 
 class ZombieActor(Actor):
@@ -31,6 +39,8 @@ class ZombieActor(Actor):
         self._rejections = Rejections(self._record)
         self._waker = Waker(self._record, self._rejections)
         self._deliveries = Deliveries(self._record, self._waker, self._rejections)
+        self._configuring = Configuring(self._record)
+        self._proposing = Proposing(self._record, self._configuring)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the record is looked at again when it may be stale."""
@@ -54,9 +64,39 @@ class ZombieActor(Actor):
             case m.Pause():
                 paused = await self._record.change(lambda z, now: transitions.pause(z, message.reason, now))
                 return paused if isinstance(paused, Refusal) else None
+            case m.Remove():
+                return await remove(self._record, message)
+            case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():
+                return await self._configure(message)
+            case m.Propose() | m.ApproveProposal() | m.RejectProposal():
+                return self._record.unknown() if zombie is None else await self._decide(zombie, message)
             case _:
                 assert_never(message)
         return None
+
+    async def _configure(self, message: Configuration) -> m.Configured | ConfigVersion | Refusal:
+        match message:
+            case m.Reconfigure():
+                return await self._configuring.reconfigure(message)
+            case m.DraftVersion():
+                return await self._configuring.draft(message)
+            case m.CompileVersion():
+                return await self._configuring.compile(message)
+            case m.ActivateVersion():
+                return await self._configuring.activate_version(message)
+            case _:
+                assert_never(message)
+
+    async def _decide(self, zombie: Zombie, message: Proposals) -> Proposal | m.Decided | Refusal:
+        match message:
+            case m.Propose():
+                return await self._proposing.propose(zombie, message)
+            case m.ApproveProposal():
+                return await self._proposing.approve(message)
+            case m.RejectProposal():
+                return await self._proposing.reject(message)
+            case _:
+                assert_never(message)
 
     async def _install(self, message: m.Install) -> m.Installed | Refusal:
         world = self._record.world
@@ -66,7 +106,7 @@ class ZombieActor(Actor):
         try:
             await world.storage.zombies.create(new.zombie, new.config)
         except NameTaken:
-            return Refusal("UZ-ZMB-006", f"The workspace has an agent named {new.zombie.name!r} already.")
+            return self._record.name_taken(new.zombie.name)
         self._record.doubt()
         return m.Installed(new.zombie, new.webhook_paths, new.approval_token)
 

@@ -26,10 +26,13 @@ def seconds_to_next_month(now: int) -> int:
 
 
 def over_budget(now: int, period: str, *, status: int | None) -> Refusal:
-    """The agent has spent what it may in this ``period``, day or month.
+    """The agent has spent what it may in this ``period``, day or month; or its tenant's plan allows no more.
 
     ``status`` is 503 for webhooks, whose senders come again by themselves.
     """
+    if period == "plan":
+        detail = "The plan allows no more events today (UTC)."
+        return Refusal("UZ-ENTL-003", detail, retry_after_s=seconds_to_midnight(now), status=status)
     retry_after_s = seconds_to_midnight(now) if period == "day" else seconds_to_next_month(now)
     detail = f"The agent has spent its budget for this {period}."
     return Refusal("UZ-ZMB-001", detail, retry_after_s=retry_after_s, status=status)

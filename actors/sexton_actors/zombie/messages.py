@@ -5,9 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.proposal.drafting import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.records import Zombie
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import ConfigVersion, Zombie
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -87,6 +89,83 @@ class ChangeStatus(msgspec.Struct, Message[StatusChanged | Refusal], frozen=True
     """Ask for active, stopped or killed."""
 
     status: str
+    by: str
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """The agent with its active version."""
+
+    zombie: Zombie
+    webhook_paths: Mapping[str, str] | None = None
+    """As at installation, without the secrets that were shown before; None when nothing has changed."""
+    new_secrets: bool = False
+    """Some of the paths hold a secret that is shown in this answer only."""
+
+
+class Reconfigure(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+    """Give it new files; one that is None stays as it is. A status is changed in the same commit."""
+
+    source_markdown: str | None
+    trigger_markdown: str | None
+    by: str
+    status: str | None = None
+
+
+class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+    """Keep two files as its next version, uncompiled; the same as the newest draft is that one."""
+
+    source_markdown: str
+    trigger_markdown: str
+
+
+class CompileVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+    """Say whether a draft makes an agent; one that was compiled before comes back as it is."""
+
+    config_version_id: UUID
+
+
+class ActivateVersion(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+    """Make a compiled version, or one that was active before, the active one."""
+
+    config_version_id: UUID
+    by: str
+
+
+class Propose(msgspec.Struct, Message[Proposal | Refusal], frozen=True):
+    """Propose a change of its files on top of the active version."""
+
+    draft: Draft
+    by: str
+
+
+class Decided(msgspec.Struct, frozen=True):
+    proposal: Proposal
+    configured: Configured | None = None
+    """What came of one that was applied."""
+
+
+class ApproveProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+    """Apply it, unless the configuration has changed meanwhile or its files do not compile."""
+
+    proposal_id: UUID
+    by: str
+
+
+class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+    """The reason is told to the agent with its next lease."""
+
+    proposal_id: UUID
+    reason: str
+    by: str
+
+
+class Removed(msgspec.Struct, frozen=True):
+    pass
+
+
+class Remove(msgspec.Struct, Message[Removed | Refusal], frozen=True):
+    """Kill it, whatever its status, and purge it with its history. May be asked again after a crash."""
+
     by: str
 
 

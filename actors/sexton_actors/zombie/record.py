@@ -1,6 +1,6 @@
 """One agent's record as its actor holds it, with its manifest and its workspace's leave to work."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from sexton_actors.keys import uuid_key
@@ -13,9 +13,12 @@ from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_engine import Context
 from sexton_storage.records import Zombie, ZombieStatus
-from sexton_storage.stores import Conflict
+from sexton_storage.stores import Conflict, NameTaken
 
-Decide = Callable[[Zombie, int], Change | Unchanged | Refusal]
+Decision = Change | Unchanged | Refusal
+Decide = Callable[[Zombie, int], Decision]
+Consider = Callable[[Zombie, int], Awaitable[Decision]]
+"""A decision that reads something beside the record, and all of it again when the record has changed."""
 
 
 class ZombieRecord:
@@ -40,6 +43,18 @@ class ZombieRecord:
 
     def unknown(self) -> Refusal:
         return Refusal("UZ-ZMB-009", f"There is no agent {self.id}.")
+
+    def raced(self) -> Refusal:
+        return Refusal(
+            "UZ-API-003", "The agent's record changes faster than it can be read.", retry_after_s=1
+        )
+
+    def name_taken(self, name: str) -> Refusal:
+        return Refusal("UZ-ZMB-006", f"The workspace has an agent named {name!r} already.")
+
+    def forget(self) -> None:
+        """It was purged."""
+        self.zombie = self.manifest = self._loaded_at = None
 
     def doubt(self) -> None:
         """Have it read again before the next message."""
@@ -67,12 +82,20 @@ class ZombieRecord:
 
     async def change(self, decide: Decide) -> Zombie | Refusal:
         """Decide, save, adopt, tell the queue; the agent as it is then."""
+
+        async def consider(zombie: Zombie, now: int) -> Decision:
+            return decide(zombie, now)
+
+        return await self.change_after(consider)
+
+    async def change_after(self, consider: Consider) -> Zombie | Refusal:
+        """As ``change``, for a decision that reads something first."""
         zombie = self.zombie
         for _ in range(MAX_RACES):
             if zombie is None:
                 return self.unknown()
             now = self.world.now_ms()
-            decision = decide(zombie, now)
+            decision = await consider(zombie, now)
             if isinstance(decision, Unchanged):
                 return zombie
             if isinstance(decision, Refusal):
@@ -82,17 +105,22 @@ class ZombieRecord:
             except Conflict:
                 zombie = await self.load()
                 continue
-            self.zombie = decision.zombie
+            except NameTaken:
+                return self.name_taken(decision.zombie.name)
+            self._adopt(decision.zombie)
             self.context.tell("queue", self.id, AgentChanged())
             return decision.zombie
-        return Refusal(
-            "UZ-API-003", "The agent's record changes faster than it can be read.", retry_after_s=1
-        )
+        return self.raced()
+
+    def _adopt(self, zombie: Zombie) -> None:
+        if self.zombie is None or zombie.config_version_id != self.zombie.config_version_id:
+            self.manifest = from_json(zombie.compiled)
+        self.zombie = zombie
 
     async def _save(self, change: Change, now: int) -> None:
         zombies = self.world.storage.zombies
         if change.zombie.status is not ZombieStatus.KILLED:
-            await zombies.save(change.zombie, change.frames)
+            await zombies.save(change.zombie, change.frames, change.config, change.proposal)
             return
         for lease_id in await zombies.kill(change.zombie, change.frames, now):
             self.context.tell("lease", lease_id, CancelRun())

@@ -7,7 +7,17 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import Event, EventStatus, Gate, GateStatus, Zombie, ZombieStatus
+from sexton_actors.zombie.versions import Compiled
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import (
+    ConfigVersion,
+    Event,
+    EventStatus,
+    Gate,
+    GateStatus,
+    Zombie,
+    ZombieStatus,
+)
 from sexton_storage.writes import AppendEvent, NewFrame
 
 MESSAGE_MAX_BYTES = 8192
@@ -20,6 +30,10 @@ class Change(msgspec.Struct, frozen=True):
 
     zombie: Zombie
     frames: tuple[NewFrame, ...]
+    config: ConfigVersion | None = None
+    """Its new active version, if it has one."""
+    proposal: Proposal | None = None
+    """The proposal that this applies, as decided."""
 
 
 class Unchanged(msgspec.Struct, frozen=True):
@@ -60,6 +74,41 @@ def pause(zombie: Zombie, reason: str, now: int) -> Change | Unchanged:
     if zombie.status is not ZombieStatus.ACTIVE:
         return Unchanged()
     return _changed(zombie, ZombieStatus.PAUSED, f"system:{reason}", now)
+
+
+def reconfigure(
+    zombie: Zombie, compiled: Compiled, secret_hashes: Mapping[str, str], by: str, now: int
+) -> Change:
+    """Another version becomes active; what runs goes on as it began, the next lease is given the new one."""
+    config, manifest = compiled.config, compiled.manifest
+    data = {"config_version_id": str(config.id), "config_revision": config.revision, "by": by}
+    changed = msgspec.structs.replace(
+        zombie,
+        name=manifest.name,
+        version=zombie.version + 1,
+        config_version_id=config.id,
+        config_revision=config.revision,
+        compiled=config.compiled,
+        required_tags=manifest.required_tags,
+        url_secret_hashes=secret_hashes,
+        allows_unsandboxed=manifest.allow_unsandboxed,
+        updated_at=now,
+    )
+    return Change(changed, (NewFrame(zombie.id, None, "config_updated", now, data),), config)
+
+
+def may_be_configured(zombie: Zombie) -> Refusal | None:
+    """None unless it was killed: that ends everything."""
+    if zombie.status is not ZombieStatus.KILLED:
+        return None
+    return Refusal("UZ-ZMB-010", "The agent is killed.", {"current_state": str(zombie.status)})
+
+
+def kill(zombie: Zombie, by: str, now: int) -> Change | Unchanged:
+    """Before it is deleted, whatever its status."""
+    if zombie.status is ZombieStatus.KILLED:
+        return Unchanged()
+    return _changed(zombie, ZombieStatus.KILLED, by, now)
 
 
 def _changed(zombie: Zombie, status: ZombieStatus, by: str, now: int) -> Change:

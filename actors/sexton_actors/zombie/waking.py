@@ -2,6 +2,8 @@
 
 from typing import Any, assert_never
 
+import msgspec
+
 from sexton_actors.gate.messages import Opened
 from sexton_actors.gate.opening import BY_ANOMALY, BY_RULE, gate_before_lease, killed
 from sexton_actors.gates.model import Behaviour
@@ -39,8 +41,12 @@ class Waker:
         Events of one agent are kept in the order of their arrival all the same: the journal keeps it.
         """
         world, now = self._record.world, self._record.world.now_ms()
+        entitled = await world.entitlements.of(zombie.tenant_id)
+        if isinstance(entitled, Refusal):
+            return entitled
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
         write = transitions.append(zombie, waking, world.new_id(), budgets, now)
+        write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
         gate = await self._gate(zombie, manifest, waking, write, now)
         if gate is not None:
             write = transitions.held_at(write, gate)

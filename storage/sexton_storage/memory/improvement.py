@@ -6,9 +6,11 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.improvement import (
+    DEFAULT_CONTEXT_TOKENS,
     LAST_DECIDED,
     RATE_EVENTS,
     REJECTIONS_TOLD,
+    TOKENS_A_SCORE,
     Lessons,
     Proposal,
     ProposalStatus,
@@ -91,7 +93,7 @@ class MemoryImprovement(MemoryStore):
             after=_rate(after[-RATE_EVENTS:]),
         )
 
-    async def lessons(self, zombie_id: UUID, lease_id: UUID, *, scores: int) -> Lessons:
+    async def lessons(self, zombie_id: UUID, workspace_id: UUID, lease_id: UUID) -> Lessons:
         await self._round_trip()
         unheard = sorted(
             (
@@ -103,7 +105,8 @@ class MemoryImprovement(MemoryStore):
         )[:REJECTIONS_TOLD]
         for proposal in unheard:
             self._tables.proposals[proposal.id] = replace(proposal, handed_lease_id=lease_id)
-        return Lessons(tuple(unheard), tuple(self._scores(zombie_id)[:scores]))
+        tokens = self._tables.context_tokens.get(workspace_id, DEFAULT_CONTEXT_TOKENS)
+        return Lessons(tuple(unheard), tuple(self._scores(zombie_id)[: tokens // TOKENS_A_SCORE]), tokens)
 
     async def context_tokens(self, workspace_id: UUID) -> int | None:
         await self._round_trip()

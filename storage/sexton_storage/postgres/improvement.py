@@ -5,12 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from sexton_storage.improvement import (
+    DEFAULT_CONTEXT_TOKENS,
     DISPLACED_BY,
     DISPLACED_REASON,
     LAST_DECIDED,
     PENDING_KEPT,
     RATE_EVENTS,
     REJECTIONS_TOLD,
+    TOKENS_A_SCORE,
     Lessons,
     Proposal,
     ProposalStatus,
@@ -66,6 +68,7 @@ _HAND = "UPDATE proposals SET handed_lease_id = $2 WHERE id = ANY($1)"
 _RECENT = f"""
 SELECT {SCORES.columns()} FROM scores WHERE zombie_id = $1 ORDER BY created_at DESC, event_id DESC LIMIT $2
 """
+_TOKENS = "SELECT context_tokens FROM workspace_scoring WHERE workspace_id = $1"
 _PUT_TOKENS = """
 INSERT INTO workspace_scoring (workspace_id, context_tokens, updated_at) VALUES ($1, $2, $3)
 ON CONFLICT (workspace_id)
@@ -133,11 +136,12 @@ class PostgresImprovement(PostgresStore):
         decided = tuple(ProposalStatus(status) for status in row[1])
         return Trust(row[0], decided, Rate(row[2], row[3]), Rate(row[4], row[5]))
 
-    async def lessons(self, zombie_id: UUID, lease_id: UUID, *, scores: int) -> Lessons:
+    async def lessons(self, zombie_id: UUID, workspace_id: UUID, lease_id: UUID) -> Lessons:
         async def work(connection: Connection) -> Lessons:
+            tokens = await connection.fetchval(_TOKENS, workspace_id) or DEFAULT_CONTEXT_TOKENS
             rejections = PROPOSALS.many(await connection.fetch(_UNHEARD, zombie_id))
-            recent = SCORES.many(await connection.fetch(_RECENT, zombie_id, scores))
-            return Lessons(tuple(rejections), tuple(recent))
+            recent = SCORES.many(await connection.fetch(_RECENT, zombie_id, tokens // TOKENS_A_SCORE))
+            return Lessons(tuple(rejections), tuple(recent), tokens)
 
         lessons = await self._database.read(work)
         if lessons.rejections:
@@ -146,8 +150,7 @@ class PostgresImprovement(PostgresStore):
         return lessons
 
     async def context_tokens(self, workspace_id: UUID) -> int | None:
-        query = "SELECT context_tokens FROM workspace_scoring WHERE workspace_id = $1"
-        found: int | None = await self._value(query, workspace_id)
+        found: int | None = await self._value(_TOKENS, workspace_id)
         return found
 
     async def put_context_tokens(self, workspace_id: UUID, tokens: int, now: int) -> None:

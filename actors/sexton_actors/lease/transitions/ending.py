@@ -2,12 +2,13 @@
 
 import msgspec
 
-from sexton_actors.failures import FAILURE_CODES, failure_of
+from sexton_actors.failures import CHECK_FAILURES, FAILURE_CODES, failure_of
 from sexton_actors.lease.messages import Abort, Park, Release, Report
 from sexton_actors.lease.metering import Usage, next_slice, out_of_range
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced, is_live
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import COUNT_MAX, MAX_ATTEMPTS
+from sexton_storage.improvement import Proposal
 from sexton_storage.records import Event, EventStatus, Gate, Lease, LeaseStatus, Slice
 from sexton_storage.rules import CANCELLED_LABEL, LIVE_LEASE
 from sexton_storage.writes import EndLease, EventEnd, NewFrame
@@ -15,8 +16,13 @@ from sexton_storage.writes import EndLease, EventEnd, NewFrame
 _CANCELLED = EventEnd(status=EventStatus.CANCELLED, failure_label=CANCELLED_LABEL)
 
 
-def report(state: LeaseState, message: Report, now: int) -> EndLease | Refusal:
-    """Settle and finish the event; a run that was told to stop ends cancelled, whatever it says."""
+def report(
+    state: LeaseState, message: Report, now: int, proposals: tuple[Proposal, ...] = ()
+) -> EndLease | Refusal:
+    """Settle and finish the event; a run that was told to stop ends cancelled, whatever it says.
+
+    ``proposals`` are made of the report's drafts; those of a run that was stopped are not kept.
+    """
     lease = state.lease
     if lease.event_id != message.event_id and lease.runner_id == message.runner_id:
         return Refusal("UZ-REQ-001", f"/event_id: lease {lease.id} is for event {lease.event_id}.")
@@ -35,6 +41,7 @@ def report(state: LeaseState, message: Report, now: int) -> EndLease | Refusal:
         require_unexpired=True,
         report_digest=message.digest,
         memory=message.memory,
+        proposals=() if end.status is EventStatus.CANCELLED else proposals,
     )
 
 
@@ -51,6 +58,7 @@ def _as_reported(lease: Lease, message: Report) -> EventEnd:
         cached_input_tokens=max(lease.cached_input_tokens, message.cached_input_tokens),
         output_tokens=max(lease.output_tokens, message.output_tokens),
         wall_ms=message.wall_ms,
+        failed_checks=1 if label in CHECK_FAILURES else 0,
     )
 
 
