@@ -4,7 +4,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import httpx2
@@ -12,6 +12,7 @@ import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
+from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
@@ -25,12 +26,13 @@ from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.browsers import Browsers
-from sexton_http.context import HttpContext, HttpSettings
+from sexton_http.context import VERSION, HttpContext, HttpSettings
 from sexton_http.elsewhere import Elsewhere
-from sexton_http.identity_settings import IdentitySettings, open_identity
+from sexton_http.identity_settings import IdentitySettings, open_identity, open_slack
 from sexton_http.oauth import OAuthProvider
 from sexton_http.oidc_issuer import OidcIssuer
 from sexton_http.server import Doors, open_doors, serve
+from sexton_http.slack import Slack
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
@@ -99,13 +101,15 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         doors = await _doors(settings)
         base_url = settings.public_url or doors.base_url
         vault = _vault(settings)
-        world = _world(storage, vault)
+        slack = await _slack(stack, identity)
+        world = replace(_world(storage, vault), chat=slack)
         installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
         api_key = keep_api_key(settings.data, installation.api_key)
         issuers, providers = await _trusted(stack, identity)
         stop, registry = trio.Event(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
+        registry.register(OperatorsCollector(world, VERSION))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         ctx = HttpContext(
             system=system,
@@ -117,6 +121,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             keys=installation.keys,
             other_issuers=issuers,
             providers=providers,
+            slack=slack,
         )
         app = create_app(ctx)
         sign_in_url = await Browsers(ctx).offer(installation.user_id)
@@ -135,6 +140,11 @@ async def _trusted(
 ) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
     client = await stack.enter_async_context(httpx2.AsyncClient())
     return open_identity(identity, Elsewhere(client), trio.current_time)
+
+
+async def _slack(stack: AsyncExitStack, identity: IdentitySettings) -> Slack | None:
+    client = await stack.enter_async_context(httpx2.AsyncClient())
+    return open_slack(identity, Elsewhere(client))
 
 
 async def _storage(

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
+from sexton_http.slack import Slack
 from sexton_storage.records import PlanTier, Role
 
 VERSION: Final = "0.1.0"
@@ -140,6 +141,8 @@ class HttpContext:
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
     providers: tuple[Provider, ...] = ()
+    slack: Slack | None = None
+    """The server's own Slack app; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,14 @@ def _is_here(host: str) -> bool:
         return False
 
 
+class Reply(msgspec.Struct, frozen=True):
+    """One answer, read to its end; names of headers in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class Elsewhere:
     """JSON from other servers. Raises Unreachable for all that is not a JSON object with status 200."""
 
@@ -55,11 +63,12 @@ class Elsewhere:
     ) -> dict[str, Any]:
         return await self._json("POST", url, data=dict(form), headers=dict(headers or {}))
 
-    async def _json(self, method: str, url: str, **rest: Any) -> dict[str, Any]:
+    async def ask(self, method: str, url: str, **rest: Any) -> Reply:
+        """Whatever it answers, with any status. Raises Unreachable when it does not."""
         if not is_safe(url):
             raise Unreachable(f"{url} is neither HTTPS nor on this machine")
-        headers = {"accept": "application/json", "accept-encoding": "identity", **rest.pop("headers")}
-        body, status = bytearray(), 0
+        headers = {"accept": "application/json", "accept-encoding": "identity", **rest.pop("headers", {})}
+        body, status, told = bytearray(), 0, dict[str, str]()
         with trio.move_on_after(ANSWER_S) as deadline:
             try:
                 async with self._client.stream(
@@ -70,16 +79,20 @@ class Elsewhere:
                         if len(body) > MAX_BYTES:
                             # Raising here would leave the client's generators to the collector.
                             deadline.cancel()
-                    status = answer.status_code
+                    status, told = answer.status_code, {k.lower(): v for k, v in answer.headers.items()}
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
                 raise Unreachable(f"{url}: {fault!r}") from fault
         if len(body) > MAX_BYTES:
             raise Unreachable(f"{url} answered with more than {MAX_BYTES} bytes")
         if deadline.cancelled_caught:
             raise Unreachable(f"{url} did not answer within {ANSWER_S:.0f} s")
-        if status != OK:
-            raise Unreachable(f"{url} answered {status}")
+        return Reply(status, told, bytes(body))
+
+    async def _json(self, method: str, url: str, **rest: Any) -> dict[str, Any]:
+        reply = await self.ask(method, url, **rest)
+        if reply.status != OK:
+            raise Unreachable(f"{url} answered {reply.status}")
         try:
-            return msgspec.json.decode(bytes(body), type=dict[str, Any])
+            return msgspec.json.decode(reply.body, type=dict[str, Any])
         except (msgspec.DecodeError, msgspec.ValidationError) as fault:
             raise Unreachable(f"{url} did not answer with a JSON object") from fault

@@ -11,6 +11,7 @@ from sexton_http.elsewhere import Elsewhere, is_safe
 from sexton_http.jwt_issuer import ISSUER
 from sexton_http.oauth import ClientAuth, OAuthProvider, ProviderSettings
 from sexton_http.oidc_issuer import IssuerSettings, OidcIssuer
+from sexton_http.slack import API_URL, AUTHORIZE_URL, SCOPES, Slack, SlackSettings
 
 MAX_EACH: Final = 16
 _SLUG: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -47,11 +48,23 @@ class _Issuer(msgspec.Struct, forbid_unknown_fields=True):
     platform_admins: bool = False
 
 
+class _Slack(msgspec.Struct, forbid_unknown_fields=True):
+    client_id: Text
+    client_secret: Text | None = None
+    client_secret_env: Text | None = None
+    signing_secret: Text | None = None
+    signing_secret_env: Text | None = None
+    authorize_url: Text = AUTHORIZE_URL
+    api_url: Text = API_URL
+    scopes: list[Text] | None = None
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     provider: Annotated[list[_Provider], msgspec.Meta(max_length=MAX_EACH)] = msgspec.field(
         default_factory=list
     )
     issuer: Annotated[list[_Issuer], msgspec.Meta(max_length=MAX_EACH)] = msgspec.field(default_factory=list)
+    slack: _Slack | None = None
 
 
 class IdentitySettings(msgspec.Struct, frozen=True):
@@ -60,7 +73,8 @@ class IdentitySettings(msgspec.Struct, frozen=True):
     providers: tuple[ProviderSettings, ...] = ()
     issuers: tuple[IssuerSettings, ...] = ()
     holds_secrets: bool = False
-    """A client secret stands in the file itself."""
+    """A secret stands in the file itself."""
+    slack: SlackSettings | None = None
 
 
 def read_identity(text: str, environ: Mapping[str, str]) -> IdentitySettings:
@@ -73,7 +87,11 @@ def read_identity(text: str, environ: Mapping[str, str]) -> IdentitySettings:
     issuers = tuple(_read_issuer(row) for row in file.issuer)
     _once("provider", [row.name for row in providers])
     _once("issuer", [row.issuer for row in issuers])
-    return IdentitySettings(providers, issuers, any(row.client_secret for row in file.provider))
+    holds = any(row.client_secret for row in file.provider)
+    slack = None if file.slack is None else _read_slack(file.slack, environ)
+    if file.slack is not None:
+        holds = holds or bool(file.slack.client_secret or file.slack.signing_secret)
+    return IdentitySettings(providers, issuers, holds, slack)
 
 
 def open_identity(
@@ -82,6 +100,11 @@ def open_identity(
     """Issuers and providers; nothing is asked of them until somebody comes."""
     issuers = tuple(OidcIssuer(row, elsewhere, monotonic) for row in settings.issuers)
     return issuers, tuple(OAuthProvider(row, elsewhere, monotonic) for row in settings.providers)
+
+
+def open_slack(settings: IdentitySettings, elsewhere: Elsewhere) -> Slack | None:
+    """The server's own Slack app, where there is one."""
+    return None if settings.slack is None else Slack(settings.slack, elsewhere)
 
 
 def _read_provider(row: _Provider, environ: Mapping[str, str]) -> ProviderSettings:
@@ -114,6 +137,22 @@ def _read_provider(row: _Provider, environ: Mapping[str, str]) -> ProviderSettin
     )
 
 
+def _read_slack(row: _Slack, environ: Mapping[str, str]) -> SlackSettings:
+    _safe("slack", row.authorize_url, row.api_url)
+    secret = _one_secret("slack", "client_secret", row.client_secret, row.client_secret_env, environ)
+    signing = _one_secret("slack", "signing_secret", row.signing_secret, row.signing_secret_env, environ)
+    if secret is None or signing is None:
+        raise IdentityMistake("slack: it needs client_secret and signing_secret, or where they are")
+    return SlackSettings(
+        client_id=row.client_id,
+        client_secret=secret,
+        signing_secret=signing,
+        authorize_url=row.authorize_url,
+        api_url=row.api_url.rstrip("/"),
+        scopes=SCOPES if row.scopes is None else tuple(row.scopes),
+    )
+
+
 def _read_issuer(row: _Issuer) -> IssuerSettings:
     where = f"issuer {row.issuer!r}"
     if row.issuer == ISSUER:
@@ -123,13 +162,19 @@ def _read_issuer(row: _Issuer) -> IssuerSettings:
 
 
 def _secret(where: str, row: _Provider, environ: Mapping[str, str]) -> str | None:
-    if row.client_secret_env is None:
-        return row.client_secret
-    if row.client_secret is not None:
-        raise IdentityMistake(f"{where}: client_secret or client_secret_env, not both")
-    secret = environ.get(row.client_secret_env)
+    return _one_secret(where, "client_secret", row.client_secret, row.client_secret_env, environ)
+
+
+def _one_secret(
+    where: str, field: str, given: str | None, variable: str | None, environ: Mapping[str, str]
+) -> str | None:
+    if variable is None:
+        return given
+    if given is not None:
+        raise IdentityMistake(f"{where}: {field} or {field}_env, not both")
+    secret = environ.get(variable)
     if not secret:
-        raise IdentityMistake(f"{where}: the environment has no {row.client_secret_env}")
+        raise IdentityMistake(f"{where}: the environment has no {variable}")
     return secret
 
 

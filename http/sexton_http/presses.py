@@ -17,31 +17,35 @@ SLACK_SOURCE: Final = "slack"
 async def press_of(call: Call[Any, Any], zombie: Zombie) -> Press:
     """The decision in a signed form about something of this agent.
 
-    Raises Problem UZ-APPROVAL-003 where nobody known has signed it, UZ-REQ-001 where it is signed and says
-    nothing that can be understood.
+    Signed by the agent's own chat app, the one whose events wake it, or by the server's app as it is
+    installed in the agent's workspace. Raises Problem UZ-APPROVAL-003 where neither has signed it,
+    UZ-REQ-001 where it is signed and says nothing that can be understood.
     """
-    headers = headers_of(call.head)
     own = await _secrets_of_trigger(call, zombie)
-    rejected = is_signed_press(headers, call.raw, own, call.ctx.world.now_ms())
-    if rejected is not None:
-        raise bad_signature(rejected)
-    return read(call.raw)
-
-
-def headers_of(head: RequestHead) -> dict[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers.items()}
-
-
-def bad_signature(rejected: Rejected) -> Problem:
-    return Problem("UZ-APPROVAL-003", rejected.detail, facts={"reason": rejected.reason})
-
-
-def read(body: bytes) -> Press:
-    """Raises Problem UZ-REQ-001."""
-    press = read_press(body)
-    if isinstance(press, Malformed):
-        raise Problem("UZ-REQ-001", press.detail, facts={"pointer": ""})
+    if own and _rejected(call, own) is None:
+        return _read(call.raw)
+    press = press_of_app(call)
+    await check_team(call, press, zombie.workspace_id)
     return press
+
+
+def press_of_app(call: Call[Any, Any]) -> Press:
+    """What the server's own chat app has signed. Raises as ``press_of``."""
+    app = call.ctx.slack
+    rejected = _rejected(call, [] if app is None else [app.signing_secret])
+    if rejected is not None:
+        raise Problem("UZ-APPROVAL-003", rejected.detail, facts={"reason": rejected.reason})
+    return _read(call.raw)
+
+
+async def check_team(call: Call[Any, Any], press: Press, workspace_id: UUID) -> None:
+    """The app is one for all workspaces: a button pressed elsewhere decides nothing here.
+
+    Raises Problem UZ-APPROVAL-003.
+    """
+    install = await call.ctx.world.storage.chats.load(workspace_id)
+    if install is None or press.team != install.team_id:
+        raise Problem("UZ-APPROVAL-003", "the button was pressed in a chat that is not this workspace's")
 
 
 async def load_agent(call: Call[Any, Any], zombie_id: UUID) -> Zombie:
@@ -52,8 +56,22 @@ async def load_agent(call: Call[Any, Any], zombie_id: UUID) -> Zombie:
     return zombie
 
 
+def headers_of(head: RequestHead) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers.items()}
+
+
+def _rejected(call: Call[Any, Any], secrets: list[str]) -> Rejected | None:
+    return is_signed_press(headers_of(call.head), call.raw, secrets, call.ctx.world.now_ms())
+
+
+def _read(body: bytes) -> Press:
+    press = read_press(body)
+    if isinstance(press, Malformed):
+        raise Problem("UZ-REQ-001", press.detail)
+    return press
+
+
 async def _secrets_of_trigger(call: Call[Any, Any], zombie: Zombie) -> list[str]:
-    """Of the agent's own chat app: the one whose events wake it signs its buttons, too."""
     trigger = from_json(zombie.compiled).trigger_for(SLACK_SOURCE)
     if trigger is None or trigger.signature is None:
         return []

@@ -15,6 +15,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sexton_actors.catalogue import Catalogue
+from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
@@ -22,8 +23,9 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
-from sexton_http.context import HttpContext, HttpSettings, Issuer, Provider
+from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
 from sexton_http.server import open_doors, serve
+from sexton_http.slack import Slack
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
 from sexton_storage.stores import Storage
@@ -221,6 +223,7 @@ async def open_house_on(
     fast: bool = True,
     other_issuers: tuple[Issuer, ...] = (),
     providers: tuple[Provider, ...] = (),
+    slack: Slack | None = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
     """A server on a storage that is open already."""
@@ -233,10 +236,13 @@ async def open_house_on(
         catalogue=Catalogue("2026-01-01", []),
         new_id=new_id,
         new_token=lambda size: rng.randbytes(size).hex(),
+        chat=slack,
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)
     async with open_system(tree(world), rng=rng) as system:
+        registry.register(system.collector())
+        registry.register(OperatorsCollector(world, VERSION))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         ctx = HttpContext(
             system=system,
@@ -248,6 +254,7 @@ async def open_house_on(
             keys=installation.keys,
             other_issuers=other_issuers,
             providers=providers,
+            slack=slack,
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:

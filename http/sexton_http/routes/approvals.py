@@ -5,16 +5,17 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.messages import Resolve, Resolved
+from sexton_actors.gate.messages import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
+from sexton_http.deciding import decide, or_denied
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, GateView, Query, Shape, view_gate
 from sexton_storage.records import Gate, GateStatus
 
 TAG = "Approvals"
-CODES = ("UZ-APPROVAL-002",)
+CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
 REASON_CHARS = 4096
 
 
@@ -90,10 +91,10 @@ async def _gate(call: Call[NoBody, NoQuery] | Call[Verdict, NoQuery]) -> Gate:
 
 
 async def _resolve(call: Call[Verdict, NoQuery], *, approve: bool) -> GateOutcome | Refusal:
-    gate = await _gate(call)
-    message = Resolve(approve=approve, by=call.member.by, reason=call.body.reason)
-    match await call.ctx.system.ask("gate", gate.id, message):
-        case Refusal() as refusal:
-            return refusal
-        case Resolved(gate=done):
-            return GateOutcome(done.id, done.action_id, done.status, done.updated_at, done.resolved_by)
+    gate = await or_denied(_gate(call))
+    done = await decide(
+        call.ctx, gate.id, Resolve(approve=approve, by=call.member.by, reason=call.body.reason)
+    )
+    if isinstance(done, Refusal):
+        return done
+    return GateOutcome(done.gate_id, done.action_id, done.status, done.resolved_at, done.resolved_by)

@@ -26,6 +26,7 @@ from sexton_actors.lease.messages import (
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.asking import Fault, ask_all
+from sexton_http.deciding import or_denied
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
 from sexton_http.pipeline import as_problem
 from sexton_http.problems import CODES
@@ -237,7 +238,7 @@ async def open_gate(call: Call[NewGate, NoQuery]) -> GateView | Refusal:
         body.evidence,
         body.blast_radius,
     )
-    match await call.ctx.system.ask("lease", call.id("lease_id"), message):
+    match await or_denied(call.ctx.system.ask("lease", call.id("lease_id"), message)):
         case Refusal() as refusal:
             return refusal
         case Gate() as gate:
@@ -254,15 +255,15 @@ class GateWait(Query):
     tag=TAG,
     auth=Auth.RUNNER,
     wait=Wait.LONG_POLL,
-    codes=("UZ-APPROVAL-002", "UZ-RUN-006"),
+    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004", "UZ-RUN-006"),
 )
 async def await_gate(call: Call[NoBody, GateWait]) -> GateView | Refusal:
     """Wait for a gate to be resolved."""
     ctx, gate_id, wait_ms = call.ctx, call.id("gate_id"), call.query.wait_ms
-    lease = await ctx.world.storage.leases.load(call.id("lease_id"))
+    lease = await or_denied(ctx.world.storage.leases.load(call.id("lease_id")))
     if lease is None or lease.runner_id != call.host.runner.id:
         raise Problem("UZ-RUN-006", "the runner holds no such lease")
-    gate = await ctx.world.storage.gates.load(gate_id)
+    gate = await or_denied(ctx.world.storage.gates.load(gate_id))
     if gate is None or gate.event_id != lease.event_id:
         raise Problem("UZ-APPROVAL-002", "the lease's event has no such gate")
     if not wait_ms:

@@ -7,10 +7,11 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.messages import Resolve, Resolved
+from sexton_actors.gate.messages import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TooLarge
 from sexton_http.answers import JSON_TYPE, Answer, Problem
+from sexton_http.deciding import GateDecided, decide, or_denied
 from sexton_http.operations import (
     MAX_WEBHOOK_BYTES,
     Auth,
@@ -25,7 +26,7 @@ from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
 from sexton_http.services import Services
 from sexton_http.shapes import Body, Shape
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records import Gate
 
 TAG = "Webhooks"
 CODES = (
@@ -138,20 +139,12 @@ class Decision(Body):
     decision: Word
 
 
-class GateDecided(Shape):
-    gate_id: UUID
-    action_id: str
-    status: GateStatus
-    resolved_at: int | None
-    resolved_by: str | None
-
-
 @operation(
     "POST",
     "/v1/webhooks/{zombie_id}/approval",
     tag="Approvals",
     auth=Auth.APPROVAL,
-    codes=("UZ-APPROVAL-002",),
+    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004"),
     press=True,
 )
 async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refusal:
@@ -167,14 +160,10 @@ async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refu
     else:
         approval_id = call.body.approval_id
         message = Resolve(approve=call.body.decision is Word.APPROVE, by=f"api:{zombie_id}")
-    gate = await _find_gate(call, zombie_id, approval_id)
+    gate = await or_denied(_find_gate(call, zombie_id, approval_id))
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")
-    match await call.ctx.system.ask("gate", gate.id, message):
-        case Refusal() as refusal:
-            return refusal
-        case Resolved(gate=done):
-            return GateDecided(done.id, done.action_id, done.status, done.updated_at, done.resolved_by)
+    return await decide(call.ctx, gate.id, message)
 
 
 async def _find_gate(call: Call[Any, Any], zombie_id: UUID, approval_id: str) -> Gate | None:
