@@ -5,7 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.plans import BillingTerms, PlanLimits
+from sexton_actors.manifest.model import Manifest
+from sexton_actors.plans import BillingTerms, PlanLimits, not_allowed
 from sexton_actors.refusal import Refusal
 from sexton_storage.records import PlanTier, Tenant
 from sexton_storage.stores import DatabaseClock, StorageUnavailable
@@ -23,15 +24,6 @@ class Entitled(msgspec.Struct, frozen=True):
     tier: PlanTier
     limits: PlanLimits
     has_credit: bool
-
-    def may_ask_for_work(self) -> Refusal | None:
-        """None when somebody who asks for a run, and waits for it, is not better told that none will come.
-
-        What comes by itself (webhooks, schedules) is kept and waits for credit.
-        """
-        if self.has_credit:
-            return None
-        return Refusal("UZ-BILLING-005", "The tenant's balance is used up; work goes on when it has credit.")
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -68,8 +60,25 @@ class Entitlements:
                 "UZ-ENTL-001", "What the plan allows cannot be read now.", retry_after_s=AWAY_RETRY_S
             )
         if tenant is None:
-            return Refusal("UZ-BILLING-002", f"There is no tenant {tenant_id}.")
+            raise LookupError(f"there is no tenant {tenant_id}")
         return self._keep(tenant, now)
+
+    async def may_ask_for_work(self, tenant_id: UUID) -> Refusal | None:
+        """None when the tenant can pay for a run that somebody asks for, a message or a replay.
+
+        What comes by itself (webhooks, schedules) is not refused: it is kept, and waits for credit.
+        """
+        entitled = await self.of(tenant_id)
+        if isinstance(entitled, Refusal) or entitled.has_credit:
+            return entitled if isinstance(entitled, Refusal) else None
+        return Refusal("UZ-BILLING-005", "The tenant's balance is used up; work goes on when it has credit.")
+
+    async def may_hold(self, tenant_id: UUID, manifest: Manifest) -> Refusal | None:
+        """None when the plan includes what an agent is made of; asked before that becomes active."""
+        entitled = await self.of(tenant_id)
+        if isinstance(entitled, Refusal):
+            return entitled
+        return not_allowed(entitled.limits, manifest.runtime, manifest.tools)
 
     def _keep(self, tenant: Tenant, now: int) -> Entitled:
         entitled = Entitled(

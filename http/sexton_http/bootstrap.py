@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_actors.secrets import Sealer
 from sexton_http.auth_keys import SECRET_BYTES, AuthKeys
 from sexton_http.jwt_issuer import BuiltinIssuer
@@ -14,7 +15,6 @@ from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import ApiKey, PlanTier, Role, Tenant, User, Workspace
 from sexton_storage.stores import NameTaken, Storage
 
-STARTER_CREDIT_NANOS: Final = 5_000_000_000
 ADMIN_SUBJECT: Final = "local:admin"
 KEY_NAME: Final = "admin"
 

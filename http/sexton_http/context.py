@@ -8,6 +8,7 @@ from uuid import UUID
 import trio
 from prometheus_client import CollectorRegistry
 
+from sexton_actors.plans import DEFAULT_PLANS
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
@@ -107,7 +108,7 @@ class Provider(Protocol):
 
 
 def _plan_rates() -> dict[PlanTier, int | None]:
-    return {PlanTier.FREE: 20, PlanTier.PRO: 200, PlanTier.ENTERPRISE: None}
+    return {tier: limits.requests_per_second for tier, limits in DEFAULT_PLANS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,6 @@ class HttpSettings:
     max_in_flight: int = 1024
     max_long_polls: int = 8192
     max_streams: int = 2048
-    free_workspaces: int = 3
-    free_agents: int = 20
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
 

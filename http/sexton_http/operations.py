@@ -242,9 +242,11 @@ class Operation:
     def status_of(self, code: str) -> int:
         """What this answers a code with: its own status, with one exception."""
         # Senders of webhooks come again by themselves, but only after a 503.
-        return 503 if self.auth is Auth.WEBHOOK and code == "UZ-ZMB-001" else CODES[code].status
+        return 503 if self.auth is Auth.WEBHOOK and code in _UNTIL_LATER else CODES[code].status
 
 
+_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003"})
+"""The agent's budget or the plan's events are used up, until the day or the month is over."""
 _GENERAL: Final = frozenset(
     {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
 )

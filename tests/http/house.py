@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
@@ -26,6 +27,7 @@ from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
 from sexton_http.server import open_doors, serve
 from sexton_http.slack import Slack
+from sexton_storage.billing import first_plan
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
 from sexton_storage.stores import Storage
@@ -198,6 +200,8 @@ class House:
         tenants[tenant_id] = type(old)(
             old.id, old.name, plan, old.balance_nanos, old.exhausted_at, old.created_at, old.updated_at
         )
+        self.memory.tables.plans[tenant_id] = first_plan(tenants[tenant_id])
+        self.world.entitlements.forget(tenant_id)
 
 
 @asynccontextmanager
@@ -224,6 +228,8 @@ async def open_house_on(
     other_issuers: tuple[Issuer, ...] = (),
     providers: tuple[Provider, ...] = (),
     slack: Slack | None = None,
+    catalogue: Catalogue | None = None,
+    terms: BillingTerms = DEFAULT_TERMS,
     **settings: Any,
 ) -> AsyncIterator[House]:
     """A server on a storage that is open already."""
@@ -233,10 +239,11 @@ async def open_house_on(
     world = World(
         storage=storage,
         secrets=secrets,
-        catalogue=Catalogue("2026-01-01", []),
+        catalogue=catalogue or Catalogue("2026-01-01", []),
         new_id=new_id,
         new_token=lambda size: rng.randbytes(size).hex(),
         chat=slack,
+        terms=terms,
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
+from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
 from sexton_storage.records import PlanTier
@@ -82,7 +83,8 @@ async def test_a_name_is_given_once(house: House) -> None:
 
 
 async def test_the_free_plan_holds_so_many_and_no_more() -> None:
-    async with open_house(free_workspaces=1, free_agents=1) as house:
+    plans = {**DEFAULT_PLANS, PlanTier.FREE: PlanLimits(workspaces=1, agents_per_workspace=1)}
+    async with open_house(terms=BillingTerms(plans)) as house:
         house.set_plan(PlanTier.FREE)
         assert await code(house, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
         await house.install()

@@ -10,7 +10,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_http.bootstrap import STARTER_CREDIT_NANOS
+from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.oauth import OAuthProvider, ProviderSettings, challenge_of
 from sexton_storage.records import PlanTier, Role

@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from sexton_actors.manifest.model import Manifest
+from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import messages as m, transitions
@@ -103,6 +103,8 @@ class ZombieActor(Actor):
         new = install(self._record.id, message, world.new_id, world.new_token, world.now_ms())
         if isinstance(new, Refusal):
             return new
+        if refusal := await world.entitlements.may_hold(message.tenant_id, from_json(new.zombie.compiled)):
+            return refusal
         try:
             await world.storage.zombies.create(new.zombie, new.config)
         except NameTaken:
@@ -113,6 +115,8 @@ class ZombieActor(Actor):
     async def _steer(self, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
         paused = self._record.workspace_paused
         if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
+            return refusal
+        if refusal := await self._record.world.entitlements.may_ask_for_work(zombie.tenant_id):
             return refusal
         waking = transitions.Waking(
             actor=f"steer:{message.by}",

@@ -83,7 +83,10 @@ class Configuring:
             if not isinstance(chosen, Next):
                 return asked if isinstance(chosen, Unchanged) else chosen
             manifest = chosen.compiled.manifest
-            secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, self._record.world.new_token)
+            world = self._record.world
+            if refusal := await world.entitlements.may_hold(zombie.tenant_id, manifest):
+                return refusal
+            secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
             made.append((chosen.compiled, secrets))
             before = asked.zombie if isinstance(asked, Change) else zombie
             change = transitions.reconfigure(before, chosen.compiled, secrets.hashes, by, now)

@@ -85,7 +85,8 @@ class Waker:
                 port.set(m.AlreadyAccepted(event_id))
             case OverBudget():
                 if webhook:
-                    self._rejections.show("budget_exceeded", write.event.actor.removeprefix("webhook:"))
+                    reason = "rate_limited" if outcome.period == "plan" else "budget_exceeded"
+                    self._rejections.show(reason, write.event.actor.removeprefix("webhook:"))
                 now = self._record.world.now_ms()
                 port.set(over_budget(now, outcome.period, status=503 if webhook else None))
             case Lost():

@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 import msgspec
 
+from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.bootstrap import STARTER_CREDIT_NANOS
 from sexton_http.browsers import read_cookie
 from sexton_http.context import HttpContext, Person, Provider
 from sexton_http.jwks import Unreachable

@@ -40,6 +40,8 @@ CODES = (
     "UZ-WH-030",
     "UZ-WORKSPACE-002",
     "UZ-ZMB-001",
+    "UZ-ENTL-001",
+    "UZ-ENTL-003",
 )
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.plans import limits_of
 from sexton_http.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
 from sexton_storage.records import PlanTier, Role, Workspace
 from sexton_storage.stores import NameTaken
@@ -50,15 +51,16 @@ async def list_workspaces(call: Call[NoBody, NoQuery]) -> WorkspaceList:
     tag=TAG,
     status=201,
     creates=Creates.AGAIN,
-    codes=("UZ-WORKSPACE-003", "UZ-WORKSPACE-004", "UZ-AUTH-001"),
+    codes=("UZ-WORKSPACE-003", "UZ-WORKSPACE-004", "UZ-AUTH-001", "UZ-ENTL-001"),
 )
 async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
     """Make a workspace."""
-    member, world, limit = call.member, call.ctx.world, call.ctx.settings.free_workspaces
+    member, world = call.member, call.ctx.world
     if member.workspace_id is not None:
         raise Problem("UZ-AUTH-001", "the token is limited to one workspace")
-    if member.plan is PlanTier.FREE and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the free plan holds {limit} workspaces")
+    limit = (await limits_of(call)).workspaces
+    if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
+        raise Problem("UZ-WORKSPACE-003", f"the plan holds {limit} workspaces")
     workspace_id = call.new_id()
     name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else call.body.name
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())

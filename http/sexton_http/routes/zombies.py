@@ -12,13 +12,16 @@ from sexton_actors.zombie.messages import Accepted, ChangeStatus, Install, Insta
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.plans import limits_of
 from sexton_http.shapes import Body, Cursor, Query, Shape
-from sexton_storage.records import PlanTier, Role, Zombie, ZombieStatus
+from sexton_storage.records import Role, Zombie, ZombieStatus
 
 TAG = "Agents"
 MARKDOWN_BYTES = 64 * 1024
 MESSAGE_BYTES = 8192
 HELD = ("UZ-ZMB-009",)
+ENTITLED = ("UZ-BILLING-005", "UZ-ENTL-001", "UZ-ENTL-003")
+"""What is told who asks for a run that the tenant's plan or balance does not allow."""
 
 
 class NewZombie(Body):
@@ -127,6 +130,8 @@ class MessageAccepted(Shape):
         "UZ-APPROVAL-001",
         "UZ-APPROVAL-005",
         "UZ-WORKSPACE-003",
+        "UZ-ENTL-001",
+        "UZ-ENTL-004",
     ),
 )
 async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Refusal:
@@ -222,7 +227,7 @@ async def change_zombie(call: Call[StatusPatch, NoQuery]) -> ZombieChanged | Ref
     status=202,
     creates=Creates.ONCE,
     starts_work=True,
-    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012"),
+    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", *ENTITLED),
 )
 async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
     """Wake an agent with a person's message."""
@@ -238,10 +243,10 @@ async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Ref
 
 
 async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> None:
-    limit = call.ctx.settings.free_agents
-    zombies = call.ctx.world.storage.zombies
-    if call.member.plan is PlanTier.FREE and await zombies.count(workspace_id) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the free plan holds {limit} agents a workspace")
+    limits = await limits_of(call)
+    limit, zombies = limits.agents_per_workspace, call.ctx.world.storage.zombies
+    if limit is not None and await zombies.count(workspace_id) >= limit:
+        raise Problem("UZ-WORKSPACE-003", f"the plan holds {limit} agents a workspace")
 
 
 def _item(zombie: Zombie) -> ZombieItem:
