@@ -1,0 +1,1 @@
+"""Speaks with language models, whoever serves them."""

@@ -1,0 +1,157 @@
+"""What a model is asked and what it answers, in the same words for every provider."""
+
+import enum
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+
+class Text(msgspec.Struct, frozen=True, tag="text"):
+    """Words, of either side."""
+
+    text: str
+
+
+class ToolUse(msgspec.Struct, frozen=True, tag="tool_use"):
+    """The model asks for a tool.
+
+    With a ``fault`` its arguments could not be read, and are empty here: it must not be carried out.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    fault: str = ""
+
+
+class ToolAnswer(msgspec.Struct, frozen=True, tag="tool_answer"):
+    """What came of the ``ToolUse`` with the same id."""
+
+    id: str
+    content: str
+    ok: bool = True
+
+
+class Opaque(msgspec.Struct, frozen=True, tag="opaque"):
+    """Something that only its provider understands, and wants back as it was."""
+
+    provider: str
+    block: dict[str, Any]
+
+
+Part = Text | ToolUse | ToolAnswer | Opaque
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a conversation; tool answers stand in a user's turn."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """All its words."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """What it asks for, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolUse))
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """One question to a model: the whole conversation so far."""
+
+    model: str
+    messages: Sequence[Message]
+    system: str = ""
+    tools: Sequence[ToolSpec] = ()
+    max_output_tokens: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens; ``input_tokens`` without those that were read from a cache."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+    @property
+    def total(self) -> int:
+        """How full the model's window is after the answer."""
+        return self.input_tokens + self.cached_input_tokens + self.output_tokens
+
+
+class Stop(enum.Enum):
+    """Why an answer ended."""
+
+    END = "end"
+    TOOLS = "tools"
+    LENGTH = "length"
+    """The bound on output was reached in the middle of something."""
+    WINDOW = "window"
+    """The model's context is full."""
+    REFUSED = "refused"
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """The next words."""
+
+    text: str
+
+
+class ToolCalled(msgspec.Struct, frozen=True):
+    """One tool use is complete."""
+
+    use: ToolUse
+
+
+class Used(msgspec.Struct, frozen=True):
+    """Tokens of this question so far; cumulative within one try."""
+
+    usage: Usage
+
+
+class Again(msgspec.Struct, frozen=True):
+    """The question is asked again from its beginning; with ``void`` words of the broken answer were shown."""
+
+    why: str
+    void: bool = False
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The whole answer; always the last delta."""
+
+    message: Message
+    stop: Stop
+    usage: Usage
+
+
+Delta = TextDelta | ToolCalled | Used | Again | Reply
+
+
+class Provider(Protocol):
+    """One account at one provider."""
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Ask once. The generator must be closed; closing it ends the call at once.
+
+        Ends with a ``Reply``, or raises a ``ModelFault``.
+        """
+        ...
