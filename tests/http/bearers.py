@@ -36,6 +36,8 @@ class Worth:
     enroller: str | None = None
     """Where runners are enrolled; None: as for members, of whom only platform admins are let in."""
     approver: str = "UZ-AUTH-002"
+    agent: str = ""
+    """Where agents' keys are let in: whose it is, ``own`` or ``other``; else as a member."""
 
 
 Make = Callable[[House], Awaitable[str | None]]
@@ -228,6 +230,41 @@ async def approval(house: House) -> str:
     return bearer(other["approval_token"])
 
 
+async def agent_key(house: House, zombie_id: str, name: str = "k") -> dict[str, Any]:
+    answer = await house.post(f"{house.ws}/agent-keys", {"zombie_id": zombie_id, "name": name})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def own_agent_key(house: House) -> str:
+    """Of the agent that was installed first."""
+    zombies = house.memory.tables.zombies.values()
+    first = min(zombies, key=lambda zombie: zombie.id)
+    return bearer((await agent_key(house, str(first.id)))["key"])
+
+
+async def other_agent_key(house: House) -> str:
+    other = await house.install("another")
+    return bearer((await agent_key(house, other["zombie_id"]))["key"])
+
+
+async def deleted_agent_key(house: House) -> str:
+    other = await house.install("another")
+    made = await agent_key(house, other["zombie_id"])
+    path = f"{house.ws}/agent-keys/{made['agent_id']}"
+    assert (await house.call("DELETE", path)).status_code == 204
+    return bearer(made["key"])
+
+
+async def purged_agent_key(house: House) -> str:
+    """Of an agent that was deleted, and its keys with it."""
+    other = await house.install("another")
+    made = await agent_key(house, other["zombie_id"])
+    assert await house.storage.zombies.delete(UUID(other["zombie_id"]))
+    return bearer(made["key"])
+
+
 LOST = Worth()
 ADMIN = Worth(member="", role=Role.ADMIN)
 
@@ -282,5 +319,10 @@ KINDS: dict[str, Kind] = {
     "spent enrolment token": Kind(spent_enrolment, Worth(enroller="UZ-RUN-015")),
     "unknown enrolment token": Kind(given(f"Bearer zre_{'0' * 64}"), Worth(enroller="UZ-RUN-015")),
     "approval token of another agent": Kind(approval, LOST),
+    "agent key of the agent": Kind(own_agent_key, Worth(member="UZ-AUTH-001", agent="own")),
+    "agent key of another agent": Kind(other_agent_key, Worth(member="UZ-AUTH-001", agent="other")),
+    "deleted agent key": Kind(deleted_agent_key, LOST),
+    "agent key of a deleted agent": Kind(purged_agent_key, LOST),
+    "unknown agent key": Kind(given(f"Bearer zmb_a_{'0' * 64}"), LOST),
     "unknown approval token": Kind(given(f"Bearer zap_{'0' * 64}"), LOST),
 }

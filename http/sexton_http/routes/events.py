@@ -67,7 +67,13 @@ class WorkspaceEventQuery(EventQuery):
     status: EventStatus | None = None
 
 
-@operation("GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events", tag=TAG, codes=("UZ-ZMB-009",))
+@operation(
+    "GET",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events",
+    tag=TAG,
+    codes=("UZ-ZMB-009",),
+    agents="UZ-AUTH-001",
+)
 async def list_zombie_events(call: Call[NoBody, EventQuery]) -> EventPage:
     """List one agent's events, newest first."""
     zombie_id = call.id("zombie_id")

@@ -30,6 +30,7 @@ from sexton_http.deciding import or_denied
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
 from sexton_http.pipeline import as_problem
 from sexton_http.problems import CODES
+from sexton_http.remembering import MAX_CHANGES, MemoryEntry, change_of
 from sexton_http.shapes import Body, Count, GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.stopping import until_stopped
 from sexton_storage.records import Gate
@@ -342,7 +343,7 @@ class ReportBody(Body):
     evidence: dict[str, Any] | None = None
     telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
     checkpoint: dict[str, Any] | None = None
-    memory: Nothing = ()
+    memory: Annotated[tuple[MemoryEntry, ...], msgspec.Meta(max_length=MAX_CHANGES)] = ()
     proposals: Nothing = ()
 
 
@@ -373,6 +374,7 @@ async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
         wall_ms=body.telemetry.wall_ms,
         checkpoint=body.checkpoint,
         digest=hashlib.sha256(msgspec.json.encode(body, order="deterministic")).digest(),
+        memory=tuple(change_of(entry, f"/memory/{place}") for place, entry in enumerate(body.memory)),
     )
     match await call.ctx.system.ask("lease", body.lease_id, message):
         case Refusal() as refusal:

@@ -49,6 +49,7 @@ class StreamQuery(Query):
     cookie=True,
     media="text/event-stream",
     codes=("UZ-ZMB-009",),
+    agents="UZ-AUTH-001",
 )
 async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     """Follow an agent's activity.

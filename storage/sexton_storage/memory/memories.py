@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.documents import storable
 from sexton_storage.memories import (
     CORE,
     Memory,
@@ -31,7 +32,7 @@ class MemoryMemories(MemoryStore):
         self, zombie_id: UUID, *, query: str, category: str | None, limit: int
     ) -> tuple[Sequence[Memory], int]:
         await self._round_trip()
-        words = words_of(query)
+        words, category = words_of(query), storable(category)
         found = []
         for entry in self._alive(zombie_id):
             if category is not None and entry.category != category:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.documents import storable
 from sexton_storage.memories import DAILY, DAILY_KEEP_MS, Memory, MemoryChange, Remembered, words_of
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
@@ -46,7 +47,7 @@ class PostgresMemories(PostgresStore):
     async def search(
         self, zombie_id: UUID, *, query: str, category: str | None, limit: int
     ) -> tuple[Sequence[Memory], int]:
-        rows = await self._rows(_SEARCH, zombie_id, category, list(words_of(query)), limit)
+        rows = await self._rows(_SEARCH, zombie_id, storable(category), list(words_of(query)), limit)
         return MEMORIES.many(rows), rows[0][-1] if rows else 0
 
     async def of_lease(self, zombie_id: UUID, *, limit: int) -> Sequence[Memory]:
