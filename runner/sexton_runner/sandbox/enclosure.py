@@ -4,13 +4,14 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.process import Child, start
+from sexton_runner.sandbox.seccomp import open_filter
 from sexton_runner.sandbox.tiers import Job, Tier
 
 # The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
@@ -80,8 +81,7 @@ class Sandbox:
         )
         group = self._group(serial)
         try:
-            words = entered(self.tier.wrap(job), runner=os.getpid(), setpriv=self.setpriv, group=group)
-            child = start(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)})
+            child = self._start(job, group)
             try:
                 yield Running(child, group)
             finally:
@@ -89,6 +89,17 @@ class Sandbox:
         finally:
             if group is not None:
                 await group.empty()
+
+    def _start(self, job: Job, group: Group | None) -> Child:
+        descriptor = open_filter()
+        try:
+            wrapped = self.tier.wrap(replace(job, seccomp=descriptor))
+            words = entered(wrapped, runner=os.getpid(), setpriv=self.setpriv, group=group)
+            passed = () if descriptor is None else (descriptor,)
+            return start(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)}, passed)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
     def _group(self, serial: str) -> Group | None:
         try:

@@ -13,6 +13,7 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.seccomp import this_machine
 from sexton_runner.sandbox.tiers import TIERS, find_program
 from sexton_runner.settings import SandboxTier
 
@@ -39,6 +40,8 @@ def connect():
 status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
 if int(status["CapEff"], 16): wrong.append("capabilities are left")
 if status["NoNewPrivs"].strip() != "1": wrong.append("privileges can be gained")
+if FILTERED and status["Seccomp"].strip() != "2": wrong.append("system calls are not filtered")
+if FILTERED: refused("a socket past the network namespace can be made", lambda: socket.socket(40, 1).close())
 if os.getpid() > 20: wrong.append("no pid namespace of its own")
 if len(cards) > 1: wrong.append("network interfaces are visible")
 refused("network is reachable", connect)
@@ -88,7 +91,8 @@ async def probe(sandbox: Sandbox) -> None:
     with tempfile.TemporaryDirectory(prefix="sexton-probe-") as folder:
         run_dir = Path(folder) / "run"
         run_dir.mkdir()
-        (run_dir / "program").write_text(SELF_TEST, encoding="utf-8")
+        known = f"FILTERED = {this_machine() is not None}\n"
+        (run_dir / "program").write_text(known + SELF_TEST, encoding="utf-8")
         wrong = await _self_test(sandbox, run_dir, Path(folder))
     if wrong:
         raise SandboxUnavailable("; ".join(wrong))

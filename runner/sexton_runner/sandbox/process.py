@@ -59,7 +59,7 @@ class Child:
         os.close(self._pidfd)
 
 
-def start(argv: Sequence[str], env: Mapping[str, str]) -> Child:
+def start(argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Child:
     """Start ``argv`` in a session of its own.
 
     A parent-death signal follows the thread that forked, and a worker thread of trio's ends when it has
@@ -76,6 +76,7 @@ def start(argv: Sequence[str], env: Mapping[str, str]) -> Child:
             stderr=subprocess.PIPE,
             env=dict(env),
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     except OSError as fault:
         raise SandboxUnavailable(f"{argv[0]} cannot be started: {fault}") from fault

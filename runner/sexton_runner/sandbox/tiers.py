@@ -29,7 +29,10 @@ ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be run: ``argv`` and ``env`` are as seen inside, the paths as seen outside."""
+    """What is to be run: ``argv`` and ``env`` are as seen inside, the paths as seen outside.
+
+    ``seccomp`` is a descriptor that the program inherits, with the filter of system calls.
+    """
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -38,6 +41,7 @@ class Job:
     read_only: Sequence[Path]
     limits: Limits
     grouped: bool
+    seccomp: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ class Bubblewrap:
         for folder in job.read_only:
             words += ["--ro-bind", str(folder), str(folder)]
         words += [*self._tmpfs(TEMPORARY, WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]
+        if job.seccomp is not None:
+            words += ["--seccomp", str(job.seccomp)]
         words += ["--ro-bind", str(job.run_dir), RUN_DIR, "--remount-ro", "/", "--chdir", WORKSPACE, "--"]
         words += ["/usr/bin/nice", "-n", str(NICENESS), "/usr/bin/prlimit"]
         return [*words, *prlimit_words(job.limits, grouped=job.grouped), "--", *job.argv]
