@@ -64,6 +64,7 @@ async def run_runner(
                 rng=luck,
                 clock=trio.current_time,
                 folder=runs,
+                tools=settings.tools,
             )
             runner = Runner(shop, pulse, slots=settings.slots, drain_s=settings.drain_s)
             announce(runner)

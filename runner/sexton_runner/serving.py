@@ -4,7 +4,7 @@ import random
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
@@ -17,11 +17,12 @@ from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unav
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.renewal import Renewer
-from sexton_runner.runtimes.base import Ending, Outcome, Run, failed
+from sexton_runner.run import Ending, Outcome, Run, failed
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sending import FrameSender
 from sexton_runner.timing import Clock, Timing, backoff
+from sexton_runner.tool_settings import ToolSettings
 
 log = structlog.get_logger()
 
@@ -37,6 +38,7 @@ class Workshop:
     rng: random.Random
     clock: Clock
     folder: Path
+    tools: ToolSettings = field(default_factory=ToolSettings)
 
 
 async def serve(live: LiveLease, shop: Workshop) -> None:
@@ -81,6 +83,7 @@ async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Endi
         show=sender.put,
         shown=sender.flush,
         folder=folder,
+        tools=shop.tools,
     )
     ending = failed("run_start", "the runner could not carry out the run; its log says more")
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sexton_runner.errors import BadSettings
+from sexton_runner.tool_settings import ToolSettings
 
 MAX_SLOTS = 256
 MAX_LABELS = 64
@@ -55,6 +56,7 @@ class RunnerSettings:
     run_wall_s: float = DEFAULT_RUN_WALL_S
     run_memory_bytes: int = DEFAULT_RUN_MEMORY_BYTES
     run_pids: int = DEFAULT_RUN_PIDS
+    tools: ToolSettings = field(default_factory=ToolSettings)
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -85,7 +87,9 @@ def _problems(settings: RunnerSettings) -> list[str]:
         (_is_token(settings.runner_token, "zrn_"), "runner_token must begin with zrn_"),
         (_is_token(settings.enrolment_token, "zre_"), "enrolment_token must begin with zre_"),
     )
-    return [problem for fine, problem in checks if not fine]
+    servers = settings.tools.mcp_servers.items()
+    wrong = [f"MCP server {name}: {problem}" for name, server in servers if (problem := server.problem())]
+    return [problem for fine, problem in checks if not fine] + wrong
 
 
 def _is_token(token: str | None, prefix: str) -> bool:

@@ -19,7 +19,7 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.frames import Frame
 from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
-from sexton_runner.runtimes.base import Ending, Outcome, Run
+from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.enclosure import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits

@@ -4,7 +4,7 @@ import pytest
 
 from sexton_runner.output import Output
 from sexton_runner.redact import Redactor
-from sexton_runner.runtimes.base import Outcome
+from sexton_runner.run import Outcome
 from sexton_runner.runtimes.verdict import Observed, failure_reason, judge
 
 

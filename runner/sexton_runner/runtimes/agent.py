@@ -1,6 +1,6 @@
 """Answers for the model-driven runtime, which this release does not carry."""
 
-from sexton_runner.runtimes.base import Ending, Run, failed
+from sexton_runner.run import Ending, Run, failed
 
 
 async def run_agent(run: Run) -> Ending:

@@ -17,7 +17,7 @@ from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
 from sexton_runner.output import Output
 from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.redact import StreamRedactor
-from sexton_runner.runtimes.base import Ending, Run, failed
+from sexton_runner.run import Ending, Run, failed
 from sexton_runner.runtimes.verdict import Observed, judge
 from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
 from sexton_runner.sandbox.tiers import Inside

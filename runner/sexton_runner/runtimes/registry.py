@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from sexton_runner.run import Ending, Run, Runtime, failed
 from sexton_runner.runtimes.agent import run_agent
-from sexton_runner.runtimes.base import Ending, Run, Runtime, failed
 from sexton_runner.runtimes.command import run_command
 
 RUNTIMES: Mapping[str, Runtime] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sexton_runner.output import Output
 from sexton_runner.redact import Redactor
-from sexton_runner.runtimes.base import Ending, Outcome
+from sexton_runner.run import Ending, Outcome
 
 # The shell's and prlimit's way to say that a signal ended the program.
 RESOURCE_STATUSES = frozenset(128 + number for number in (signal.SIGXCPU, signal.SIGXFSZ))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sexton_runner.runtimes.base import Run
+from sexton_runner.run import Run
 from sexton_runner.tools.approval import RequestApproval
 from sexton_runner.tools.base import Tool
 from sexton_runner.tools.fetch import Reach

@@ -14,7 +14,7 @@ from sexton_runner.checkpoint import encode
 from sexton_runner.errors import SandboxUnavailable, TokenRejected, Unavailable
 from sexton_runner.gates import Asking
 from sexton_runner.rules import Gates, read_gates
-from sexton_runner.runtimes.base import Run
+from sexton_runner.run import Run
 from sexton_runner.tools import gating
 from sexton_runner.tools.arguments import BadArguments, Checked
 from sexton_runner.tools.base import Parked, Tool, ToolResult

@@ -7,7 +7,7 @@ import trio
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
-from sexton_runner.runtimes.base import Run
+from sexton_runner.run import Run
 from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_workspace
 
 

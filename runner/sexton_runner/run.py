@@ -13,7 +13,7 @@ from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.timing import Clock, Timing
-from sexton_runner.tools.settings import ToolSettings
+from sexton_runner.tool_settings import ToolSettings
 
 
 class Outcome(enum.StrEnum):
