@@ -76,6 +76,7 @@ class LeaseActor(Actor):
                 reply = await integrations.lend(self._row, message)
             case _:
                 assert_never(message)
+        self._row.world.meters.refused(type(message).__name__.lower(), reply)
         return reply
 
     async def _told(

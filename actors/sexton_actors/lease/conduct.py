@@ -39,6 +39,7 @@ async def _look(row: LeaseRow, message: m.Activity, races_left: int) -> Taken:
 def _take(row: LeaseRow, message: m.Activity, state: LeaseState, races_left: int) -> Taken:
     write = conduct.activity(state, message, row.world.now_ms())
     if isinstance(write, Refusal):
+        row.world.meters.refused("activity", write)
         return write
     hold = row.context.hold()
     row.world.storage.journal.submit(

@@ -33,6 +33,8 @@ def _decide(row: LeaseRow, message: Renew, state: LeaseState, races_left: int) -
     world = row.world
     decision = renewal.renew(state, message, world.now_ms())
     if isinstance(decision, Refusal):
+        world.meters.renewed(decision)
+        world.meters.refused("renew", decision)
         return decision
     hold = row.context.hold()
     world.storage.journal.submit(
@@ -52,9 +54,15 @@ def _saved(
         raise saved
     if isinstance(saved, Lost):
         return _again(row, message, races_left - 1)
+    meters, before = row.world.meters, row.state
+    if before is not None:
+        meters.slack.note((before.lease.expires_at - decision.now) / 1000)
+    meters.charged_nanos += saved.charged_nanos
     # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
-    row.adopt(LeaseState(decision.lease, row.state.waits if row.state else ()))
-    return renewal.answer(decision.lease, saved)
+    row.adopt(LeaseState(decision.lease, before.waits if before else ()))
+    reply = renewal.answer(decision.lease, saved)
+    meters.renewed(reply)
+    return reply
 
 
 async def _again(row: LeaseRow, message: Renew, races_left: int) -> Reply:

@@ -1,0 +1,139 @@
+"""Shows the numbers of a node to Prometheus; docs/reference/metrics.md says what each means."""
+
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from sexton_actors.world import World
+from sexton_storage.fleet import Census
+from sexton_storage.spread import SpreadStatistics
+from sexton_storage.statistics import JournalStatistics, StorageStatistics
+
+STALE_MS: Final = 60_000
+"""A census older than this is shown no more: what is missing alerts, and what is old would lie."""
+
+
+class OperatorsCollector(Collector):
+    """Reads plain numbers when it is scraped, and asks nobody."""
+
+    def __init__(self, world: World, version: str) -> None:
+        self._world = world
+        self._version = version
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: registering must not need an open journal."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics at this moment."""
+        yield _gauge(
+            "build_info",
+            "Version of this node",
+            {(self._version, platform.python_version()): 1.0},
+            "version",
+            "python",
+        )
+        yield from self._leases()
+        yield from _storage(self._world.storage.statistics())
+        census = self._world.meters.census
+        if census is not None and self._world.now_ms() - census.at <= STALE_MS:
+            yield from _census(census, self._world.now_ms())
+
+    def _leases(self) -> Iterator[Metric]:
+        meters = self._world.meters
+        yield _counter("lease_renewals", "Renewals, by outcome", meters.renewals, "outcome")
+        yield _spread(
+            "lease_slack_seconds",
+            "Time that leases still had when they were renewed",
+            meters.slack.statistics(),
+        )
+        yield _counter("leases_ended", "Leases that ended on this node, by how", meters.ended, "how")
+        yield _counter("leases_reclaimed", "Leases taken back, by cause", meters.reclaimed, "cause")
+        yield _counter("late_writes_refused", "Writes under leases that were lost", meters.late, "write")
+        yield _spread(
+            "ingress_to_lease_seconds",
+            "Time from an event's arrival to its first lease",
+            meters.ingress_to_lease.statistics(),
+        )
+        charged = CounterMetricFamily("sexton_charged_nanos", "Billionths of a US dollar charged")
+        charged.add_metric([], meters.charged_nanos)
+        yield charged
+
+
+def _storage(statistics: StorageStatistics) -> Iterator[Metric]:
+    yield _spread("database_wait_seconds", "Time that work waited for a connection", statistics.waits)
+    yield _plain("portal_outstanding", "Units of work that wait for the database", statistics.outstanding)
+    yield _plain("database_connections", "Connections of the pool in use", statistics.connections)
+    yield _plain("database_connections_max", "Connections that the pool may have", statistics.connections_max)
+    yield from _journal(statistics.journal)
+
+
+def _journal(journal: JournalStatistics) -> Iterator[Metric]:
+    lanes = {"hot": journal.hot, "bulk": journal.bulk}
+    yield _gauge(
+        "journal_depth", "Writes that wait", {(name,): lane.depth for name, lane in lanes.items()}, "lane"
+    )
+    for name, text in (
+        ("writes", "Writes committed"),
+        ("retries", "Batches that ran again"),
+        ("refused", "Writes that the database would not take"),
+        ("outages", "Times the database went away"),
+    ):
+        counts = {lane_name: getattr(lane, name) for lane_name, lane in lanes.items()}
+        yield _counter(f"journal_{name}", text, counts, "lane")
+    for name, text, spreads in (
+        ("size", "Writes of a committed batch", {name: lane.sizes for name, lane in lanes.items()}),
+        ("seconds", "Time of a committed batch", {name: lane.spans for name, lane in lanes.items()}),
+    ):
+        family = HistogramMetricFamily(f"sexton_journal_batch_{name}", text, labels=("lane",))
+        for lane_name, spread in spreads.items():
+            family.add_metric([lane_name], buckets=spread.cumulative(), sum_value=spread.total)
+        yield family
+
+
+def _census(census: Census, now: int) -> Iterator[Metric]:
+    yield _plain("events_queued", "Events that wait for a runner", census.queued)
+    yield _plain(
+        "oldest_event_age_seconds", "Wait of the oldest that may run", _age_s(census.oldest_event_at, now)
+    )
+    yield _plain("leases_active", "Leases that are held", census.leases)
+    yield _plain("gates_pending", "Approvals that wait for a person", census.gates)
+    yield _plain("oldest_gate_age_seconds", "Wait of the oldest of them", _age_s(census.oldest_gate_at, now))
+    runners = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}
+    slots = {(str(g.liveness), str(g.admin_state)): float(g.slots) for g in census.runners}
+    yield _gauge("runners", "Runners enrolled", runners, "liveness", "admin_state")
+    yield _gauge("runner_slots", "Their slots", slots, "liveness", "admin_state")
+
+
+def _age_s(since: int | None, now: int) -> float:
+    return 0.0 if since is None else max(0, now - since) / 1000
+
+
+# --- spelling -----------------------------------------------------------------------------------------------
+
+
+def _plain(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"sexton_{name}", text, value=value)
+
+
+def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], *labels: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"sexton_{name}", text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(list(key), value)
+    return family
+
+
+def _counter(name: str, text: str, counts: Mapping[str, int], label: str) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"sexton_{name}", text, labels=(label,))
+    for key, count in counts.items():
+        family.add_metric([key], count)
+    return family
+
+
+def _spread(name: str, text: str, spread: SpreadStatistics) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(f"sexton_{name}", text)
+    family.add_metric([], buckets=spread.cumulative(), sum_value=spread.total)
+    return family

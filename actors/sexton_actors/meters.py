@@ -1,0 +1,66 @@
+"""Counts what operators ask about and no row tells: plain numbers of one node, for the loop's own thread."""
+
+from collections import Counter
+from typing import Final
+
+from sexton_actors.refusal import Refusal
+from sexton_storage.fleet import Census
+from sexton_storage.spread import Spread
+
+SLACK_BOUNDS: Final = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 18.0, 20.0, 22.0, 25.0, 30.0)
+"""Seconds that a lease still had when it was renewed: of 30, with renewals each 10, about 20."""
+WAIT_BOUNDS: Final = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+    1800.0,
+)
+"""Seconds from an event's arrival to its first lease."""
+RENEWED: Final = "renewed"
+LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
+"""What a runner hears that writes under a lease it no longer has."""
+
+WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval")
+
+
+class Meters:
+    """One for a node. Labels are outcomes and causes, never ids."""
+
+    def __init__(self) -> None:
+        # What can happen is there from the start, at zero: an increase is only seen from something.
+        self.renewals: Counter[str] = Counter({RENEWED: 0})
+        """By outcome: ``renewed``, or the code of the refusal."""
+        self.slack = Spread(SLACK_BOUNDS)
+        self.ended: Counter[str] = Counter(dict.fromkeys(("reported", "released", "parked", "reclaimed"), 0))
+        """Leases that ended here, by how."""
+        self.reclaimed: Counter[str] = Counter({"expired": 0, "revoked": 0})
+        """Of them those that were taken back, by cause: ``expired`` or ``revoked``."""
+        self.late: Counter[str] = Counter(dict.fromkeys(WRITES, 0))
+        """Writes that were refused because their lease is another's by now, by what they were."""
+        self.ingress_to_lease = Spread(WAIT_BOUNDS)
+        self.charged_nanos = 0
+        self.census: Census | None = None
+        """The latest that the database gave; None before the first."""
+
+    def __repr__(self) -> str:
+        return f"<Meters, {self.renewals.total()} renewals>"
+
+    def refused(self, what: str, reply: object) -> None:
+        """Count a write that came too late, if that is what the reply says."""
+        if isinstance(reply, Refusal) and reply.code in LATE_CODES:
+            self.late[what] += 1
+
+    def renewed(self, reply: object) -> None:
+        """Count a renewal by what its runner is told."""
+        self.renewals[reply.code if isinstance(reply, Refusal) else RENEWED] += 1
