@@ -72,8 +72,8 @@ class Secrets:
         return [name for name in names if await self.open(workspace_id, name) is None]
 
     async def list(self, workspace_id: UUID) -> Sequence[Credential]:
-        """Names and times only."""
-        return await self._store.list(workspace_id)
+        """Names and times only, of those that people gave: the platform's own have a slash in their names."""
+        return [row for row in await self._store.list(workspace_id) if "/" not in row.name]
 
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         """False when there was none."""

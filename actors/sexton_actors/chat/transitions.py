@@ -40,18 +40,18 @@ def todo(work: ChatWork) -> Post | Update | Drop:
     A try of unknown outcome is made again even when the gate has been resolved meanwhile: the same key gives
     the message that may be there, which is then closed.
     """
-    post, gate = work.post, work.gate
+    post = work.post
     if post.message_id is not None:
         return Update(post.message_id)
-    if (gate is not None and gate.status is GateStatus.PENDING) or post.unsure:
-        return Post()
-    return Drop()
+    return Post() if _is_pending(work) or post.unsure else Drop()
 
 
-def posted(work: ChatWork, channel_id: str, answer: Shown | ChatFault, now: int) -> Keep:
-    """After a try to post in this channel."""
+def posted(work: ChatWork, channel_id: str, answer: Shown | ChatFault, now: int) -> Keep | Forget:
+    """After a try to post in this channel; what is refused and needed by nobody any more is let be."""
     post = work.post
     match answer:
+        case ChatFault(trouble=Trouble.REFUSED) if not _is_pending(work):
+            return Forget()
         case Shown():
             # Due at once: should the gate have been resolved meanwhile, the message is closed next.
             kept = msgspec.structs.replace(
@@ -82,9 +82,13 @@ def updated(work: ChatWork, answer: Shown | ChatFault, now: int) -> Keep | Forge
             assert_never(answer)
 
 
+def _is_pending(work: ChatWork) -> bool:
+    return work.gate is not None and work.gate.status is GateStatus.PENDING
+
+
 def _later(post: ChatPost, fault: ChatFault, now: int) -> int:
     """When to try again: under a new install at once, else after a growing pause."""
     if fault.trouble is Trouble.REVOKED:
         return now
-    pause = min(RETRY_FIRST_MS * 2 ** min(post.attempts - 1, 20), RETRY_MAX_MS)
+    pause = min(RETRY_FIRST_MS << min(post.attempts - 1, 20), RETRY_MAX_MS)
     return now + max(pause, fault.wait_s * 1_000)
