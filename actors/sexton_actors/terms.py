@@ -19,6 +19,10 @@ SWEEP_INTERVAL_S = 0.5
 """Gates of dead nodes are timed out within a second."""
 RESCAN_INTERVAL_S = 1.0
 """What other nodes made ready is seen within a second."""
+SCHEDULE_INTERVAL_S = 5.0
+"""What other nodes planned is seen within this; of its own plans a node wakes at the moment."""
+SCHEDULE_MORE_S = 0.25
+"""A look that found a full page of firings comes again so soon."""
 PRUNE_INTERVAL_S = 60.0
 MORE_INTERVAL_S = 0.05
 """A round that found a full page comes again so soon: its actors have to act on the page first."""

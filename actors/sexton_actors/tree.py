@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sexton_actors.auth_session.actor import AuthSessionActor
+from sexton_actors.census import CensusTaker
 from sexton_actors.chat.actor import ChatActor
 from sexton_actors.chat.rounds import ChatRounds
 from sexton_actors.dispatcher.actor import Dispatcher
@@ -20,6 +21,7 @@ from sexton_actors.ledger.actor import LedgerActor
 from sexton_actors.queue.actor import QueueActor
 from sexton_actors.reclaimer import Reclaimer
 from sexton_actors.runner.actor import RunnerActor
+from sexton_actors.scheduler.actor import Scheduler
 from sexton_actors.sweeper import Sweeper
 from sexton_actors.world import World
 from sexton_actors.zombie.actor import ZombieActor
@@ -90,7 +92,14 @@ def tree(world: World) -> SupervisorSpec:
                 family(LeaseActor, LeaseActor, LEASE_IDLE_S),
                 family(AuthSessionActor, AuthSessionActor),
             ),
-            branch("rounds", one(Reclaimer, Reclaimer), one(Sweeper, Sweeper), one(ChatRounds, ChatRounds)),
+            branch(
+                "rounds",
+                one(Reclaimer, Reclaimer),
+                one(Scheduler, Scheduler),
+                one(Sweeper, Sweeper),
+                one(CensusTaker, CensusTaker),
+                one(ChatRounds, ChatRounds),
+            ),
         ),
     )
 

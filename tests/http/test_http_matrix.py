@@ -44,7 +44,6 @@ BODIES: dict[str, Any] = {
 }
 NOT_FOUND = {
     "zombie_id": "UZ-ZMB-009",
-    "event_id": "UZ-REQ-003",
     "gate_id": "UZ-APPROVAL-002",
     "key_id": "UZ-APIKEY-003",
 }

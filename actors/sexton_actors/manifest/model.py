@@ -106,6 +106,14 @@ class Manifest(msgspec.Struct, frozen=True):
     def budget_monthly_nanos(self) -> int | None:
         return self.budget.monthly_nanos if self.budget else None
 
+    def cron_for(self, schedule: str, timezone: str) -> CronTrigger | None:
+        """The trigger of that schedule in that time zone; there is at most one."""
+        sought = (schedule, timezone)
+        return next(
+            (trigger for trigger in self.cron_triggers if (trigger.schedule, trigger.timezone) == sought),
+            None,
+        )
+
     def trigger_for(self, source: str) -> WebhookTrigger | None:
         """The webhook trigger of that source; there is at most one."""
         return next((trigger for trigger in self.webhook_triggers if trigger.source == source), None)

@@ -4,12 +4,13 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled
+from sexton_actors.gate.messages import Refresh
 from sexton_actors.keys import uuid_key
 from sexton_actors.lease.lending import ungated
-from sexton_actors.lease.messages import Abort, Granted, Undelivered
+from sexton_actors.lease.messages import Abort, CancelRun, Granted, Undelivered
 from sexton_actors.manifest.model import Manifest, Runtime, from_json
 from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
-from sexton_actors.queue import messages as m
+from sexton_actors.queue import cancelling, messages as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseTaken
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
@@ -18,12 +19,12 @@ from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
+from sexton_storage.writes import Cancelled, Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 SETTLE_AFTER_S = 1.0
 """How often a claim of unknown outcome is asked about until the database answers."""
 
-Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded | m.SettleClaim
+Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded | m.SettleClaim | m.Cancel
 
 
 class QueueActor(Actor):
@@ -70,8 +71,11 @@ class QueueActor(Actor):
                     await self._announce(message.next_event_at)
             case m.SettleClaim():
                 await self._settle(message)
+            case m.Cancel():
+                return await self._cancel(message)
             case _:
                 assert_never(message)
+        return None
 
     async def _announce(self, oldest_event_at: int | None = None) -> None:
         """Say whether the agent is ready; the database is asked unless its oldest event is known."""
@@ -196,6 +200,21 @@ class QueueActor(Actor):
         if lease is not None and lease.status in LIVE_LEASE:
             self._leased = True
             self.context.tell("lease", lease.id, Undelivered())
+
+    # --- cancellations --------------------------------------------------------------------------------------
+
+    async def _cancel(self, message: m.Cancel) -> m.Cancelling | Refusal:
+        write = cancelling.cancel(self._id, message.event_id, message.by, self._world.now_ms())
+        outcome = await self._world.storage.journal.write(write)
+        if isinstance(outcome, Cancelled):
+            for gate_id in outcome.gate_ids:
+                self.context.tell("gate", gate_id, Refresh())
+            if outcome.lease_id is not None:
+                self.context.tell("lease", outcome.lease_id, CancelRun())
+            elif not self._leased:
+                # It may have been what made the agent ready.
+                await self._announce()
+        return cancelling.answer(message.event_id, outcome)
 
     async def _refresh(self) -> None:
         now = self._world.now_ms()

@@ -6,6 +6,7 @@ import msgspec
 
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.providers import ProviderChoice
+from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records import Event, Lease
 from sexton_storage.writes import Exhausted, NothingToClaim
@@ -45,6 +46,21 @@ class LeaseEnded(msgspec.Struct, Message[None], frozen=True):
     """The agent is free; ``next_event_at`` is when its oldest waiting event came, None when none waits."""
 
     next_event_at: int | None
+
+
+class Cancelling(msgspec.Struct, frozen=True):
+    """The event ends, or has ended already."""
+
+    event_id: UUID
+    status: str
+    """``cancelled``, or ``cancelling`` while its runner is being told."""
+
+
+class Cancel(msgspec.Struct, Message[Cancelling | Refusal], frozen=True):
+    """End an event that is not over; ``by`` is ``user:<id>`` or ``api:<id>``."""
+
+    event_id: UUID
+    by: str
 
 
 class SettleClaim(msgspec.Struct, Message[None], frozen=True):

@@ -8,18 +8,20 @@ from sexton_actors.world import World
 from sexton_actors.zombie import messages as m, transitions
 from sexton_actors.zombie.configuring import Configuring
 from sexton_actors.zombie.delivering import Deliveries
+from sexton_actors.zombie.firing import Firings
 from sexton_actors.zombie.install import install
 from sexton_actors.zombie.proposing import Proposing
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import Rejections
 from sexton_actors.zombie.removing import remove
+from sexton_actors.zombie.replaying import replay
 from sexton_actors.zombie.waking import Waker
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import ConfigVersion, Zombie
 from sexton_storage.stores import NameTaken, StorageUnavailable
 
-Waking = m.Deliver | m.TooLarge | m.Steer
+Waking = m.Deliver | m.TooLarge | m.Steer | m.Fire | m.Replay
 Changing = m.ChangeStatus | m.Pause | m.Remove
 Configuration = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 Proposals = m.Propose | m.ApproveProposal | m.RejectProposal
@@ -39,6 +41,7 @@ class ZombieActor(Actor):
         self._rejections = Rejections(self._record)
         self._waker = Waker(self._record, self._rejections)
         self._deliveries = Deliveries(self._record, self._waker, self._rejections)
+        self._firings = Firings(self._record, self._waker)
         self._configuring = Configuring(self._record)
         self._proposing = Proposing(self._record, self._configuring)
 
@@ -59,6 +62,13 @@ class ZombieActor(Actor):
                 if zombie is None or manifest is None:
                     return self._record.unknown()
                 return await self._steer(zombie, manifest, message)
+            case m.Replay():
+                if zombie is None or manifest is None:
+                    return self._record.unknown()
+                return await replay(self._record, self._waker, zombie, manifest, message)
+            case m.Fire():
+                if zombie is not None and manifest is not None:
+                    return await self._firings.fire(zombie, manifest, message)
             case m.ChangeStatus():
                 return await self._change_status(message)
             case m.Pause():
@@ -110,6 +120,7 @@ class ZombieActor(Actor):
         except NameTaken:
             return self._record.name_taken(new.zombie.name)
         self._record.doubt()
+        self._record.tell_scheduler(new.zombie)
         return m.Installed(new.zombie, new.webhook_paths, new.approval_token)
 
     async def _steer(self, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:

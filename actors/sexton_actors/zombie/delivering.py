@@ -71,6 +71,7 @@ class Deliveries:
                     event_type=found.event_type,
                     request=found.payload,
                     dedup_key=found.dedup_key,
+                    body_key=found.body_key,
                     source_event_id=found.source_event_id,
                     traceparent=message.traceparent,
                 )

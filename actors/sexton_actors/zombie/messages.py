@@ -81,6 +81,21 @@ class Steer(msgspec.Struct, Message[Accepted | Refusal], frozen=True):
     traceparent: str | None = None
 
 
+class Fire(msgspec.Struct, Message[None], frozen=True):
+    """One of its schedules is due, as far as the scheduler saw."""
+
+    schedule: str
+    timezone: str
+
+
+class Replay(msgspec.Struct, Message[Accepted | Refusal], frozen=True):
+    """Work on an event that is over once more, as a new one; ``by`` is a user or key name."""
+
+    event_id: UUID
+    by: str
+    traceparent: str | None = None
+
+
 class StatusChanged(msgspec.Struct, frozen=True):
     zombie: Zombie
 

@@ -8,10 +8,12 @@ from sexton_actors.lease.messages import CancelRun
 from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.queue.messages import AgentChanged
 from sexton_actors.refusal import Refusal
+from sexton_actors.scheduler.messages import SchedulesChanged
 from sexton_actors.terms import MAX_RACES, RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_engine import Context
+from sexton_storage.crons import declared
 from sexton_storage.records import Zombie, ZombieStatus
 from sexton_storage.stores import Conflict, NameTaken
 
@@ -109,6 +111,7 @@ class ZombieRecord:
                 return self.name_taken(decision.zombie.name)
             self._adopt(decision.zombie)
             self.context.tell("queue", self.id, AgentChanged())
+            self.tell_scheduler(decision.zombie)
             return decision.zombie
         return self.raced()
 
@@ -116,6 +119,11 @@ class ZombieRecord:
         if self.zombie is None or zombie.config_version_id != self.zombie.config_version_id:
             self.manifest = from_json(zombie.compiled)
         self.zombie = zombie
+
+    def tell_scheduler(self, zombie: Zombie) -> None:
+        """Those who have schedules may have others now; it would find out by itself, but later."""
+        if declared(zombie.compiled):
+            self.context.tell("scheduler", "", SchedulesChanged())
 
     async def _save(self, change: Change, now: int) -> None:
         zombies = self.world.storage.zombies

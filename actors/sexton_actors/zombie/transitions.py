@@ -8,6 +8,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.versions import Compiled
+from sexton_storage.crons import Firing
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import (
     ConfigVersion,
@@ -47,8 +48,13 @@ class Waking(msgspec.Struct, frozen=True):
     event_type: str
     request: Mapping[str, Any]
     dedup_key: bytes | None = None
+    body_key: bytes | None = None
+    """Of a delivery whose ``dedup_key`` is an id that could be dropped."""
+    firing: Firing | None = None
     source_event_id: str | None = None
     resumes_event_id: UUID | None = None
+    replayed_by: str = ""
+    """Who asked for it, where it is the replay of an event."""
     traceparent: str | None = None
 
 
@@ -133,6 +139,16 @@ def may_be_messaged(zombie: Zombie, message: str, *, workspace_paused: bool) -> 
     return _workspace_paused() if workspace_paused else None
 
 
+def may_be_replayed(zombie: Zombie, event: Event, *, workspace_paused: bool) -> Refusal | None:
+    """None when the event may be worked on once more: it is over, and its agent takes work."""
+    if event.completed_at is None:
+        detail = f"The event is {event.status}; only one that is over can be replayed."
+        return Refusal("UZ-REQ-009", detail, {"current_state": str(event.status)})
+    if zombie.status is not ZombieStatus.ACTIVE:
+        return Refusal("UZ-ZMB-012", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
+    return _workspace_paused() if workspace_paused else None
+
+
 def _workspace_paused() -> Refusal:
     return Refusal("UZ-WORKSPACE-002", "The workspace is paused; nothing new is started in it.")
 
@@ -156,10 +172,18 @@ def append(
         resumes_event_id=waking.resumes_event_id,
         traceparent=waking.traceparent,
     )
-    data = {"actor": event.actor, "event_type": event.event_type, "source_event_id": event.source_event_id}
+    data: dict[str, Any] = {
+        "actor": event.actor,
+        "event_type": event.event_type,
+        "source_event_id": event.source_event_id,
+    }
+    if waking.resumes_event_id is not None:
+        data |= {"resumes_event_id": str(waking.resumes_event_id), "replayed_by": waking.replayed_by}
     return AppendEvent(
         event=event,
         dedup_key=waking.dedup_key,
+        body_key=waking.body_key,
+        firing=waking.firing,
         budget_daily_nanos=budgets[0],
         budget_monthly_nanos=budgets[1],
         frames=(NewFrame(zombie.id, event_id, "event_received", now, data),),
@@ -186,6 +210,9 @@ def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
         if pending
         else {"status": str(gate.status), "resolved_by": gate.resolved_by}
     )
+    if not pending:
+        # The pause that comes before it has ended the plan of a schedule; that it is kept once, its key says.
+        write = msgspec.structs.replace(write, firing=None)
     kind = "gate_pending" if pending else "gate_resolved"
     frames = [NewFrame(gate.zombie_id, gate.event_id, kind, gate.requested_at, data)]
     if not pending:

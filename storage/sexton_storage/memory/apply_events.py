@@ -38,6 +38,8 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
     if zombie is None or zombie.status is ZombieStatus.KILLED:
         return Lost(GONE)
     if first := _seen(tables, write):
+        if _is_due(tables, write):
+            _fired(tables, write)
         return Duplicate(first)
     if not _is_due(tables, write):
         return Lost(STALE)

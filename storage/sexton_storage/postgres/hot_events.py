@@ -94,7 +94,7 @@ WITH v AS (
 ), fired AS (
     UPDATE cron_triggers c SET next_at = f.next_at
       FROM f
-     WHERE f.due_at IS NOT NULL AND f.outcome IN ('kept', 'day', 'month', 'plan')
+     WHERE f.due_at IS NOT NULL AND f.outcome NOT IN ('gone', 'stale') AND c.next_at = f.due_at
        AND c.zombie_id = f.zombie_id AND c.schedule = f.schedule AND c.timezone = f.timezone
 ), moved AS (
     UPDATE agent_heads h SET last_event_at = greatest(h.last_event_at, m.at)

@@ -1,0 +1,87 @@
+"""The scheduler: has the agents fire whose time has come."""
+
+import logging
+from typing import assert_never
+from uuid import UUID
+
+from sexton_actors.scheduler import messages as m, transitions
+from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
+from sexton_actors.world import World
+from sexton_actors.zombie.messages import Fire
+from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.crons import NEVER, CronEntry
+from sexton_storage.stores import StorageUnavailable
+
+DUE_PAGE = 500
+TOLD_FOR_MS = 5_000
+"""An agent that was told of a firing is told again after this, should it still be due."""
+
+log = logging.getLogger("sexton.scheduler")
+Told = dict[tuple[UUID, str, str, int | None], int]
+
+
+class Scheduler(Actor):
+    """One for a node; it keeps nothing that is not in the database.
+
+    It reads what is due from an index, so that agents without a schedule, and those that sleep long, cost
+    nothing. Two nodes that find the same firing both tell, and one conditional write holds.
+    """
+
+    kind = "scheduler"
+    mailbox = MailboxSpec(capacity=1024)
+    transparent = (StorageUnavailable,)
+
+    def __init__(self, context: Context, world: World) -> None:
+        super().__init__(context)
+        self._world = world
+        self._told: Told = {}
+
+    def on_start(self) -> None:
+        """Look at once: a restart may have missed some."""
+        self.context.set_timer("look", 0, m.Look())
+
+    async def on_receive(self, message: m.Look | m.SchedulesChanged) -> None:
+        """Dispatch; the next look is set before this one, so that an outage does not end them."""
+        match message:
+            case m.Look() | m.SchedulesChanged():
+                self.context.set_timer("look", SCHEDULE_INTERVAL_S, m.Look())
+                await self._look()
+            case _:
+                assert_never(message)
+
+    async def _look(self) -> None:
+        crons, now = self._world.storage.crons, self._world.now_ms()
+        self._told = {firing: at for firing, at in self._told.items() if now - at < TOLD_FOR_MS}
+        found = await crons.due(before=now, limit=DUE_PAGE)
+        for entry in found:
+            if entry.next_at is None:
+                await crons.plan(entry, self._first(entry))
+            else:
+                self._tell(entry, now)
+        if len(found) == DUE_PAGE:
+            self.context.set_timer("look", SCHEDULE_MORE_S, m.Look())
+            return
+        await self._look_when_due(now)
+
+    async def _look_when_due(self, now: int) -> None:
+        """Other nodes may plan meanwhile, so this waits for the next firing, but not for long."""
+        earliest = await self._world.storage.crons.next_at()
+        if earliest is None:
+            return
+        left_s = max(0, earliest - now) / 1000 + DEADLINE_SLACK_S
+        if earliest <= now:
+            left_s = SCHEDULE_MORE_S
+        self.context.set_timer("look", min(left_s, SCHEDULE_INTERVAL_S), m.Look())
+
+    def _first(self, entry: CronEntry) -> int:
+        try:
+            return transitions.following(entry.schedule, entry.timezone, entry.since)
+        except transitions.Unreadable as fault:
+            log.warning("agent %s does not fire: %s", entry.zombie_id, fault)
+            return NEVER
+
+    def _tell(self, entry: CronEntry, now: int) -> None:
+        firing = (entry.zombie_id, entry.schedule, entry.timezone, entry.next_at)
+        if firing not in self._told:
+            self._told[firing] = now
+            self.context.tell("zombie", entry.zombie_id, Fire(entry.schedule, entry.timezone))

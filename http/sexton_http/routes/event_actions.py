@@ -1,0 +1,118 @@
+"""What people do about one event: have it worked on again, or end it."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from sexton_actors.queue.messages import Cancel, Cancelling
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.messages import Accepted, Replay
+from sexton_http.answers import Problem
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.shapes import Shape
+from sexton_storage.records import Role
+
+TAG: Final = "Events"
+AGENT: Final = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}"
+WORKSPACE: Final = "/v1/workspaces/{workspace_id}/events/{event_id}"
+REPLAY_CODES: Final = (
+    "UZ-REQ-003",
+    "UZ-REQ-009",
+    "UZ-ZMB-001",
+    "UZ-ZMB-012",
+    "UZ-BILLING-005",
+    "UZ-ENTL-001",
+    "UZ-ENTL-003",
+)
+CANCEL_CODES: Final = ("UZ-REQ-003", "UZ-REQ-009")
+
+
+class Replayed(Shape):
+    event_id: UUID
+    """Of the new event."""
+    resumes_event_id: UUID
+    """The one that it repeats."""
+    status: str = "accepted"
+
+
+class EventCancelled(Shape):
+    event_id: UUID
+    status: str
+    """`cancelled`, or `cancelling` while its runner is being told."""
+
+
+@operation(
+    "POST",
+    f"{AGENT}/replay",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=202,
+    creates=Creates.ONCE,
+    starts_work=True,
+    codes=("UZ-ZMB-009", *REPLAY_CODES),
+)
+async def replay_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
+    """Have the agent work once more on an event that is over.
+
+    A new event with the same actor, type and request. It begins at the beginning, and passes gates and
+    budgets anew.
+    """
+    await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
+    return await _replay(call, call.id("zombie_id"))
+
+
+@operation("POST", f"{AGENT}/cancel", tag=TAG, status=202, codes=("UZ-ZMB-009", *CANCEL_CODES))
+async def cancel_event(call: Call[NoBody, NoQuery]) -> EventCancelled | Refusal:
+    """End an event that is not over.
+
+    One that waits ends at once, with the approvals that were asked for it; one that runs as soon as its
+    runner has heard of it.
+    """
+    await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
+    return await _cancel(call, call.id("zombie_id"))
+
+
+@operation(
+    "POST",
+    f"{WORKSPACE}/replay",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=202,
+    creates=Creates.ONCE,
+    starts_work=True,
+    codes=REPLAY_CODES,
+)
+async def replay_workspace_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
+    """Have the event's agent work once more on an event that is over; as under the agent."""
+    return await _replay(call, await _agent_of(call))
+
+
+@operation("POST", f"{WORKSPACE}/cancel", tag=TAG, status=202, codes=CANCEL_CODES)
+async def cancel_workspace_event(call: Call[NoBody, NoQuery]) -> EventCancelled | Refusal:
+    """End an event that is not over; as under its agent."""
+    return await _cancel(call, await _agent_of(call))
+
+
+async def _agent_of(call: Call[Any, Any]) -> UUID:
+    event_id = call.id("event_id")
+    event = await call.ctx.world.storage.events.load(event_id)
+    if event is None or event.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-REQ-003", f"the workspace has no event {event_id}")
+    return event.zombie_id
+
+
+async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:
+    event_id = call.id("event_id")
+    message = Replay(event_id, call.member.name, call.traceparent)
+    match await call.ctx.system.ask("zombie", zombie_id, message):
+        case Refusal() as refusal:
+            return refusal
+        case Accepted(event_id=new_id):
+            return Replayed(new_id, event_id)
+
+
+async def _cancel(call: Call[Any, Any], zombie_id: UUID) -> EventCancelled | Refusal:
+    match await call.ctx.system.ask("queue", zombie_id, Cancel(call.id("event_id"), call.member.by)):
+        case Refusal() as refusal:
+            return refusal
+        case Cancelling(event_id=event_id, status=status):
+            return EventCancelled(event_id, status)
