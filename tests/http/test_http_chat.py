@@ -1,6 +1,6 @@
 """Approval requests in Slack, over real sockets: connecting, posting, pressing, closing, failing."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -98,8 +98,13 @@ class Scene:
         shown: dict[str, Any] = (await self.house.get(f"{self.house.ws}/approvals/{gate_id}")).json()
         return shown
 
-    async def look(self) -> None:
-        self.house.system.tell("chat", self.house.installation.workspace_id, Look())
+    async def later(self, true: Callable[[], bool]) -> None:
+        """Until time has passed that made it true."""
+        with trio.fail_after(30):
+            while not true():
+                self.house.pass_ms(10_000)
+                self.house.system.tell("chat", self.house.installation.workspace_id, Look())
+                await trio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -293,9 +298,7 @@ async def test_a_post_whose_answer_was_lost_is_made_again_as_the_same_message(sc
     scene.slack.unheard.append("chat.postMessage")
     gate_id = await scene.ask()
     await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 1)
-    scene.house.pass_ms(60_000)
-    await scene.look()
-    await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 2)
+    await scene.later(lambda: scene.slack.calls.count("chat.postMessage") == 2)
     assert len(scene.slack.messages) == 1
     assert (await scene.press(f"deny:{gate_id}")).status_code == 200
     await scene.settled()
@@ -309,8 +312,7 @@ async def test_a_post_of_unknown_outcome_is_closed_though_its_gate_was_decided_m
     gate_id = await scene.ask()
     await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 1)
     await scene.house.post(f"{scene.house.ws}/approvals/{gate_id}:approve")
-    scene.house.pass_ms(60_000)
-    await scene.look()
+    await scene.later(lambda: "chat.update" in scene.slack.calls)
     await scene.settled()
     [message] = scene.slack.messages.values()
     assert "*Approved*" in message.text
@@ -322,11 +324,7 @@ async def test_what_the_platform_does_not_take_now_it_is_given_later(scene: Scen
     scene.slack.errors["chat.postMessage"] = [trouble]
     await scene.ask()
     await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 1)
-    with trio.fail_after(30):
-        while not scene.slack.messages:
-            scene.house.pass_ms(10_000)
-            await scene.look()
-            await trio.sleep(0.05)
+    await scene.later(lambda: bool(scene.slack.messages))
     assert len(scene.slack.messages) == 1
 
 
