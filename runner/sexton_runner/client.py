@@ -118,7 +118,7 @@ class ControlPlane:
     async def lend(self, lease_id: str, service: str) -> dict[str, Any]:
         """Give the credential of a granted service; refused with ``UZ-GRANT-…`` when it is not granted."""
         path = f"{ME}/leases/{lease_id}/integrations/{service}"
-        return (await self._ask("POST", path, LentService, {})).data
+        return (await self._ask("POST", path, LentService)).data
 
     async def request_integration(self, lease_id: str, service: str, reason: str) -> None:
         """Ask for a grant on behalf of the agent; an open request is found again."""

@@ -80,6 +80,19 @@ class Park(Strict):
     checkpoint: dict[str, Any]
 
 
+class AskIntegration(Strict):
+    service: Annotated[str, msgspec.Meta(pattern="^[a-z0-9_-]{1,64}$")]
+    reason: Annotated[str, msgspec.Meta(max_length=512)]
+
+
+class Remember(Strict):
+    lease_id: uuid.UUID
+    fencing_token: int
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+    content: Annotated[str, msgspec.Meta(max_length=16384)]
+    category: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "conversation"
+
+
 class Telemetry(Strict):
     time_to_first_token_ms: Count
     wall_ms: Count
@@ -134,6 +147,8 @@ class Plane:
         default_factory=dict
     )  # lease id → live, cancelling, lost, reported, released, parked
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    grants: dict[str, dict[str, Any] | str] = field(default_factory=dict)  # service → its data, or a code
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # by operation, used up one by one
     calls: list[tuple[str, Any]] = field(default_factory=list)
     turned_away: int = 0
@@ -232,6 +247,7 @@ class Routes:
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         one = r"/v1/runners/me/leases/(?P<lease>[0-9a-f-]{36})"
+        memory = re.compile(r"/v1/runners/me/memory/(?P<zombie>[0-9a-f-]{36})")
         self._table: list[
             tuple[str, re.Pattern[str], str, type[Strict] | None, Callable[..., Awaitable[Answer]]]
         ] = [
@@ -250,6 +266,16 @@ class Routes:
                 None,
                 self._watch_gate,
             ),
+            ("POST", re.compile(f"{one}/integrations/(?P<service>[a-z0-9_-]+)"), "lend", None, self._lend),
+            (
+                "POST",
+                re.compile(f"{one}/integration-requests"),
+                "ask_integration",
+                AskIntegration,
+                self._ask_integration,
+            ),
+            ("GET", memory, "recall", None, self._recall),
+            ("POST", memory, "remember", Remember, self._remember),
             ("POST", re.compile(f"{one}/release"), "release", Release, self._release),
             ("POST", re.compile(f"{one}/park"), "park", Park, self._park),
             ("POST", re.compile(r"/v1/runners/me/reports"), "report", Report, self._report),
@@ -371,6 +397,34 @@ class Routes:
             while gate["status"] == "pending":
                 await self._plane._changed.wait()
         return 200, gate
+
+    async def _lend(self, _: object, names: dict[str, str], __: object) -> Answer:
+        self._alive(names["lease"], "UZ-RUN-005")
+        self._note("lend", names["service"])
+        found = self._plane.grants.get(names["service"], "UZ-GRANT-001")
+        if isinstance(found, str):
+            raise Fault(403, found)
+        return 200, {"service": names["service"], "data": found}
+
+    async def _ask_integration(self, body: AskIntegration, names: dict[str, str], _: object) -> Answer:
+        self._alive(names["lease"], "UZ-RUN-005")
+        self._note("ask_integration", body)
+        self._plane.grants[body.service] = "UZ-GRANT-002"
+        return 201, {"grant_id": str(uuid.uuid4()), "service": body.service, "status": "pending"}
+
+    async def _recall(self, _: object, names: dict[str, str], query: dict[str, str]) -> Answer:
+        self._alive(query["lease_id"], "UZ-RUN-005")
+        self._note("recall", query)
+        words = query.get("query", "").split("+")
+        found = [one for one in self._plane.memory.values() if any(word in one["content"] for word in words)]
+        return 200, {"items": found[: int(query["limit"])], "total": len(found)}
+
+    async def _remember(self, body: Remember, names: dict[str, str], _: object) -> Answer:
+        self._alive(str(body.lease_id), "UZ-RUN-005")
+        self._note("remember", body)
+        entry = {"key": body.key, "content": body.content, "category": body.category}
+        self._plane.memory[body.key] = entry | {"updated_at": 1}
+        return 200, {"key": body.key, "updated_at": 1}
 
     async def _release(self, body: Release, names: dict[str, str], _: object) -> Answer:
         self._alive(names["lease"], "UZ-RUN-005")

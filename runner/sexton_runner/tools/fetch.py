@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
@@ -14,6 +15,7 @@ MAX_REDIRECTS = 5
 MAX_BODY_BYTES = 1 << 20
 MAX_TRIED_ADDRESSES = 3
 CONNECT_S = 10.0
+MAX_PORT = 65_535
 PORTS = {"http": 80, "https": 443}
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEPS_METHOD = frozenset({307, 308})
@@ -93,6 +95,8 @@ async def _once(wanted: Wanted, reach: Reach) -> Fetched:
     host = url.raw_host.decode("ascii")
     if url.scheme not in PORTS or not host:
         raise NotFetched("the url must begin with http:// or https:// and name a host")
+    if url.port is not None and not 0 < url.port <= MAX_PORT:
+        raise NotFetched("the url cannot be read: there is no such port")
     if url.userinfo:
         raise NotFetched("user and password do not belong into a url: use a header")
     if not host_allowed(host, reach.allow):
@@ -150,10 +154,11 @@ async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
 async def _read(answer: httpx2.Response) -> tuple[bytes, bool]:
     # As it came: what was compressed all the same is not unpacked, so it cannot swell.
     body = bytearray()
-    async for piece in answer.aiter_raw():
-        body += piece
-        if len(body) > MAX_BODY_BYTES:
-            return bytes(body[:MAX_BODY_BYTES]), False
+    async with aclosing(answer.aiter_raw()) as pieces:
+        async for piece in pieces:
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                return bytes(body[:MAX_BODY_BYTES]), False
     return bytes(body), True
 
 
