@@ -187,6 +187,12 @@ class EventStore(Protocol):
         """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
         ...
 
+    async def seen(
+        self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
+    ) -> UUID | None:
+        """The first event of which an ``AppendEvent`` with these keys would be a ``Duplicate``."""
+        ...
+
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
         """Agents with a received event, active, unpaused workspace, no live lease.
 

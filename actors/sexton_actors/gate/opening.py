@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.gates.anomaly import anomaly
 from sexton_actors.gates.model import Behaviour
 from sexton_actors.gates.rules import match_rules
 from sexton_actors.lease.messages import AskApproval
@@ -14,12 +15,24 @@ from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
 
 BY_RULE = "system:auto_kill"
 BY_ANOMALY = "system:anomaly"
+ANOMALY_KIND = "anomaly"
 
 
 def gate_for(
-    zombie: Zombie, manifest: Manifest, lease: Lease, ask: AskApproval, *, gate_id: UUID, now: int
+    zombie: Zombie,
+    manifest: Manifest,
+    lease: Lease,
+    ask: AskApproval,
+    *,
+    earlier: tuple[int, ...] = (),
+    gate_id: UUID,
+    now: int,
 ) -> Gate:
-    """The gate for a question from inside a run; killed at once where a rule says so."""
+    """The gate for a question from inside a run; killed at once where a rule says so.
+
+    ``earlier``: when the agent asked for the same action before. A runner that itself counts the calls for
+    which nobody is asked says so by the kind ``anomaly``: it can only be stricter than the rules.
+    """
     fields: Mapping[str, Any] = ask.evidence
     behaviour = match_rules(manifest.gates, ask.tool_name, ask.action_name, fields)
     gate = Gate(
@@ -41,6 +54,10 @@ def gate_for(
         evidence=ask.evidence,
         blast_radius=ask.blast_radius,
     )
+    if manifest.gates.anomaly_rules and (
+        ask.gate_kind == ANOMALY_KIND or anomaly(manifest.gates, earlier, now).rule is not None
+    ):
+        return killed(gate, BY_ANOMALY, now)
     return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
 
 

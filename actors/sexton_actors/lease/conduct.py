@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -11,7 +12,7 @@ from sexton_actors.lease import messages as m
 from sexton_actors.lease.row import LeaseRow, wait_of
 from sexton_actors.lease.transitions import conduct
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
-from sexton_actors.manifest.model import from_json
+from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseCancelling
 from sexton_actors.terms import MAX_RACES
@@ -69,16 +70,50 @@ async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
         zombie = await row.world.storage.zombies.load(state.lease.zombie_id)
         if zombie is None:
             return row.unknown()
+        manifest = from_json(zombie.compiled)
         gate = gate_for(
-            zombie, from_json(zombie.compiled), state.lease, message, gate_id=row.world.new_id(), now=now
+            zombie,
+            manifest,
+            state.lease,
+            message,
+            earlier=await _earlier(row, manifest, zombie.id, message, now),
+            gate_id=row.world.new_id(),
+            now=now,
         )
-        if gate.status is not GateStatus.PENDING and (refusal := await _pause(row, gate)):
-            return refusal
+        if gate.status is not GateStatus.PENDING:
+            if (answered := await _answered(row, gate)) is not None:
+                return answered
+            if refusal := await _pause(row, gate):
+                return refusal
         opened = await row.world.storage.journal.write(conduct.open_gate(state, gate, now))
         if not isinstance(opened, Lost):
             return _gate_opened(row, state, opened.gate)
         await row.load()
     return row.raced(STALE)
+
+
+async def _earlier(
+    row: LeaseRow, manifest: Manifest, zombie_id: UUID, message: m.AskApproval, now: int
+) -> tuple[int, ...]:
+    """When this action was asked for before, as far as the anomaly rules look back; not by this very ask."""
+    rules = manifest.gates.anomaly_rules
+    if not rules:
+        return ()
+    asked = await row.world.storage.gates.asked(
+        zombie_id,
+        message.tool_name,
+        message.action_name,
+        since=now - 1_000 * max(rule.threshold_window_s for rule in rules),
+        limit=max(rule.threshold_count for rule in rules),
+    )
+    return tuple(at for at, action_id in asked if action_id != message.action_id)
+
+
+async def _answered(row: LeaseRow, gate: Gate) -> Gate | None:
+    """The gate of the same action, if it has its outcome: asking again pauses nobody again."""
+    found = await row.world.storage.gates.find_by_action(gate.zombie_id, gate.action_id)
+    same = found is not None and found.event_id == gate.event_id
+    return found if same and found.status is not GateStatus.PENDING else None
 
 
 async def _pause(row: LeaseRow, gate: Gate) -> Refusal | None:

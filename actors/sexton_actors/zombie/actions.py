@@ -35,6 +35,13 @@ class Actions:
         self._seen[action] = seen.record
         return seen
 
+    def withdraw(self, action: Action, at: int) -> None:
+        """The one counted then was not kept, so it did not happen."""
+        record = list(self._seen.get(action, ()))
+        if at in record:
+            record.remove(at)
+            self._seen[action] = tuple(record)
+
     async def _read(self, gates: Gates, action: Action, now: int) -> tuple[int, ...]:
         zombie = self._record.zombie
         if zombie is None:

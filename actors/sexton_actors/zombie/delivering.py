@@ -65,7 +65,9 @@ class Deliveries:
                 return m.Challenge(found.challenge)
             case Delivery():
                 if not listed(trigger, found.event_type):
-                    return m.Ignored("event_not_listed")
+                    # The list may have been another when this one first came.
+                    first = await self._waker.seen(found.dedup_key, found.body_key)
+                    return m.Ignored("event_not_listed") if first is None else m.AlreadyAccepted(first)
                 waking = transitions.Waking(
                     actor=f"webhook:{trigger.source}",
                     event_type=found.event_type,

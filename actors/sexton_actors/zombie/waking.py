@@ -1,11 +1,14 @@
 """Wakes an agent: past its gates into the journal, and on to its queue."""
 
+from collections import Counter
 from typing import Any, assert_never
+from uuid import UUID
 
 import msgspec
 
 from sexton_actors.gate.messages import Opened
 from sexton_actors.gate.opening import BY_ANOMALY, BY_RULE, gate_before_lease, killed
+from sexton_actors.gates.anomaly import Observation
 from sexton_actors.gates.model import Behaviour
 from sexton_actors.gates.rules import match_rules
 from sexton_actors.manifest.model import Manifest
@@ -31,6 +34,8 @@ class Waker:
         self._record = record
         self._rejections = rejections
         self._actions = Actions(record)
+        self._in_flight: Counter[bytes] = Counter()
+        """Dedup keys of what is being kept: a repeat meanwhile is no further occurrence."""
 
     def __repr__(self) -> str:
         return f"<Waker of {self._record!r}>"
@@ -44,6 +49,8 @@ class Waker:
         entitled = await world.entitlements.of(zombie.tenant_id)
         if isinstance(entitled, Refusal):
             return entitled
+        if (first := await self._repeated(manifest, waking)) is not None:
+            return m.AlreadyAccepted(first)
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
         write = transitions.append(zombie, waking, world.new_id(), budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
@@ -53,15 +60,46 @@ class Waker:
             if gate.status is not GateStatus.PENDING and (refusal := await self._pause(gate)):
                 return refusal
         port = self._record.context.defer()
-        world.storage.journal.submit(write, lambda outcome: self._kept(write, outcome, port, webhook=webhook))
+        key = write.dedup_key
+        if key is not None:
+            self._in_flight[key] += 1
+
+        def kept(outcome: Kept) -> None:
+            if key is not None:
+                self._landed(key)
+            if not isinstance(outcome, Appended):
+                self._actions.withdraw((waking.event_type, waking.actor), now)
+            self._kept(write, outcome, port, webhook=webhook)
+
+        world.storage.journal.submit(write, kept)
         return DEFERRED
+
+    async def seen(self, dedup_key: bytes, body_key: bytes | None) -> UUID | None:
+        """The event that this would be a repeat of. Raises StorageUnavailable."""
+        now = self._record.world.now_ms()
+        return await self._record.world.storage.events.seen(self._record.id, dedup_key, body_key, now=now)
+
+    async def _repeated(self, manifest: Manifest, waking: Waking) -> UUID | None:
+        # A repeat passes no gate, and is no further occurrence of anything. Without gates the journal finds
+        # it by itself.
+        if waking.dedup_key is None or not (manifest.gates.rules or manifest.gates.anomaly_rules):
+            return None
+        return await self.seen(waking.dedup_key, waking.body_key)
+
+    def _landed(self, key: bytes) -> None:
+        self._in_flight[key] -= 1
+        if not self._in_flight[key]:
+            del self._in_flight[key]
 
     async def _gate(
         self, zombie: Zombie, manifest: Manifest, waking: Waking, write: AppendEvent, now: int
     ) -> Gate | None:
         gates, action = manifest.gates, (waking.event_type, waking.actor)
         behaviour = match_rules(gates, *action, waking.request)
-        seen = await self._actions.observe(gates, action, now)
+        if waking.dedup_key is not None and waking.dedup_key in self._in_flight:
+            seen = Observation((), None)
+        else:
+            seen = await self._actions.observe(gates, action, now)
         if behaviour is None and seen.rule is None:
             return None
         gate = gate_before_lease(zombie, manifest, write.event, gate_id=self._record.world.new_id(), now=now)

@@ -56,11 +56,17 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
 
 
 def _seen(tables: Tables, write: AppendEvent) -> UUID | None:
+    event = write.event
+    return seen(tables, event.zombie_id, write.dedup_key, write.body_key, event.created_at)
+
+
+def seen(
+    tables: Tables, zombie_id: UUID, dedup_key: bytes | None, body_key: bytes | None, now: int
+) -> UUID | None:
     """The first event of this key, or of this body where that one had no id."""
-    zombie_id, oldest = write.event.zombie_id, write.event.created_at - DEDUP_WINDOW_MS
-    for key in (write.dedup_key, write.body_key):
+    for key in (dedup_key, body_key):
         row = None if key is None else tables.dedup.get((zombie_id, key))
-        if row is not None and row[1] > oldest and (key == write.dedup_key or not row[2]):
+        if row is not None and row[1] > now - DEDUP_WINDOW_MS and (key == dedup_key or not row[2]):
             return row[0]
     return None
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.globs import matches
+from sexton_storage.memory.apply_events import seen
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records import (
@@ -59,6 +60,12 @@ class MemoryEvents(MemoryStore):
         ]
         found.sort(key=lambda e: (e.created_at, e.id), reverse=True)
         return [self._charged(e) for e in found[:limit]]
+
+    async def seen(
+        self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
+    ) -> UUID | None:
+        await self._round_trip()
+        return seen(self._tables, zombie_id, dedup_key, body_key, now)
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
         await self._round_trip()

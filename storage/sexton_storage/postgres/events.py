@@ -9,12 +9,18 @@ from sexton_storage.postgres.connection import Row
 from sexton_storage.postgres.schema import EVENTS
 from sexton_storage.records import Event, EventStatus, ReadyAgent
 from sexton_storage.stores import Page
+from sexton_storage.writes import DEDUP_WINDOW_MS
 
 _SO_FAR = (
     "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"
     " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
 )
 _COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+_SEEN = """
+SELECT k.event_id FROM dedup_keys k
+ WHERE k.zombie_id = $1 AND k.key IN ($2, $3) AND k.seen_at > $4 AND (k.key = $2 OR NOT k.by_body)
+ ORDER BY k.key = $2 DESC LIMIT 1
+"""
 _READY = """
 SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed, e.created_at,
        h.last_runner_id
@@ -71,6 +77,12 @@ class PostgresEvents(PostgresStore):
         newest = "ORDER BY e.created_at DESC, e.id DESC"
         query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
         return EVENTS.many(await self._rows(query, *where.args))
+
+    async def seen(
+        self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
+    ) -> UUID | None:
+        first: UUID | None = await self._value(_SEEN, zombie_id, dedup_key, body_key, now - DEDUP_WINDOW_MS)
+        return first
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
         return [_ready(row) for row in await self._rows(_READY_PAGE, after or _BEFORE_ALL, limit)]
