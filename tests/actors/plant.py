@@ -30,7 +30,6 @@ from sexton_storage.memory.journal import MemoryJournal
 from sexton_storage.records import (
     AdminState,
     Event,
-    EventStatus,
     Frame,
     Gate,
     MeteringPeriod,
@@ -309,9 +308,7 @@ class Plant:
         )
         for event in tables.events.values():
             ended = event.completed_at is not None
-            # What waits when its agent is killed ends with the agent, whose own frame says so.
-            least = ended and event.status is not EventStatus.CANCELLED
-            assert least <= ends[event.id] <= ended, f"an event ends once: {event}"
+            assert ends[event.id] == ended, f"an event ends once, and the stream says so: {event}"
             charged = event.charged_nanos if ended else sum(row.charged_nanos for row in self.rows(event.id))
             assert charged == sum(row.charged_nanos for row in self.rows(event.id)), event
         charged = sum(row.charged_nanos for rows in tables.metering.values() for row in rows.values())

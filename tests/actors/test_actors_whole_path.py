@@ -8,6 +8,9 @@ from sexton_actors.lease.messages import Reported
 from sexton_storage.records import EventStatus, GateStatus
 from tests.actors.plant import STARTER_NANOS, Plant
 
+ROUNDS = ("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds")
+"""What looks at the database by itself, one of each for a node."""
+
 
 async def test_a_webhook_becomes_evidence_and_a_bill(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id = await plant.install()
@@ -55,4 +58,4 @@ async def test_a_node_that_has_nothing_to_do_keeps_nobody_awake(
     await plant.report(await plant.grant(runner_id))
     await trio.sleep(200)
     awake = {kind.kind: kind.live for kind in plant.system.statistics().kinds if kind.live}
-    assert awake == {"hub": 1, "dispatcher": 1, "reclaimer": 1, "sweeper": 1}
+    assert awake == dict.fromkeys(ROUNDS, 1)
