@@ -7,6 +7,8 @@ from pathlib import Path
 
 from sexton_runner.errors import BadSettings
 from sexton_runner.main import EXIT_CONFIG, main
+from sexton_runner.providers.registry import read_addresses
+from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import (
     DEFAULT_DRAIN_S,
     DEFAULT_RUN_WALL_S,
@@ -57,6 +59,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         sandbox_tier=given.sandbox,
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
+        models=ModelSettings(addresses=read_addresses(os.environ)),
         **named,
     )
 

@@ -65,6 +65,7 @@ async def run_runner(
                 clock=trio.current_time,
                 folder=runs,
                 tools=settings.tools,
+                models=settings.models,
             )
             runner = Runner(shop, pulse, slots=settings.slots, drain_s=settings.drain_s)
             announce(runner)

@@ -10,6 +10,7 @@ from typing import Any
 from sexton_runner.client import ControlPlane
 from sexton_runner.frames import Frame
 from sexton_runner.lease import LiveLease
+from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.timing import Clock, Timing
@@ -33,6 +34,9 @@ class Ending:
     response_text: str = ""
     evidence: dict[str, Any] | None = None
     first_output_ms: int | None = None
+    checkpoint: dict[str, Any] | None = None
+    """Set by a run that was well but could not finish: the control plane lets another event go on from it."""
+    proposals: tuple[dict[str, Any], ...] = ()
 
 
 def failed(reason: str, text: str) -> Ending:
@@ -59,6 +63,7 @@ class Run:
     shown: Callable[[], Awaitable[None]]
     folder: Path
     tools: ToolSettings = field(default_factory=ToolSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
 
 
 Runtime = Callable[[Run], Awaitable[Ending]]

@@ -15,6 +15,7 @@ import trio
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
 from sexton_runner.lease import Halt, LiveLease
+from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.redact import Redactor
 from sexton_runner.renewal import Renewer
 from sexton_runner.run import Ending, Outcome, Run, failed
@@ -39,6 +40,7 @@ class Workshop:
     clock: Clock
     folder: Path
     tools: ToolSettings = field(default_factory=ToolSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
 
 
 async def serve(live: LiveLease, shop: Workshop) -> None:
@@ -84,6 +86,7 @@ async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Endi
         shown=sender.flush,
         folder=folder,
         tools=shop.tools,
+        models=shop.models,
     )
     ending = failed("run_start", "the runner could not carry out the run; its log says more")
     try:
@@ -171,6 +174,10 @@ def report_body(live: LiveLease, ending: Ending, wall_ms: int) -> Mapping[str, A
         body["failure_reason"] = ending.failure_reason
     if ending.evidence is not None:
         body["evidence"] = ending.evidence
+    if ending.checkpoint is not None:
+        body["checkpoint"] = ending.checkpoint
+    if ending.proposals:
+        body["proposals"] = list(ending.proposals)
     return body
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sexton_runner.errors import BadSettings
+from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.tool_settings import ToolSettings
 
 MAX_SLOTS = 256
@@ -57,6 +58,7 @@ class RunnerSettings:
     run_memory_bytes: int = DEFAULT_RUN_MEMORY_BYTES
     run_pids: int = DEFAULT_RUN_PIDS
     tools: ToolSettings = field(default_factory=ToolSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
 
     def __post_init__(self) -> None:
         for problem in _problems(self):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sexton_runner.run import Ending, Run, Runtime, failed
-from sexton_runner.runtimes.agent import run_agent
+from sexton_runner.runtimes.agent.runtime import run_agent
 from sexton_runner.runtimes.command import run_command
 
 RUNTIMES: Mapping[str, Runtime] = {

@@ -1,0 +1,1 @@
+"""The runtime in which a language model carries out an agent's instructions."""

@@ -1,0 +1,216 @@
+"""Turns of question and answer until the model is done, its window is full, or a bound is reached."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from sexton_runner.providers.base import (
+    Message,
+    Part,
+    Prompt,
+    Reply,
+    Stop,
+    Text,
+    ToolAnswer,
+    ToolSpec,
+)
+from sexton_runner.providers.faults import ModelRefused, WindowFull
+from sexton_runner.run import Ending, Outcome, Run
+from sexton_runner.runtimes.agent.evidence import Evidence
+from sexton_runner.runtimes.agent.hands import Hands
+from sexton_runner.runtimes.agent.keeping import Kept, decode, encode
+from sexton_runner.runtimes.agent.plan import Plan
+from sexton_runner.runtimes.agent.prompt import first_message, system_prompt
+from sexton_runner.runtimes.agent.talk import Talk
+from sexton_runner.runtimes.agent.window import fitted, windowed
+from sexton_runner.tools.text import clipped
+from sexton_runner.tools.toolbox import Toolbox
+
+MAX_RESPONSE_CHARS = 256_000
+MAX_NOTE_CHARS = 32_000
+MEMORY_TOOL = "memory_store"
+GO_ON = "Your answer was cut off at its bound. Go on exactly where it stopped."
+NOTE = (
+    "You have nearly used up what you can read at once. Do not call a tool now. Write a note to yourself, "
+    "from which you will go on with this event in a fresh conversation that shows nothing of this one: what "
+    "the task is, what you have done and found so far with all names and numbers that matter, and what is "
+    "left to do."
+)
+REMEMBER = (
+    "You have made {count} tool calls. If something you learnt matters for later events, keep it with "
+    "memory_store now; then go on."
+)
+
+
+class Loop:
+    """One run's conversation."""
+
+    def __init__(self, run: Run, talk: Talk, toolbox: Toolbox, plan: Plan) -> None:
+        lease = run.live.lease
+        self._run, self._talk, self._toolbox, self._plan = run, talk, toolbox, plan
+        self._kept = decode(lease.checkpoint)
+        self._evidence = Evidence()
+        self._hands = Hands(run, toolbox, self._evidence, self.checkpoint)
+        self._system = system_prompt(lease.instructions)
+        self._tools = tuple(
+            ToolSpec(tool.name, tool.description, tool.input_schema) for tool in toolbox.tools.values()
+        )
+        first = first_message(lease, plan.context_cap_tokens, self._kept.note)
+        self._messages = list(self._kept.messages) or [first]
+        self._reminded = 0
+
+    async def carry_out(self) -> Ending:
+        """Go on until there is an ending. Raises ``ModelFault``, ``SandboxUnavailable`` and ``TooLarge``."""
+        await self._finish_turn()
+        for _ in range(self._plan.max_turns):
+            reply = await self._ask()
+            if reply is None:
+                return await self._hand_over()
+            self._messages.append(reply.message)
+            ending = await self._act(reply)
+            if ending is not None:
+                return ending
+        return self._failed("agent_run", f"the run was not done after {self._plan.max_turns} turns")
+
+    def checkpoint(self, answered: Sequence[ToolAnswer] = ()) -> dict[str, object]:
+        """Give all that a later lease needs to go on from here. Raises ``TooLarge``."""
+        kept = Kept(
+            stage=self._kept.stage,
+            note=self._kept.note,
+            calls=self._kept.calls + self._evidence.count,
+            messages=tuple(self._messages),
+            answered=tuple(answered),
+        )
+        return {**self._toolbox.checkpoint(), **self._run.redactor.json(encode(kept))}
+
+    async def _finish_turn(self) -> None:
+        """Carry out what was asked for before the run was parked."""
+        last = self._messages[-1]
+        if last.role == "assistant":
+            answers = await self._hands.carry_out(last.tool_uses, self._kept.answered)
+            self._answer(answers or (Text("Go on."),))
+
+    async def _ask(self) -> Reply | None:
+        """Ask the next question; None when there is no room for it."""
+        fits = fitted(self._messages, self._plan, self._tokens)
+        if self._tokens(fits) > self._plan.full_at and len(self._messages) > 1:
+            return None
+        try:
+            return await self._talk.ask(self._prompt(fits))
+        except WindowFull:
+            # The model's own window is smaller than it was said to be.
+            if len(self._messages) == 1:
+                raise
+            return None
+
+    async def _act(self, reply: Reply) -> Ending | None:
+        """Do what the answer asks for; an ending when it was the last."""
+        if reply.message.tool_uses:
+            answers = await self._hands.carry_out(reply.message.tool_uses)
+            self._answer((*answers, *self._reminder()))
+            return None
+        match reply.stop:
+            case Stop.END | Stop.TOOLS:
+                return await self._done(reply.message.text)
+            case Stop.LENGTH:
+                self._answer((Text(GO_ON),))
+                return None
+            case Stop.WINDOW:
+                self._messages.pop()
+                return await self._hand_over()
+            case Stop.REFUSED:
+                return self._failed("agent_run", f"the model refused: {reply.message.text}".rstrip(": "))
+            case _:
+                assert_never(reply.stop)
+
+    async def _done(self, text: str) -> Ending | None:
+        unmet = await self._toolbox.check()
+        if unmet is None:
+            return self._ending(Outcome.PROCESSED, self._said(text))
+        if unmet.failure_reason is not None:
+            return self._failed(unmet.failure_reason, f"{self._said(text)}\n\n{unmet.text}".strip())
+        self._answer((Text(f"{unmet.text}\n\nRepair this, and answer again when you are done."),))
+        return None
+
+    async def _hand_over(self) -> Ending:
+        """End this event with a note, from which another goes on."""
+        if self._kept.stage >= self._plan.max_stages:
+            return self._failed("agent_run", f"the run was not done after {self._plan.max_stages} windows")
+        note = clipped(self._said(await self._note()), MAX_NOTE_CHARS)
+        kept = Kept(stage=self._kept.stage + 1, note=note, calls=self._kept.calls + self._evidence.count)
+        checkpoint = {**self._toolbox.checkpoint(), **encode(kept)}
+        return self._ending(Outcome.PROCESSED, note, checkpoint)
+
+    async def _note(self) -> str:
+        """Let the model write its note, over as much of the conversation as it can read."""
+        keep = 8
+        while True:
+            messages = windowed(self._messages, keep)
+            asked = Message("user", (*_parts_of_last_user(messages), Text(NOTE)))
+            before = messages[:-1] if messages[-1].role == "user" else messages
+            try:
+                return (await self._talk.ask(self._prompt([*before, asked]))).message.text
+            except WindowFull as fault:
+                if keep == 0:
+                    raise ModelRefused(f"not even a note has room: {fault}") from fault
+                keep //= 2
+
+    def _prompt(self, messages: Sequence[Message]) -> Prompt:
+        model = self._run.live.lease.policy.model or ""
+        return Prompt(model, messages, self._system, self._tools, self._plan.max_output_tokens)
+
+    def _tokens(self, messages: Sequence[Message]) -> int:
+        return self._talk.tokens(self._prompt(messages))
+
+    def _answer(self, parts: tuple[Part, ...]) -> None:
+        self._messages.append(Message("user", parts))
+
+    def _reminder(self) -> tuple[Text, ...]:
+        every, count = self._plan.memory_checkpoint_every, self._evidence.count
+        if not every or MEMORY_TOOL not in self._toolbox.tools or count // every == self._reminded:
+            return ()
+        self._reminded = count // every
+        return (Text(REMEMBER.format(count=count)),)
+
+    def _said(self, text: str) -> str:
+        return clipped(self._run.redactor.text(text), MAX_RESPONSE_CHARS)
+
+    def _failed(self, reason: str, text: str) -> Ending:
+        return self._ending(Outcome.AGENT_ERROR, self._said(text), reason=reason)
+
+    def _ending(
+        self,
+        outcome: Outcome,
+        text: str,
+        checkpoint: dict[str, Any] | None = None,
+        reason: str | None = None,
+    ) -> Ending:
+        return Ending(
+            outcome=outcome,
+            failure_reason=reason,
+            response_text=text,
+            evidence=self.evidence(),
+            first_output_ms=self._talk.first_output_ms,
+            checkpoint=checkpoint,
+            proposals=tuple(self._toolbox.proposals),
+        )
+
+    def evidence(self) -> dict[str, Any]:
+        """Say what was done, so far."""
+        policy = self._run.live.lease.policy
+        about: dict[str, Any] = {
+            "provider": policy.provider,
+            "model": policy.model,
+            "questions": self._talk.questions,
+            "stage": self._kept.stage,
+            **({"tokens_guessed": True} if self._talk.guessed else {}),
+        }
+        return self._evidence.told(about)
+
+    def broken(self, reason: str, text: str) -> Ending:
+        """Give the ending of a run that a fault has ended, with what it had done until then."""
+        return self._failed(reason, text)
+
+
+def _parts_of_last_user(messages: Sequence[Message]) -> tuple[Part, ...]:
+    last = messages[-1]
+    return last.parts if last.role == "user" else ()

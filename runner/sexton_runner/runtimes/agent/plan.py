@@ -1,0 +1,46 @@
+"""How far a run may go, as the agent's ``context`` says."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+DEFAULT_CAP_TOKENS = 32_768
+
+
+class BadPlan(Exception):
+    """The agent's ``context`` cannot be used; the text names the key."""
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The bounds of one run.
+
+    ``tool_window`` is how many of the latest tool results stay whole; ``auto`` keeps as many as fit.
+    ``memory_checkpoint_every`` so many tool calls the model is told to keep what it has learnt; 0 is never.
+    At ``stage_chunk_threshold`` of the window the run ends, and another event goes on from its note.
+    """
+
+    context_cap_tokens: Annotated[int, msgspec.Meta(ge=1_024, le=10_000_000)] = DEFAULT_CAP_TOKENS
+    tool_window: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | Literal["auto"] = "auto"
+    memory_checkpoint_every: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    stage_chunk_threshold: Annotated[float, msgspec.Meta(ge=0.1, le=1.0)] = 0.75
+    max_turns: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
+    max_stages: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+
+    @property
+    def full_at(self) -> int:
+        """So many tokens are too many for one more question."""
+        return int(self.context_cap_tokens * self.stage_chunk_threshold)
+
+
+def read_plan(context: Mapping[str, Any] | None) -> Plan:
+    """Read the policy's ``context``; raises ``BadPlan``.
+
+    >>> read_plan({"context_cap_tokens": 200000}).full_at
+    150000
+    """
+    try:
+        return msgspec.convert(dict(context or {}), Plan)
+    except msgspec.ValidationError as fault:
+        raise BadPlan(f"context: {fault}") from fault

@@ -1,0 +1,72 @@
+"""Opens what a run of a model needs, lets it run, and says how it ended."""
+
+import msgspec
+import structlog
+
+from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected
+from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ProviderMissing
+from sexton_runner.providers.registry import open_provider
+from sexton_runner.run import Ending, Run, failed
+from sexton_runner.runtimes.agent.keeping import TooLarge
+from sexton_runner.runtimes.agent.loop import Loop
+from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan
+from sexton_runner.runtimes.agent.talk import Talk
+from sexton_runner.runtimes.agent.wall import Wall
+from sexton_runner.tools.toolbox import open_toolbox
+
+log = structlog.get_logger()
+
+
+async def run_agent(run: Run) -> Ending:
+    """Let the lease's model carry out its instructions; never raises for what model or tools do."""
+    policy = run.live.lease.policy
+    if not policy.provider or not policy.model:
+        return failed("agent_init", "no provider or no model is set up for this agent")
+    try:
+        plan = read_plan(policy.context)
+        return await _within_wall(run, plan)
+    except BadPlan as fault:
+        return failed("invalid_config", str(fault))
+    except msgspec.ValidationError as fault:
+        return failed("invalid_config", f"the gates of this agent cannot be read: {fault}")
+    except ProviderMissing as fault:
+        return failed("agent_init", str(fault))
+
+
+async def _within_wall(run: Run, plan: Plan) -> Ending:
+    wall = Wall(run.sandbox.limits.wall_s, run.live.usage)
+    policy = run.live.lease.policy
+    provider_name = policy.provider or ""
+    opening = open_provider(
+        provider_name,
+        policy.api_key,
+        addresses=run.models.addresses,
+        patience=run.models.patience,
+        rng=run.rng,
+    )
+    async with opening as provider, open_toolbox(run, wall.rest) as toolbox:
+        talk = Talk(run, provider)
+        loop = Loop(run, talk, toolbox, plan)
+        ending: Ending | None = None
+        with wall.begin():
+            ending = await _to_its_end(loop, talk)
+        return ending or loop.broken("agent_timeout", "the run took longer than this runner lets one take")
+
+
+async def _to_its_end(loop: Loop, talk: Talk) -> Ending:
+    try:
+        return await loop.carry_out()
+    except TokenRejected:
+        raise
+    except SandboxUnavailable as fault:
+        return loop.broken("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
+    except TooLarge as fault:
+        return loop.broken("checkpoint_failed", str(fault))
+    except (KeyRefused, ModelRefused) as fault:
+        # Before the first answer it is the set-up that is wrong: the key, the model's name, the address.
+        reason = "agent_run" if talk.questions else "agent_init"
+        return loop.broken(reason, f"the model cannot be used: {fault}")
+    except ModelFault as fault:
+        return loop.broken("agent_run", f"the model did not answer: {fault}")
+    except RunnerError as fault:
+        return loop.broken("agent_run", str(fault))
