@@ -110,7 +110,8 @@ async def test_loopback_is_refused_unless_the_operator_allows_it(tmp_path: Path)
     "address",
     [
         "169.254.169.254", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "0.0.0.0",
-        "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:169.254.169.254",
+        "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1",
+        "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "::7f00:1", "198.18.0.1", "192.0.2.1", "fec0::1", "junk",
     ],
 )  # fmt: skip
@@ -252,9 +253,9 @@ async def test_a_circle_of_redirects_ends(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_is_too_long_is_cut(tmp_path: Path) -> None:
-    async with open_web(lambda _: (200, {}, b"x" * (3 << 20))) as web:
-        async with open_bench(tmp_path, policy=ALLOW) as bench:
-            result = await ask(bench, url=web.url)
+    content = b"x" * (3 << 20)
+    async with open_web(lambda _: (200, {}, content)) as web, open_bench(tmp_path, policy=ALLOW) as bench:
+        result = await ask(bench, url=web.url)
     assert result.facts["bytes"] == 1 << 20
     assert len(result.content) < 20_000
 

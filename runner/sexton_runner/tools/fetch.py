@@ -1,8 +1,8 @@
 """Makes one HTTP request on behalf of a run, to nowhere but where it may go."""
 
+import contextlib
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
@@ -154,11 +154,15 @@ async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
 async def _read(answer: httpx2.Response) -> tuple[bytes, bool]:
     # As it came: what was compressed all the same is not unpacked, so it cannot swell.
     body = bytearray()
-    async with aclosing(answer.aiter_raw()) as pieces:
-        async for piece in pieces:
-            body += piece
-            if len(body) > MAX_BODY_BYTES:
-                return bytes(body[:MAX_BODY_BYTES]), False
+    pieces = answer.aiter_raw()
+    async for piece in pieces:
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            # The client's own generators end by meeting the closed connection, not by being left alone.
+            await answer.aclose()
+            with contextlib.suppress(httpx2.HTTPError, StopAsyncIteration):
+                await anext(pieces)
+            return bytes(body[:MAX_BODY_BYTES]), False
     return bytes(body), True
 
 
