@@ -15,6 +15,9 @@ from sexton_storage.statistics import JournalStatistics, StorageStatistics
 STALE_MS: Final = 60_000
 """A census older than this is shown no more: what is missing alerts, and what is old would lie."""
 
+Values = Mapping[tuple[str, ...], float]
+"""By the values of the labels."""
+
 
 class OperatorsCollector(Collector):
     """Reads plain numbers when it is scraped, and asks nobody."""
@@ -102,8 +105,8 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
     yield _plain("leases_active", "Leases that are held", census.leases)
     yield _plain("gates_pending", "Approvals that wait for a person", census.gates)
     yield _plain("oldest_gate_age_seconds", "Wait of the oldest of them", _age_s(census.oldest_gate_at, now))
-    runners = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}
-    slots = {(str(g.liveness), str(g.admin_state)): float(g.slots) for g in census.runners}
+    runners: Values = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}
+    slots: Values = {(str(g.liveness), str(g.admin_state)): float(g.slots) for g in census.runners}
     yield _gauge("runners", "Runners enrolled", runners, "liveness", "admin_state")
     yield _gauge("runner_slots", "Their slots", slots, "liveness", "admin_state")
 
@@ -119,7 +122,7 @@ def _plain(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"sexton_{name}", text, value=value)
 
 
-def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], *labels: str) -> GaugeMetricFamily:
+def _gauge(name: str, text: str, values: Values, *labels: str) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"sexton_{name}", text, labels=labels)
     for key, value in values.items():
         family.add_metric(list(key), value)

@@ -184,10 +184,9 @@ def _identity(caller: Caller) -> Iterator[Check]:
 
 
 def _told(caller: Caller, identity: Identity) -> Check:
-    role = f"role {identity.role}" if identity.role else "a role that the server does not tell"
     until = f", until {moment(identity.expires_at_ms)}" if identity.expires_at_ms else ""
-    who = identity.name or caller.token.hint
-    return Check("token", State.OK, f"{who}, {role}{until}; from {caller.token.source}")
+    said = f"{identity.name}, role {identity.role}{until}; from {caller.token.source}"
+    return Check("token", State.OK, said)
 
 
 def _workspace(caller: Caller, identity: Identity) -> Check:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sexton_cli.client import Client, Row, field, rows
-from sexton_cli.exits import FAILED, NO_PERMISSION, Fault
-from sexton_cli.problems import Refused
+from sexton_cli.exits import FAILED, Fault
 from sexton_cli.tokens import Token
 
+WHOAMI: Final = "/v1/whoami"
 WORKSPACES: Final = "/v1/tenants/me/workspaces"
 KEYS: Final = "/v1/api-keys"
 PAGE_SIZE: Final = 100
@@ -26,9 +26,9 @@ class Identity:
     """What is known of the bearer of a token that the server has just accepted."""
 
     kind: str
-    name: str | None
-    role: str | None
-    tenant_id: str | None
+    name: str
+    role: str
+    tenant_id: str
     platform_admin: bool
     expires_at_ms: int | None
     workspaces: tuple[Row, ...]
@@ -45,33 +45,18 @@ class Identity:
 
 
 def identify(client: Client, token: Token) -> Identity:
-    """Ask with the token; raises Refused when the server does not take it.
-
-    A user token says itself who bears it. A key does not, and the server names no caller: its name is known
-    when the tenant has one active key, its role when all its active keys have the same.
-    """
-    workspaces = tuple(workspaces_of(client))
+    """Ask with the token; raises Refused when the server does not take it."""
+    told = client.get(WHOAMI)
     claims = token.claims()
-    if claims is not None:
-        return Identity(
-            kind="user",
-            name=claims.sub,
-            role=claims.role,
-            tenant_id=claims.tenant_id,
-            platform_admin=claims.platform_admin,
-            expires_at_ms=claims.expires_at_ms,
-            workspaces=workspaces,
-        )
-    active = _active_keys(client)
-    names, roles = {key["key_name"] for key in active}, {key["role"] for key in active}
     return Identity(
-        kind="api_key",
-        name=_only(names),
-        role=_only(roles),
-        tenant_id=None,
-        platform_admin=False,
-        expires_at_ms=None,
-        workspaces=workspaces,
+        kind=field(told, "kind", str),
+        name=field(told, "name", str),
+        role=field(told, "role", str),
+        tenant_id=field(told, "tenant_id", str),
+        platform_admin=field(told, "platform_admin", bool),
+        # The server has just found that it is not over; when it will be stands in the token alone.
+        expires_at_ms=None if claims is None else claims.expires_at_ms,
+        workspaces=tuple(workspaces_of(client)),
     )
 
 
@@ -116,16 +101,3 @@ def is_id(text: str) -> bool:
     (True, False)
     """
     return ID.fullmatch(text) is not None
-
-
-def _active_keys(client: Client) -> list[Row]:
-    try:
-        return [key for key in keys_of(client) if key["active"]]
-    except Refused as refusal:
-        if refusal.status == NO_PERMISSION:
-            return []
-        raise
-
-
-def _only(values: set[str]) -> str | None:
-    return next(iter(values)) if len(values) == 1 else None

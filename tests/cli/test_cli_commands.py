@@ -35,7 +35,8 @@ def test_a_key_lives_from_its_making_to_its_end(shell: Shell) -> None:
     assert made.returncode == 0, made.stderr
     value = made.stdout.strip()
     assert re.fullmatch(r"zmb_t_[0-9a-f]{64}", value)
-    assert shell.json("whoami", "--token", value)["kind"] == "api_key"
+    me = shell.json("whoami", "--token", value)
+    assert (me["kind"], me["name"], me["role"]) == ("api_key", "robot", "user")
     (item,) = [key for key in shell.json("keys", "list")["items"] if key["key_name"] == "robot"]
     assert (item["role"], item["description"], item["active"]) == ("user", "For the robot.", True)
     assert value not in shell("keys", "list").stdout

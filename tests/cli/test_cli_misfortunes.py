@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_call_that_hangs(bare_shell: Shell, deaf: socket.socket) -
     with bare_shell.terminal("whoami", "--base-url", url, SEXTON_TOKEN=TOKEN) as terminal:
         connection, _ = deaf.accept()
         with connection:
-            assert connection.recv(4096).startswith(b"GET /v1/tenants/me/workspaces")
+            assert connection.recv(4096).startswith(b"GET /v1/whoami")
             terminal.interrupt()
             assert terminal.ends() == 130
     assert terminal.screen.strip() in {"", "^C"}
@@ -127,7 +127,7 @@ def test_a_certificate_that_is_vouched_for_is_trusted(
     bare_shell: Shell, secure: str, certificate: tuple[Path, Path]
 ) -> None:
     trusted = {"SEXTON_TOKEN": TOKEN, "SSL_CERT_FILE": str(certificate[0])}
-    assert bare_shell.json("whoami", "--base-url", secure, **trusted)["workspaces"] == 0
+    assert bare_shell.json("workspace", "list", "--base-url", secure, **trusted)["total"] == 0
 
 
 def test_a_broken_setting_of_the_network_is_one_clear_line(bare_shell: Shell, plain: str) -> None:
@@ -142,7 +142,7 @@ def test_a_reader_that_has_gone_is_no_traceback(bare_shell: Shell, plain: str) -
     ours, theirs = os.pipe()
     os.close(ours)
     ended = subprocess.run(
-        [*COMMAND, "whoami", "--json", "--base-url", plain],
+        [*COMMAND, "workspace", "list", "--json", "--base-url", plain],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,
@@ -157,7 +157,7 @@ def test_a_reader_that_has_gone_is_no_traceback(bare_shell: Shell, plain: str) -
 def test_a_full_disk_is_said(bare_shell: Shell, plain: str) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            [*COMMAND, "whoami", "--json", "--base-url", plain],
+            [*COMMAND, "workspace", "list", "--json", "--base-url", plain],
             stdin=subprocess.DEVNULL,
             stdout=full,
             stderr=subprocess.PIPE,

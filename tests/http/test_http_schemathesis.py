@@ -27,6 +27,7 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     # Cursors are opaque: a schema cannot say which of all texts are some.
     "list_zombies": (400,),
     "list_approvals": (400,),
+    "list_runner_events": (400,),
     # The same, and cursor and since exclude each other.
     "list_zombie_events": (400,),
     "list_workspace_events": (400,),

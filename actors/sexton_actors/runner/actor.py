@@ -14,6 +14,7 @@ from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.records import AdminState, Runner
 from sexton_storage.stores import StorageUnavailable
 
+DRAINED_BY = "system:drain"
 DRAIN_LOOK_S = 1.0
 """How often a draining runner's leases are looked at beside what the leases themselves say."""
 
@@ -107,7 +108,7 @@ class RunnerActor(Actor):
             changed = transitions.set_admin_state(runner, message.admin_state, len(self._standing.held))
             if isinstance(changed, Refusal):
                 return changed
-            if await self._standing.save(changed):
+            if await self._standing.save(changed, message.by):
                 self._tell_standing(changed)
                 return changed
         return Refusal(
@@ -135,7 +136,7 @@ class RunnerActor(Actor):
     async def _drain(self, runner: Runner) -> Runner:
         """Move between draining and drained as its leases say; the runner as it is then."""
         changed = transitions.drain(runner, len(self._standing.held))
-        if changed is not None and await self._standing.save(changed):
+        if changed is not None and await self._standing.save(changed, DRAINED_BY):
             runner = changed
         if runner.admin_state is AdminState.DRAINING:
             self.context.set_timer("drain", DRAIN_LOOK_S, m.LookWhetherDrained())

@@ -44,6 +44,8 @@ class Describe(msgspec.Struct, Message[Runner | Refusal], frozen=True):
 
 class SetAdminState(msgspec.Struct, Message[Runner | Refusal], frozen=True):
     admin_state: str
+    by: str = "system:admin"
+    """Who wants it, for the runner's history."""
 
 
 class LeaseCancelling(msgspec.Struct, Message[None], frozen=True):

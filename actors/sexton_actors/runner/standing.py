@@ -7,6 +7,7 @@ from sexton_actors.keys import uuid_key
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_engine import Context
+from sexton_storage.fleet import RunnerChange
 from sexton_storage.records import AdminState, LeaseStatus, Runner
 from sexton_storage.stores import Conflict
 
@@ -51,15 +52,22 @@ class Standing:
         self.told &= self.cancelling
         self._loaded_at = now
 
-    async def save(self, runner: Runner) -> bool:
-        """False when another node was first; it is read anew then."""
+    async def save(self, runner: Runner, by: str) -> bool:
+        """False when another node was first; it is read anew then. Changes of standing are remembered."""
         try:
-            await self._world.storage.runners.save(runner)
+            await self._world.storage.runners.save(runner, self._change(runner, by))
         except Conflict:
             await self.load()
             return False
         self.runner = runner
         return True
+
+    def _change(self, runner: Runner, by: str) -> RunnerChange | None:
+        before = self.runner
+        if before is None or before.admin_state is runner.admin_state:
+            return None
+        at, change_id = self._world.now_ms(), self._world.new_id()
+        return RunnerChange(change_id, runner.id, at, before.admin_state, runner.admin_state, by)
 
     async def seen(self, runner: Runner) -> None:
         """Note that it called."""

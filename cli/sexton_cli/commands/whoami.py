@@ -9,15 +9,13 @@ from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.output import moment
 from sexton_cli.tokens import API_KEY, Token
 
+API_KEY_KIND = "api_key"
+
 
 @click.command()
 @calling
 def whoami(caller: Caller) -> None:
-    """Ask the server whom it takes you for.
-
-    A user token names its bearer and role. An API key does not: its name is told when the tenant has one
-    active key, its role when all active keys have the same.
-    """
+    """Ask the server whom it takes you for, and what you may do."""
     with caller.client() as client:
         identity = identify(client, caller.token)
     show(caller, caller.token, identity)
@@ -43,7 +41,7 @@ def show(caller: Caller, token: Token, identity: Identity) -> None:
     caller.output.facts(
         {
             "server": caller.base_url,
-            "caller": identity.name or "an API key",
+            "caller": f"{'API key ' if identity.kind == API_KEY_KIND else ''}{identity.name}",
             "role": identity.role,
             "platform admin": identity.platform_admin or None,
             "tenant": identity.tenant_id,

@@ -9,14 +9,16 @@ import msgspec
 from sexton_actors.dispatcher.messages import ViewQueue
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import SetAdminState
+from sexton_http.answers import Problem
+from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Query, Shape
+from sexton_http.shapes import Body, Cursor, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
+from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness
 from sexton_storage.records import AdminState, EnrolmentToken, Runner
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000
-ONLINE_MS = 90_000
 MAX_PAGE = 1_000_000
 RUNNERS_A_LOOK = 1000
 """How many runners are looked through for one that could serve a set of tags."""
@@ -33,13 +35,6 @@ class RunnerQuery(Query):
     page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE)] = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
     sort: RunnerSort = RunnerSort.NEWEST
-
-
-class Liveness(StrEnum):
-    REGISTERED = "registered"
-    ONLINE = "online"
-    BUSY = "busy"
-    OFFLINE = "offline"
 
 
 class FleetRunner(Shape):
@@ -60,6 +55,50 @@ class FleetPage(Shape):
     total: int
     page: int
     page_size: int
+
+
+class HistoryQuery(Query):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+    cursor: Cursor | None = None
+
+
+class RunnerEvent(Shape):
+    """One line of a runner's history; ``data`` has what belongs to its kind."""
+
+    id: UUID
+    kind: HistoryKind
+    at: int
+    data: dict[str, Any]
+
+
+class RunnerHistory(Shape):
+    items: list[RunnerEvent]
+    next_cursor: str | None
+
+
+class LeaseQuery(Query):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+
+
+class FleetLease(Shape):
+    lease_id: UUID
+    event_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    runner_id: UUID
+    attempt: int
+    cancelling: bool
+    granted_at: int
+    expires_at: int
+    ceiling_at: int
+    slack_ms: int
+    """What is left of its term now; below 0 it is about to be taken back."""
+
+
+class LeaseList(Shape):
+    items: list[FleetLease]
+    now: int
+    """The database's time, to which ``slack_ms`` belongs."""
 
 
 class EnrolmentMade(Shape):
@@ -136,12 +175,43 @@ async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
 async def change_runner(call: Call[RunnerPatch, NoQuery]) -> FleetRunner | Refusal:
     """Cordon, drain, revoke a runner, or take it back."""
     world, runner_id = call.ctx.world, call.id("runner_id")
-    reply = await call.ctx.system.ask("runner", runner_id, SetAdminState(call.body.admin_state.value))
+    reply = await call.ctx.system.ask(
+        "runner", runner_id, SetAdminState(call.body.admin_state.value, call.member.by)
+    )
     if isinstance(reply, Refusal):
         return reply
     call.services.authenticator.forget(reply.token_hash)
     live = await world.storage.leases.count_live_by_runner([runner_id])
     return view_runner(reply, live.get(runner_id, 0), world.now_ms())
+
+
+@operation("GET", "/v1/fleet/runners/{runner_id}/events", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-RUN-014",))
+async def list_runner_events(call: Call[NoBody, HistoryQuery]) -> RunnerHistory:
+    """List what a runner went through, newest first.
+
+    Its enrolment, changes of its standing with who made them, and its leases by their grant, each with how it
+    ended.
+    """
+    storage, query, runner_id = call.ctx.world.storage, call.query, call.id("runner_id")
+    filters = fingerprint("runner-events", runner_id)
+    place = None if query.cursor is None else decode(query.cursor, filters)
+    if await storage.runners.load(runner_id) is None:
+        raise Problem("UZ-RUN-014", f"there is no runner {runner_id}")
+    before = None if place is None else place.page
+    rows = await storage.fleet.history(runner_id, limit=query.limit + 1, before=before)
+    shown = rows[: query.limit]
+    more = len(rows) > query.limit
+    following = encode(Place(shown[-1].at, shown[-1].id, filters)) if more else None
+    return RunnerHistory([_view_item(item) for item in shown], following)
+
+
+@operation("GET", "/v1/fleet/leases", tag=TAG, auth=Auth.PLATFORM)
+async def list_live_leases(call: Call[NoBody, LeaseQuery]) -> LeaseList:
+    """List the leases that are held, those with the least time left first."""
+    world = call.ctx.world
+    rows = await world.storage.fleet.live_leases(limit=call.query.limit)
+    now = world.now_ms()
+    return LeaseList([_view_lease(row, now) for row in rows], now)
 
 
 @operation("GET", "/v1/fleet/queue", tag=TAG, auth=Auth.PLATFORM)
@@ -172,6 +242,14 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
 async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
     """Show the live supervision tree."""
     return SupervisorState(call.ctx.system.tree().as_dict())
+
+
+def _view_item(item: HistoryItem) -> RunnerEvent:
+    return RunnerEvent(item.id, item.kind, item.at, item.data)
+
+
+def _view_lease(lease: LiveLease, now: int) -> FleetLease:
+    return FleetLease(**msgspec.structs.asdict(lease), slack_ms=lease.expires_at - now)
 
 
 def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:

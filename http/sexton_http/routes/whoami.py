@@ -1,0 +1,48 @@
+"""Says whom the server takes the bearer of a token for."""
+
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from sexton_http.operations import Call, NoBody, NoQuery, operation
+from sexton_http.shapes import Shape
+from sexton_storage.records import PlanTier, Role
+
+TAG = "Auth sessions"
+KEY: Final = "api:"
+
+
+class CallerKind(StrEnum):
+    USER = "user"
+    API_KEY = "api_key"
+
+
+class Whoami(Shape):
+    kind: CallerKind
+    id: str
+    """Of the key, or the subject of the user."""
+    name: str
+    """Of the key; of a user, as messages show it."""
+    role: Role
+    tenant_id: UUID
+    plan_tier: PlanTier
+    platform_admin: bool
+    workspace_id: UUID | None
+    """Of a token that is limited to one workspace."""
+
+
+@operation("GET", "/v1/whoami", tag=TAG)
+async def whoami(call: Call[NoBody, NoQuery]) -> Whoami:
+    """Say whom the server takes the caller for, and what the caller may do."""
+    member = call.member
+    kind = CallerKind.API_KEY if member.by.startswith(KEY) else CallerKind.USER
+    return Whoami(
+        kind=kind,
+        id=member.by.partition(":")[2],
+        name=member.name,
+        role=member.role,
+        tenant_id=member.tenant_id,
+        plan_tier=member.plan,
+        platform_admin=member.platform_admin,
+        workspace_id=member.workspace_id,
+    )
