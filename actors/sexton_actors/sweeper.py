@@ -5,6 +5,7 @@ from typing import assert_never
 import msgspec
 
 from sexton_actors.gate.messages import Close, Expire
+from sexton_actors.ledger.messages import EndGrace
 from sexton_actors.terms import (
     FRAMES_KEEP_COUNT,
     FRAMES_KEEP_MS,
@@ -69,6 +70,8 @@ class Sweeper(Actor):
     async def _prune(self, message: Prune) -> None:
         storage = self._world.storage
         await storage.instance.sweep(self._world.now_ms())
+        for tenant_id in await storage.plans.overdue(limit=SWEEP_PAGE):
+            self.context.tell("ledger", tenant_id, EndGrace())
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )

@@ -101,6 +101,8 @@ class Charge(msgspec.Struct, frozen=True, gc=False):
 
 
 RUN_CHARGE: Final = "run"
+COUNT_KEEP_DAYS: Final = 7
+"""Only today's count is asked for."""
 
 
 class ChargeStore(Protocol):

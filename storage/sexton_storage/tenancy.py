@@ -16,10 +16,12 @@ class TenantStore(Protocol):
         ...
 
     async def load(self, tenant_id: UUID) -> Tenant | None: ...
-    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+    async def credit(
+        self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str, *, credit_id: UUID | None = None
+    ) -> Tenant | None:
         """Add to the balance and free the events that waited for it.
 
-        Negative amounts are refused (ValueError).
+        A ``credit_id`` that was credited before adds nothing more. Negative amounts are refused (ValueError).
         """
         ...
 

@@ -19,6 +19,7 @@ from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.secrets import Secrets
+from sexton_actors.sweeper import Prune
 from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
@@ -192,6 +193,10 @@ class House:
         assert delivered.status_code == 202, delivered.text
         token = await self.enrol()
         return zombie, token, await self.lease(token)
+
+    async def sweep(self) -> None:
+        """Have the round come now that is due each minute, and wait for its end."""
+        await self.system.ask("sweeper", "", Prune())
 
     def set_plan(self, plan: PlanTier) -> None:
         tenants = self.memory.tables.tenants

@@ -1,20 +1,24 @@
-"""Holds one tenant's ledger: reads and credits the balance, and passes on when there is money again."""
+"""Holds one tenant's ledger: its balance, and its plan; passes on when there is money again."""
 
+from functools import partial
 from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.dispatcher.messages import TenantCredited
 from sexton_actors.keys import uuid_key
-from sexton_actors.ledger import messages as m
+from sexton_actors.ledger import messages as m, transitions
+from sexton_actors.ledger.plans import Plans
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.billing import Plan
 from sexton_storage.stores import RowRefused, StorageUnavailable
 
 CREDIT_MAX_NANOS = 10**18
 """A billion dollars: above it the sum could leave the column."""
 
-Message = m.ReadBalance | m.Credit
+Planning = m.ReadPlan | m.Subscribe | m.TakeBillingEvent
+Message = m.ReadBalance | m.Credit | Planning | m.EndGrace
 
 
 def credit(message: m.Credit) -> Refusal | None:
@@ -41,6 +45,7 @@ class LedgerActor(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._world = world
+        self._plans = Plans(world)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch."""
@@ -51,6 +56,11 @@ class LedgerActor(Actor):
                 return tenant or Refusal("UZ-BILLING-002", f"There is no ledger for tenant {key}.")
             case m.Credit():
                 return await self._credit(key, message)
+            case m.ReadPlan() | m.Subscribe() | m.TakeBillingEvent():
+                return await self._plans.change(key, partial(_decide, message))
+            case m.EndGrace():
+                await self._plans.change(key, lambda plan, now: transitions.end_grace(plan, now) or plan)
+                return None
             case _:
                 assert_never(message)
 
@@ -59,10 +69,30 @@ class LedgerActor(Actor):
             return refusal
         tenants = self._world.storage.tenants
         try:
-            tenant = await tenants.credit(tenant_id, message.amount_nanos, message.reason, message.by)
+            tenant = await tenants.credit(
+                tenant_id, message.amount_nanos, message.reason, message.by, credit_id=message.credit_id
+            )
         except RowRefused:
             return Refusal("UZ-REQ-001", "/amount_nanos: the balance cannot hold so much.")
         if tenant is None:
             return Refusal("UZ-BILLING-002", f"There is no ledger for tenant {tenant_id}.")
+        self._world.entitlements.forget(tenant_id)
         self.context.tell("dispatcher", "", TenantCredited(tenant_id))
         return tenant
+
+
+def _decide(message: Planning, plan: Plan, now: int) -> Plan | Refusal:
+    match message:
+        case m.ReadPlan():
+            return plan
+        case m.Subscribe():
+            return transitions.subscribe(plan, message.subscription_id, message.by, now)
+        case m.TakeBillingEvent():
+            kinds = list(transitions.BillingEvent)
+            if message.event_type not in kinds:
+                detail = f"/event_type: one of {', '.join(kinds)}."
+                return Refusal("UZ-BILLING-004", detail, {"pointer": "/event_type"})
+            event = transitions.BillingEvent(message.event_type)
+            return transitions.occur(plan, event, message.reason, message.by, now)
+        case _:
+            assert_never(message)

@@ -1,9 +1,12 @@
 """What can be asked of a tenant's ledger."""
 
+from uuid import UUID
+
 import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
+from sexton_storage.billing import Plan
 from sexton_storage.records import Tenant
 
 
@@ -12,8 +15,35 @@ class ReadBalance(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
 
 
 class Credit(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
-    """Add ``amount_nanos`` (above 0) and let waiting work go on."""
+    """Add ``amount_nanos`` (above 0) and let waiting work go on.
+
+    ``credit_id``: the same again is the same credit, and adds nothing. None: it cannot be asked for again.
+    """
 
     amount_nanos: int
     reason: str
     by: str
+    credit_id: UUID | None = None
+
+
+class ReadPlan(msgspec.Struct, Message[Plan | Refusal], frozen=True):
+    pass
+
+
+class Subscribe(msgspec.Struct, Message[Plan | Refusal], frozen=True):
+    """The tenant has paid for the plan ``pro``."""
+
+    subscription_id: str
+    by: str
+
+
+class TakeBillingEvent(msgspec.Struct, Message[Plan | Refusal], frozen=True):
+    """What the payment provider says: ``event_type`` is one of the three that there are."""
+
+    event_type: str
+    reason: str
+    by: str
+
+
+class EndGrace(msgspec.Struct, Message[None], frozen=True):
+    """Look whether the grace is over."""

@@ -1,6 +1,6 @@
 """The tenant's balance, and where the money went."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -8,8 +8,10 @@ import msgspec
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
+from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Positive, Shape
+from sexton_http.shapes import Body, Cursor, Positive, Query, Shape
+from sexton_storage.billing import Charge
 from sexton_storage.records import Tenant
 
 TAG = "Billing"
@@ -53,11 +55,55 @@ class NewCredit(Body):
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
+class ChargeItem(Shape):
+    """What one lease of an event was billed; its slices are the event's metering rows."""
+
+    id: UUID
+    event_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    charge_type: str
+    """`run`."""
+    posture: str
+    """`platform` or `self_managed`: whose model key was used."""
+    model: str | None
+    credit_deducted_nanos: int
+    token_count_input: int
+    """Those read from a cache included."""
+    token_count_output: int
+    wall_ms: int
+    recorded_at: int
+
+
+class ChargePage(Shape):
+    items: list[ChargeItem]
+    next_cursor: str | None
+
+
+class ChargeQuery(Query):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+    cursor: Cursor | None = None
+
+
 @operation("GET", "/v1/tenants/me/billing", tag=TAG, codes=("UZ-BILLING-002",))
 async def get_balance(call: Call[NoBody, NoQuery]) -> Balance | Refusal:
     """Show the tenant's balance."""
     reply = await call.ctx.system.ask("ledger", call.member.tenant_id, ReadBalance())
-    return reply if isinstance(reply, Refusal) else _view(reply)
+    return reply if isinstance(reply, Refusal) else _view(call, reply)
+
+
+@operation("GET", "/v1/tenants/me/billing/charges", tag=TAG)
+async def list_charges(call: Call[NoBody, ChargeQuery]) -> ChargePage:
+    """List what the tenant's runs were billed, newest first; one entry for each lease that has ended."""
+    query, tenant_id = call.query, call.member.tenant_id
+    filters = fingerprint("charges", tenant_id)
+    place = None if query.cursor is None else decode(query.cursor, filters)
+    before = None if place is None else place.page
+    rows = await call.ctx.world.storage.charges.list(tenant_id, limit=query.limit + 1, before=before)
+    shown = rows[: query.limit]
+    more = len(rows) > query.limit
+    following = encode(Place(shown[-1].recorded_at, shown[-1].id, filters)) if more else None
+    return ChargePage([_charge(row) for row in shown], following)
 
 
 @operation("GET", "/v1/tenants/me/billing/charges/{event_id}/metering-periods", tag=TAG)
@@ -72,7 +118,7 @@ async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     "/v1/admin/tenants/{tenant_id}/credit",
     tag=TAG,
     auth=Auth.PLATFORM,
-    creates=Creates.ONCE,
+    creates=Creates.AGAIN,
     codes=("UZ-REQ-003",),
 )
 async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
@@ -80,16 +126,23 @@ async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
     tenant_id = call.id("tenant_id")
     if await call.ctx.world.storage.tenants.load(tenant_id) is None:
         raise Problem("UZ-REQ-003", f"there is no tenant {tenant_id}")
-    message = Credit(call.body.amount_nanos, call.body.reason, call.member.by)
+    message = Credit(call.body.amount_nanos, call.body.reason, call.member.by, call.new_id())
     reply = await call.ctx.system.ask("ledger", tenant_id, message)
-    return reply if isinstance(reply, Refusal) else _view(reply)
+    return reply if isinstance(reply, Refusal) else _view(call, reply)
 
 
-def _view(tenant: Tenant) -> Balance:
+def _charge(row: Charge) -> ChargeItem:
+    fields = msgspec.structs.asdict(row)
+    del fields["tenant_id"]
+    return ChargeItem(**fields)
+
+
+def _view(call: Call[Any, Any], tenant: Tenant) -> Balance:
+    world = call.ctx.world
     return Balance(
         balance_nanos=tenant.balance_nanos,
         updated_at=tenant.updated_at,
         is_exhausted=tenant.exhausted_at is not None,
         exhausted_at=tenant.exhausted_at,
-        free_trial=FreeTrial(active=False, ends_at_ms=None),
+        free_trial=FreeTrial(world.terms.is_trial(world.now_ms()), world.terms.free_trial_ends_ms),
     )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.billing import first_plan
+from sexton_storage.billing import COUNT_KEEP_DAYS, first_plan
 from sexton_storage.fleet import RunnerChange
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
@@ -13,6 +13,7 @@ from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.key_uses import sweep_key_uses
 from sexton_storage.memory.overview import sweep_changes
 from sexton_storage.paging import RUNNER_SORTS, sort_key
+from sexton_storage.periods import day_of
 from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
 from sexton_storage.stores import Conflict
 from sexton_storage.writes import DEDUP_WINDOW_MS
@@ -104,6 +105,8 @@ class MemoryInstance(MemoryStore):
         await self._round_trip()
         tables = self._tables
         before = len(tables.dedup) + len(tables.enrolments)
+        kept_from = day_of(now) - COUNT_KEEP_DAYS
+        tables.event_counts = {key: n for key, n in tables.event_counts.items() if key[1] >= kept_from}
         tables.dedup = {key: row for key, row in tables.dedup.items() if row[1] > now - DEDUP_WINDOW_MS}
         tables.enrolments = {
             key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now

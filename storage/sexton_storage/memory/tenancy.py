@@ -28,13 +28,17 @@ class MemoryTenants(MemoryStore):
         await self._round_trip()
         return self._tables.tenants.get(tenant_id)
 
-    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+    async def credit(
+        self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str, *, credit_id: UUID | None = None
+    ) -> Tenant | None:
         if amount_nanos < 0:
             raise ValueError("a credit is not negative")
         await self._round_trip()
         tenant = self._tables.tenants.get(tenant_id)
-        if tenant is None:
-            return None
+        if tenant is None or credit_id in self._tables.credit_ids:
+            return tenant
+        if credit_id is not None:
+            self._tables.credit_ids.add(credit_id)
         now, balance = self._tables.now(), tenant.balance_nanos + amount_nanos
         exhausted_at = None if balance > 0 else tenant.exhausted_at
         credited = replace(tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now)

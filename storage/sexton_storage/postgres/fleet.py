@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.billing import COUNT_KEEP_DAYS
 from sexton_storage.fleet import RunnerChange
 from sexton_storage.paging import RUNNER_SORTS, sort_key
+from sexton_storage.periods import day_of
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.identity import sweep_identity
@@ -45,6 +47,7 @@ _SWEEP_DEDUP = """
 DELETE FROM dedup_keys WHERE (zombie_id, key) IN (
     SELECT zombie_id, key FROM dedup_keys WHERE seen_at <= $1 LIMIT $2)
 """
+_SWEEP_COUNTS = "DELETE FROM event_counts WHERE day < $1"
 _SWEEP_TOKENS = "DELETE FROM enrolment_tokens WHERE used_at IS NOT NULL OR expires_at <= $1"
 
 
@@ -125,6 +128,7 @@ class PostgresInstance(PostgresStore):
         async def work(connection: Connection) -> int:
             keys = await connection.execute(_SWEEP_DEDUP, now - DEDUP_WINDOW_MS, SWEEP_LIMIT)
             tokens = await connection.execute(_SWEEP_TOKENS, now)
+            await connection.execute(_SWEEP_COUNTS, day_of(now) - COUNT_KEEP_DAYS)
             await connection.execute("DELETE FROM commit_marks WHERE at < sexton_now_ms() - $1", MARK_KEEP_MS)
             await connection.execute(
                 "DELETE FROM journal_lanes WHERE at < sexton_now_ms() - $1", LANE_KEEP_MS

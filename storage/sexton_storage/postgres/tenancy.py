@@ -21,8 +21,10 @@ UPDATE tenants
  WHERE id = $1
 RETURNING {TENANTS.columns()}
 """
+_LOCK = f"SELECT {TENANTS.columns()} FROM tenants WHERE id = $1 FOR NO KEY UPDATE"
 _NOTE_CREDIT = """
-INSERT INTO credits (tenant_id, amount_nanos, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO credits (tenant_id, amount_nanos, reason, actor, credit_id, created_at)
+VALUES ($1, $2, $3, $4, $5, sexton_now_ms()) ON CONFLICT (credit_id) DO NOTHING RETURNING id
 """
 _FREE = """
 UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, updated_at = sexton_now_ms()
@@ -47,24 +49,22 @@ class PostgresTenants(PostgresStore):
             await self._row(f"SELECT {TENANTS.columns()} FROM tenants WHERE id = $1", tenant_id)
         )
 
-    async def credit(self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str) -> Tenant | None:
+    async def credit(
+        self, tenant_id: UUID, amount_nanos: int, reason: str, actor: str, *, credit_id: UUID | None = None
+    ) -> Tenant | None:
         if amount_nanos < 0:
             raise ValueError("a credit is not negative")
 
         async def work(connection: Connection) -> Tenant | None:
             # The tenant's row is locked first, as a claim does that finds the balance gone: no event can be
             # blocked for want of this money after we have looked for such events.
-            tenant = TENANTS.maybe(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos))
+            tenant = TENANTS.maybe(await connection.fetchrow(_LOCK, tenant_id))
             if tenant is None:
                 return None
-            await connection.execute(
-                _NOTE_CREDIT,
-                tenant_id,
-                amount_nanos,
-                reason,
-                actor,
-                tenant.updated_at,
-            )
+            note = (tenant_id, amount_nanos, reason, actor, credit_id)
+            if await connection.fetchval(_NOTE_CREDIT, *note) is None:
+                return tenant
+            tenant = TENANTS.record(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos))
             if tenant.balance_nanos > 0:
                 await connection.execute(_FREE, tenant_id, BALANCE_EXHAUSTED)
             return tenant

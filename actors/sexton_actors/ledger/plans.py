@@ -1,0 +1,49 @@
+"""Changes a tenant's plan: read, decided, saved, made known."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from sexton_actors.ledger.transitions import fault_of
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES
+from sexton_actors.world import World
+from sexton_storage.billing import Plan
+from sexton_storage.stores import Conflict
+
+Decide = Callable[[Plan, int], Plan | Refusal]
+
+
+class Plans:
+    """The only writer of plans on this node; another node's change is met by reading again."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def __repr__(self) -> str:
+        return "<Plans>"
+
+    async def change(self, tenant_id: UUID, decide: Decide) -> Plan | Refusal:
+        """The plan as it is then; ``decide`` gives the same plan back to leave it as it is."""
+        for _ in range(MAX_RACES):
+            plan = await self._load(tenant_id)
+            if isinstance(plan, Refusal):
+                return plan
+            decided = decide(plan, self._world.now_ms())
+            if isinstance(decided, Refusal) or decided == plan:
+                return decided
+            try:
+                await self._world.storage.plans.save(decided)
+            except Conflict:
+                continue
+            self._world.entitlements.forget(tenant_id)
+            return decided
+        return Refusal("UZ-API-003", "The plan changes faster than it can be read.", retry_after_s=1)
+
+    async def _load(self, tenant_id: UUID) -> Plan | Refusal:
+        found = await self._world.storage.plans.load(tenant_id)
+        if found is None or found[1] is None:
+            return Refusal("UZ-BILLING-002", f"There is no plan on record for tenant {tenant_id}.")
+        tenant, plan = found
+        if fault := fault_of(plan, tenant.plan_tier):
+            return Refusal("UZ-BILLING-003", f"The plan on record contradicts itself: {fault}.")
+        return plan

@@ -1,0 +1,125 @@
+"""A workspace's plan: what is paid for, what it allows, and what the payment provider says."""
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.ledger.messages import ReadPlan, Subscribe, TakeBillingEvent
+from sexton_actors.ledger.transitions import BillingEvent
+from sexton_actors.refusal import Refusal
+from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.plans import limits_of
+from sexton_http.shapes import Body, Shape
+from sexton_storage.billing import Plan, PlanStatus
+from sexton_storage.periods import day_of
+from sexton_storage.records import PlanTier, Role
+
+TAG = "Billing"
+SUBSCRIPTION = "^sub_[A-Za-z0-9_]{3,255}$"
+"""Only described here: the ledger has a code of its own for others."""
+PLAN_CODES = ("UZ-BILLING-002", "UZ-BILLING-003")
+
+
+class BillingPlan(Shape):
+    """The tenant's: every workspace of it shows the same."""
+
+    workspace_id: UUID
+    plan_tier: PlanTier
+    billing_status: PlanStatus
+    plan_sku: str
+    subscription_id: str
+    """Empty without one."""
+    grace_expires_at: int | None
+
+
+class Limits(Shape):
+    """Null: without a limit, or all of them."""
+
+    requests_per_second: int | None
+    workspaces: int | None
+    agents_per_workspace: int | None
+    events_per_day: int | None
+    tools: tuple[str, ...] | None
+    runtimes: tuple[str, ...] | None
+
+
+class PlanRecord(BillingPlan):
+    limits: Limits
+    events_today: int
+    """Of the tenant, in the UTC day; counted only where the plan has a limit."""
+    reason: str
+    """Of the newest change."""
+    updated_at: int
+
+
+class NewSubscription(Body):
+    subscription_id: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": SUBSCRIPTION})]
+    """As the payment provider names it: `sub_` and 3 to 255 letters, digits or underscores."""
+
+
+class NewBillingEvent(Body):
+    event_type: Annotated[
+        str, msgspec.Meta(extra_json_schema={"enum": [kind.value for kind in BillingEvent]})
+    ]
+    """`PAYMENT_FAILED`, `PAYMENT_RECOVERED` or `DOWNGRADE_TO_FREE`."""
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/billing", tag=TAG, codes=(*PLAN_CODES, "UZ-ENTL-001"))
+async def get_plan(call: Call[NoBody, NoQuery]) -> PlanRecord | Refusal:
+    """Show the plan, what it allows, and how much of that is used today."""
+    world, tenant_id = call.ctx.world, call.member.tenant_id
+    plan = await call.ctx.system.ask("ledger", tenant_id, ReadPlan())
+    if isinstance(plan, Refusal):
+        return plan
+    limits = await limits_of(call)
+    today = await world.storage.charges.events_of_day(tenant_id, day_of(world.now_ms()))
+    return PlanRecord(
+        **msgspec.structs.asdict(_view(call.id("workspace_id"), plan)),
+        limits=Limits(**msgspec.structs.asdict(limits)),
+        events_today=today,
+        reason=plan.reason,
+        updated_at=plan.updated_at,
+    )
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/billing/scale",
+    tag=TAG,
+    role=Role.OPERATOR,
+    creates=Creates.AGAIN,
+    codes=(*PLAN_CODES, "UZ-BILLING-001"),
+)
+async def scale_plan(call: Call[NewSubscription, NoQuery]) -> BillingPlan | Refusal:
+    """Go over to the plan `pro` by a subscription; it is the tenant's, and so of all its workspaces."""
+    message = Subscribe(call.body.subscription_id, call.member.by)
+    plan = await call.ctx.system.ask("ledger", call.member.tenant_id, message)
+    return plan if isinstance(plan, Refusal) else _view(call.id("workspace_id"), plan)
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/billing/events",
+    tag=TAG,
+    role=Role.ADMIN,
+    creates=Creates.AGAIN,
+    codes=(*PLAN_CODES, "UZ-BILLING-004"),
+)
+async def take_billing_event(call: Call[NewBillingEvent, NoQuery]) -> BillingPlan | Refusal:
+    """Pass on what the payment provider says; one that comes twice, or late, changes nothing more."""
+    message = TakeBillingEvent(call.body.event_type, call.body.reason, call.member.by)
+    plan = await call.ctx.system.ask("ledger", call.member.tenant_id, message)
+    return plan if isinstance(plan, Refusal) else _view(call.id("workspace_id"), plan)
+
+
+def _view(workspace_id: UUID, plan: Plan) -> BillingPlan:
+    return BillingPlan(
+        workspace_id=workspace_id,
+        plan_tier=plan.tier,
+        billing_status=plan.status,
+        plan_sku=plan.sku,
+        subscription_id=plan.subscription_id,
+        grace_expires_at=plan.grace_expires_at,
+    )
