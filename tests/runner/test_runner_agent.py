@@ -11,7 +11,9 @@ import pytest
 import trio
 
 from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan
+from sexton_runner.timing import Timing
 from tests.runner.agents import TASK, give, reported, runner_with, shown
+from tests.runner.control_plane import Fault
 from tests.runner.model_servers import KEY, Call, Fail, Say, open_model, words_of
 
 Protocol = Literal["anthropic", "openai"]
@@ -184,9 +186,6 @@ async def test_a_run_that_takes_too_long_ends_as_a_time_out_with_its_evidence(tm
     assert len((report.evidence or {})["tools"]) == 1
 
 
-LONG = "x" * 9_000
-
-
 @both
 async def test_old_results_leave_the_window_and_the_newest_stay(protocol: Protocol, tmp_path: Path) -> None:
     looks = [Say("", (shell(f"echo mark{n}; printf %09000d 1"),), input_tokens=0) for n in range(5)]
@@ -199,17 +198,31 @@ async def test_old_results_leave_the_window_and_the_newest_stay(protocol: Protoc
     assert "000000001" in last
 
 
+def _look_or_note(question: dict[str, Any]) -> Say:
+    """What a model does whose window fills: it calls until it is asked for a note."""
+    if "Write a note to yourself" in words_of(question):
+        # Some call a tool all the same; it is not carried out.
+        return Say("Two nests seen; look at the third.", (shell("exit 9"),))
+    return Say("", (shell("printf %09000d 1"),), input_tokens=7_000)
+
+
+@both
+async def test_a_model_that_writes_no_note_leaves_what_it_said_last(
+    protocol: Protocol, tmp_path: Path
+) -> None:
+    look = Say("I see two nests.", (shell("printf %09000d 1"),), input_tokens=7_000)
+    async with open_model(protocol, otherwise=look) as model, runner_with(model, tmp_path) as plane:
+        give(plane, model, policy=SHELL | {"context": {"context_cap_tokens": 8_000, "tool_window": 100}})
+        report = await reported(plane)
+    assert report.response_text.startswith("I see two nests.")
+    assert report.checkpoint is not None
+
+
 @both
 async def test_a_full_window_ends_the_event_with_a_note_from_which_another_goes_on(
     protocol: Protocol, tmp_path: Path
 ) -> None:
-    full = Say("", (shell("printf %09000d 1"),), input_tokens=7_000)
-    async with (
-        open_model(
-            protocol, full, full, full, full, otherwise=Say("Two nests seen; look at the third.")
-        ) as model,
-        runner_with(model, tmp_path) as plane,
-    ):
+    async with open_model(protocol, otherwise=_look_or_note) as model, runner_with(model, tmp_path) as plane:
         context = {"context_cap_tokens": 8_000, "tool_window": 100}
         give(plane, model, policy=SHELL | {"context": context})
         report = await reported(plane)
@@ -217,6 +230,7 @@ async def test_a_full_window_ends_the_event_with_a_note_from_which_another_goes_
         assert report.response_text == "Two nests seen; look at the third."
         assert report.checkpoint is not None
         before = len(model.asked)
+        model.otherwise = Say("Three nests.")
         give(plane, model, policy=SHELL | {"context": context}, checkpoint=report.checkpoint)
         follower = await reported(plane, 2)
     asked = model.asked[before]
@@ -348,9 +362,6 @@ async def test_tokens_that_a_server_does_not_count_are_guessed_and_said_to_be(tm
 async def test_a_run_is_stopped_at_a_renewal_and_the_model_is_hung_up_on(
     fault: tuple[str, int], reason: str, tmp_path: Path
 ) -> None:
-    from sexton_runner.timing import Timing
-    from tests.runner.control_plane import Fault
-
     timing = Timing(renew_s=0.05, flush_s=0.01, backoff_first_s=0.01, backoff_max_s=0.05)
     async with (
         open_model("anthropic", Say("Well", hang_after=3, input_tokens=77)) as model,

@@ -148,11 +148,18 @@ class Loop:
             asked = Message("user", (*_parts_of_last_user(messages), Text(NOTE)))
             before = messages[:-1] if messages[-1].role == "user" else messages
             try:
-                return (await self._talk.ask(self._prompt([*before, asked]))).message.text
+                said = (await self._talk.ask(self._prompt([*before, asked]))).message.text
             except WindowFull as fault:
                 if keep == 0:
                     raise ModelRefused(f"not even a note has room: {fault}") from fault
                 keep //= 2
+            else:
+                return said if said.strip() else self._own_words()
+
+    def _own_words(self) -> str:
+        """What the model said on its way, for one that writes no note."""
+        said = [message.text for message in self._messages if message.role == "assistant"]
+        return "\n".join(text for text in said if text) or "Nothing was noted; begin anew."
 
     def _prompt(self, messages: Sequence[Message]) -> Prompt:
         model = self._run.live.lease.policy.model or ""
