@@ -10,11 +10,12 @@ import structlog
 import trio
 
 from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.messages import TurnedAway
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
 from sexton_http.idempotency import once
-from sexton_http.limits import Ceiling, Verdict
+from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role
@@ -25,6 +26,7 @@ UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204
 BUSY_WAIT_S: Final = 1
 STORAGE_WAIT_S: Final = 2
+SHOWN: Final = Quota(count=10, window_s=60)
 FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
@@ -263,9 +265,22 @@ class Mounted:
         if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
             scope = await self._services.scopes.zombie(params["zombie_id"])
             if scope is not None:
-                self._admit(scope.workspace_id, settings.plan_rates[scope.plan], verdicts)
+                try:
+                    self._admit(scope.workspace_id, settings.plan_rates[scope.plan], verdicts)
+                except Problem:
+                    self._show_limited(params)
+                    raise
                 return
         self._admit(("address", head.client), settings.address_rate, verdicts)
+
+    def _show_limited(self, params: Mapping[str, Any]) -> None:
+        """In the agent's stream, for a webhook; so seldom that a flood does not fill its mailbox either."""
+        services, zombie_id = self._services, params["zombie_id"]
+        if self.operation.auth is not Auth.WEBHOOK:
+            return
+        if services.limiter.spend(("shown", zombie_id), SHOWN).allowed:
+            told = TurnedAway(params.get("segment"), "rate_limited")
+            services.ctx.system.tell("zombie", zombie_id, told)
 
     def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
         if rate is None:

@@ -7,6 +7,7 @@ from functools import partial
 from sexton_http.authenticator import Authenticator
 from sexton_http.browsers import Browsers
 from sexton_http.context import Documents, HttpContext
+from sexton_http.crowds import Crowds
 from sexton_http.limits import Ceiling, Gcra, Limiter
 from sexton_http.metrics import HttpMetrics
 from sexton_http.scopes import Scopes
@@ -26,6 +27,7 @@ class Services:
     in_flight: Ceiling
     long_polls: Ceiling
     streams: Ceiling
+    deliveries: Crowds
 
     @property
     def ways(self) -> Sequence[tuple[str, str]]:
@@ -48,6 +50,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         in_flight=Ceiling(settings.max_in_flight),
         long_polls=Ceiling(settings.max_long_polls),
         streams=Ceiling(settings.max_streams),
+        deliveries=Crowds(max(1, settings.max_in_flight // 4)),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

@@ -1,6 +1,7 @@
 """What happens once counts once: repeats at gates, and the same action from inside runs."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -10,7 +11,7 @@ from trio.testing import MockClock
 from sexton_actors.lease.messages import AskApproval
 from sexton_actors.queue.messages import Grant
 from sexton_actors.terms import RECORD_FRESH_MS
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Ignored
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Deliver, Ignored
 from sexton_storage.records import EventStatus, Gate, GateStatus, ZombieStatus
 from sexton_storage.stores import StorageUnavailable
 from tests.actors.plant import Plant
@@ -20,8 +21,14 @@ NEVER_WAKE = "gates: {rules: [{tool: 'workflow_run.*', action: '*', behavior: au
 NEVER = "gates: {rules: [{tool: http, action: POST, behavior: auto_kill}]}"
 
 
-def status_of(plant: Plant, zombie_id: Any) -> ZombieStatus:
+def status_of(plant: Plant, zombie_id: UUID) -> ZombieStatus:
     return plant.storage.tables.zombies[zombie_id].status
+
+
+async def first_of(plant: Plant, zombie_id: UUID, message: Deliver) -> Accepted:
+    first = await plant.system.ask("zombie", zombie_id, message)
+    assert isinstance(first, Accepted)
+    return first
 
 
 async def ask(plant: Plant, grant: Grant, action_id: str, kind: str = "") -> Gate:
@@ -43,7 +50,7 @@ async def ask(plant: Plant, grant: Grant, action_id: str, kind: str = "") -> Gat
 async def test_a_repeated_delivery_is_no_further_occurrence(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id = await plant.install(config=THRICE)
     message = plant.webhook(delivery="d1")
-    first = await plant.system.ask("zombie", zombie_id, message)
+    first = await first_of(plant, zombie_id, message)
     for _ in range(5):
         assert await plant.system.ask("zombie", zombie_id, message) == AlreadyAccepted(first.event_id)
     assert status_of(plant, zombie_id) is ZombieStatus.ACTIVE
@@ -54,7 +61,8 @@ async def test_a_repeated_delivery_is_no_further_occurrence(plant: Plant, autoju
 
 async def test_repeats_that_come_at_once_are_one_occurrence(plant: Plant, autojump_clock: MockClock) -> None:
     zombie_id = await plant.install(config=THRICE)
-    message, answers = plant.webhook(delivery="d1"), []
+    message = plant.webhook(delivery="d1")
+    answers: list[Any] = []
     plant.faults.latency_s = 0.2
 
     async def deliver() -> None:
@@ -72,8 +80,7 @@ async def test_a_repeat_of_what_was_stopped_pauses_nobody_again(
 ) -> None:
     zombie_id = await plant.install(config=NEVER_WAKE)
     message = plant.webhook(delivery="d1")
-    first = await plant.system.ask("zombie", zombie_id, message)
-    assert isinstance(first, Accepted)
+    first = await first_of(plant, zombie_id, message)
     assert status_of(plant, zombie_id) is ZombieStatus.PAUSED
     await plant.change_status(zombie_id, "active")
     assert await plant.system.ask("zombie", zombie_id, message) == AlreadyAccepted(first.event_id)
@@ -85,7 +92,7 @@ async def test_a_repeat_is_known_though_its_kind_is_no_longer_listed(
 ) -> None:
     zombie_id = await plant.install()
     message = plant.webhook(delivery="d1")
-    first = await plant.system.ask("zombie", zombie_id, message)
+    first = await first_of(plant, zombie_id, message)
     zombie = plant.storage.tables.zombies[zombie_id]
     compiled = {**zombie.compiled}
     compiled["triggers"] = [{**trigger, "events": ["push"]} for trigger in compiled["triggers"]]

@@ -21,8 +21,8 @@ from sexton_storage.improvement import Proposal
 from sexton_storage.records import ConfigVersion, Zombie
 from sexton_storage.stores import NameTaken, StorageUnavailable
 
-Waking = m.Deliver | m.TooLarge | m.Steer | m.Fire | m.Replay
-Changing = m.ChangeStatus | m.Pause | m.Remove
+Waking = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.Replay
+Changing = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken
 Configuration = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 Proposals = m.Propose | m.ApproveProposal | m.RejectProposal
 Message = m.Install | Waking | Changing | Configuration | Proposals
@@ -56,8 +56,8 @@ class ZombieActor(Actor):
                 if zombie is None or manifest is None:
                     return Refusal("UZ-WH-001", f"There is no agent {self._record.id}.")
                 return await self._deliveries.deliver(zombie, manifest, message)
-            case m.TooLarge():
-                self._rejections.show("too_large", message.segment or "")
+            case m.TurnedAway():
+                self._rejections.show(message.reason, message.segment or "")
             case m.Steer():
                 if zombie is None or manifest is None:
                     return self._record.unknown()
@@ -69,13 +69,8 @@ class ZombieActor(Actor):
             case m.Fire():
                 if zombie is not None and manifest is not None:
                     return await self._firings.fire(zombie, manifest, message)
-            case m.ChangeStatus():
-                return await self._change_status(message)
-            case m.Pause():
-                paused = await self._record.change(lambda z, now: transitions.pause(z, message.reason, now))
-                return paused if isinstance(paused, Refusal) else None
-            case m.Remove():
-                return await remove(self._record, message)
+            case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove():
+                return await self._change(message)
             case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():
                 return await self._configure(message)
             case m.Propose() | m.ApproveProposal() | m.RejectProposal():
@@ -83,6 +78,23 @@ class ZombieActor(Actor):
             case _:
                 assert_never(message)
         return None
+
+    async def _change(self, message: Changing) -> Any:
+        match message:
+            case m.ChangeStatus():
+                return await self._change_status(message)
+            case m.Pause():
+                paused = await self._record.change(lambda z, now: transitions.pause(z, message.reason, now))
+                return paused if isinstance(paused, Refusal) else None
+            case m.RotateToken():
+                rotated = await self._record.change(
+                    lambda z, now: transitions.rotate_token(z, message.token_hash, now)
+                )
+                return rotated if isinstance(rotated, Refusal) else m.TokenRotated(rotated)
+            case m.Remove():
+                return await remove(self._record, message)
+            case _:
+                assert_never(message)
 
     async def _configure(self, message: Configuration) -> m.Configured | ConfigVersion | Refusal:
         match message:

@@ -67,10 +67,22 @@ class Deliver(
     traceparent: str | None = None
 
 
-class TooLarge(msgspec.Struct, Message[None], frozen=True):
-    """A delivery over the size limit was turned away unread; it still shows in the stream."""
+class TokenRotated(msgspec.Struct, frozen=True):
+    zombie: Zombie
+
+
+class RotateToken(msgspec.Struct, Message[TokenRotated | Refusal], frozen=True):
+    """Put another approval token in the place of the agent's; only its SHA-256 is kept."""
+
+    token_hash: bytes
+
+
+class TurnedAway(msgspec.Struct, Message[None], frozen=True):
+    """A delivery was turned away before it was looked at; it still shows in the stream."""
 
     segment: str | None
+    reason: str
+    """``too_large`` or ``rate_limited``."""
 
 
 class Steer(msgspec.Struct, Message[Accepted | Refusal], frozen=True):

@@ -75,6 +75,18 @@ def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Un
     return _changed(zombie, status, by, now)
 
 
+def rotate_token(zombie: Zombie, token_hash: bytes, now: int) -> Change | Unchanged | Refusal:
+    """The old approval token opens nothing from then on. A killed agent has nothing left to approve."""
+    if zombie.status is ZombieStatus.KILLED:
+        return Refusal("UZ-ZMB-010", "The agent is killed already.", {"current_state": "killed"})
+    if zombie.approval_token_hash == token_hash:
+        return Unchanged()
+    changed = msgspec.structs.replace(
+        zombie, approval_token_hash=token_hash, version=zombie.version + 1, updated_at=now
+    )
+    return Change(changed, ())
+
+
 def pause(zombie: Zombie, reason: str, now: int) -> Change | Unchanged:
     """The platform's own stop; only an active agent can be paused."""
     if zombie.status is not ZombieStatus.ACTIVE:

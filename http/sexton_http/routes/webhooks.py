@@ -9,7 +9,7 @@ import msgspec
 
 from sexton_actors.gate.messages import Resolve
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TooLarge
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TurnedAway
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.deciding import GateDecided, decide, or_denied
 from sexton_http.operations import (
@@ -58,7 +58,7 @@ class Delivery(Shape):
 async def _too_large(services: Services, params: Mapping[str, Any]) -> Problem:
     zombie_id: UUID = params["zombie_id"]
     if await services.scopes.zombie(zombie_id) is not None:
-        services.ctx.system.tell("zombie", zombie_id, TooLarge(params.get("segment")))
+        services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), "too_large"))
     services.metrics.webhooks.labels("UZ-WH-030").inc()
     return Problem("UZ-WH-030", f"the body is over {MAX_WEBHOOK_BYTES} bytes")
 
@@ -83,6 +83,13 @@ async def _deliver(
     call: Call[NoBody, NoQuery], segment: str | None, *, multisig: bool = False
 ) -> Answer | Refusal:
     zombie_id = call.id("zombie_id")
+    with call.services.deliveries.room_for(zombie_id):
+        return await _ask(call, zombie_id, segment, multisig=multisig)
+
+
+async def _ask(
+    call: Call[NoBody, NoQuery], zombie_id: UUID, segment: str | None, *, multisig: bool
+) -> Answer | Refusal:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.head.headers.items()}
     message = Deliver(segment, headers, call.raw, multisig, call.traceparent)
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
