@@ -149,14 +149,14 @@ class Names:
         found = self.answers[min(self.asked, len(self.answers)) - 1]
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-    async def getnameinfo(self, *_: Any) -> Any:
-        raise NotImplementedError
-
 
 async def resolving(names: Names, work: Any) -> None:
     class Resolver(trio.abc.HostnameResolver):
-        getaddrinfo = staticmethod(names.getaddrinfo)
-        getnameinfo = staticmethod(names.getnameinfo)
+        async def getaddrinfo(self, host: Any, port: Any, *_: Any, **__: Any) -> Any:
+            return await names.getaddrinfo(host, port)
+
+        async def getnameinfo(self, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
 
     before = trio.socket.set_custom_hostname_resolver(Resolver())
     try:

@@ -16,7 +16,9 @@ def verdict(machine: Machine, number: int, *arguments: int, architecture: int | 
     """Run the program as the kernel would; give ALLOW, or the errno."""
     data = struct.pack("=iIQ6Q", number, architecture or machine.architecture, 0, *[*arguments, *[0] * 6][:6])
     code = program(machine)
-    place, held = 0, 0
+    place: int = 0
+    held: int = 0
+    operand: int
     while True:
         what, if_true, if_false, operand = struct.unpack_from("=HBBI", code, place * 8)
         place += 1

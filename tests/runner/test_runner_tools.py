@@ -159,7 +159,7 @@ async def test_a_service_that_was_denied_is_asked_for_anew(tmp_path: Path) -> No
 
 async def test_proposals_are_collected_for_the_report_and_bounded(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as bench:
-        empty = await bench.box.call("propose_improvement", {"title": "t", "rationale": "r"}, "c0")
+        last = empty = await bench.box.call("propose_improvement", {"title": "t", "rationale": "r"}, "c0")
         for number in range(9):
             arguments = {"title": f"t{number}", "rationale": "r", "source_markdown": "---\n"}
             last = await bench.box.call("propose_improvement", arguments, f"c{number}")

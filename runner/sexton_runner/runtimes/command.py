@@ -1,10 +1,12 @@
 """Runs the fenced program of an agent's instructions in the sandbox, with the event on its standard input."""
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
+import msgspec
 import orjson
 import trio
 
@@ -17,11 +19,15 @@ from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
 from sexton_runner.output import Output
 from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.redact import StreamRedactor
-from sexton_runner.run import Ending, Run, failed
+from sexton_runner.rules import read_gates
+from sexton_runner.run import Ending, Outcome, Run, failed
+from sexton_runner.runtimes.programs import Kept, Program, Source, given, with_checks
 from sexton_runner.runtimes.verdict import Observed, judge
 from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
 from sexton_runner.sandbox.tiers import Inside
+from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
 from sexton_runner.story import Story
+from sexton_runner.tools.checks import Checks
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
@@ -47,7 +53,9 @@ async def run_command(run: Run) -> Ending:
         _furnish(run, block, run_dir, workspace)
         with open_channel(run_dir) as channel:
             return await _Attempt(run, block, channel).carry_out(run_dir, workspace)
-    except (SandboxUnavailable, OSError) as fault:
+    except msgspec.ValidationError as fault:
+        return failed("invalid_config", f"the gates of the lease cannot be read: {fault}")
+    except (SandboxUnavailable, WorkspaceGone, OSError) as fault:
         return failed("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
 
 
@@ -84,9 +92,12 @@ class _Attempt:
         self._seen = Observed()
         self._began = run.clock()
         self._parts: dict[str, bytearray] = {}
+        self._checks = read_gates(run.live.lease.policy.gates).checks
 
     async def carry_out(self, run_dir: Path, workspace: Path) -> Ending:
-        """Start, attend to and judge the program."""
+        """Start, attend to and judge the program, and its checks if it has any."""
+        if self._checks:
+            return await self._checked(run_dir, workspace)
         inside = self._run.sandbox.tier.inside(run_dir, workspace)
         argv = [
             "/bin/sh",
@@ -98,13 +109,47 @@ class _Attempt:
             async with self._run.sandbox.open(
                 argv, run_dir=run_dir, workspace=workspace, env=self._env(inside), serial=serial
             ) as running:
-                await self._attend(running)
+                await self._attend(running.child, partial(self._feed, running))
                 self._seen.out_of_memory = running.out_of_memory()
         finally:
             # Also of a run that was halted: who watches sees its last step end.
             self._story.end(ok=self._seen.exit_status == 0)
+        return self._judged()
+
+    def _judged(self) -> Ending:
         self._seen.refusal = self._asking.refusal
         return judge(self._seen, self._out, self._err, self._run.redactor)
+
+    async def _checked(self, run_dir: Path, folder: Path) -> Ending:
+        """Run the program, then its checks in the same folder. Nobody is there to repair what they find."""
+        run = self._run
+        async with open_workspace(
+            run.sandbox, run_dir=run_dir, folder=folder, serial=run.live.lease.lease_id
+        ) as workspace:
+            inside = workspace.inside
+            argv = [
+                "/bin/sh",
+                f"{inside.run_dir}/bin/sexton-start",
+                *run.sandbox.interpreter(self._block.language, f"{inside.run_dir}/program"),
+            ]
+            event = event_json(run.live.lease)
+            try:
+                async with workspace.work(argv, env=self._env(inside), stdin=event) as work:
+                    await self._attend(Kept(work))
+                self._seen.out_of_memory = workspace.out_of_memory()
+            finally:
+                self._story.end(ok=self._seen.exit_status == 0)
+            ending = self._judged()
+            if ending.outcome is not Outcome.PROCESSED:
+                return ending
+            checks = Checks(
+                self._checks,
+                partial(given, workspace),
+                show=run.show,
+                redactor=run.redactor,
+                clock=run.clock,
+            )
+            return with_checks(ending, await checks.run(repairable=False))
 
     def _env(self, inside: Inside) -> dict[str, str]:
         lease = self._run.live.lease
@@ -118,16 +163,17 @@ class _Attempt:
             "SEXTON_ATTEMPT": str(lease.attempt),
         }
 
-    async def _attend(self, running: Running) -> None:
+    async def _attend(self, program: Program, feed: Callable[[], Awaitable[None]] | None = None) -> None:
         self._wall.deadline = trio.current_time() + self._wall_left
         with self._wall:
             async with trio.open_nursery() as listeners:
                 listeners.start_soon(self._listen, listeners)
                 async with trio.open_nursery() as streams:
-                    streams.start_soon(self._feed, running)
-                    streams.start_soon(self._pump, running.child.stdout, self._out, self._print)
-                    streams.start_soon(self._pump, running.child.stderr, self._err, _ignore)
-                    self._seen.exit_status = await running.child.wait()
+                    if feed is not None:
+                        streams.start_soon(feed)
+                    streams.start_soon(self._pump, program.stdout, self._out, self._print)
+                    streams.start_soon(self._pump, program.stderr, self._err, _ignore)
+                    self._seen.exit_status = await program.wait()
                     # What the program left running has died with it, so the streams end; the bound is for
                     # the unforeseen.
                     streams.cancel_scope.deadline = trio.current_time() + DRAIN_S
@@ -143,9 +189,7 @@ class _Attempt:
             except trio.BrokenResourceError:
                 return  # A program need not read its event.
 
-    async def _pump(
-        self, stream: trio.abc.ReceiveStream, output: Output, show: Callable[[str], None]
-    ) -> None:
+    async def _pump(self, stream: Source, output: Output, show: Callable[[str], None]) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         redactor = StreamRedactor(self._run.redactor)
         while piece := await stream.receive_some(READ_BYTES):

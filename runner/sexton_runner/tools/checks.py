@@ -73,7 +73,7 @@ class Checks:
 
     def _unmet(self, check: Check, done: Performed | None, *, repairable: bool) -> Unmet:
         seen = "[the sandbox was ended]" if done is None else told(done)
-        text = f"The check {check.name} did not end well: {check.command}\n{seen}"
+        text = f"The check {check.name} did not end well: {self._redactor.text(check.command)}\n{seen}"
         given_back = self._repairs.get(check.name, 0)
         if repairable and given_back < check.repair_attempts:
             self._repairs[check.name] = given_back + 1
