@@ -60,7 +60,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 .PHONY: test bench fuzz check lint types mypy pyright layers docs wheel
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
-	@$(ALONE) $(BIN)/python -m pytest $(ARGS)
+	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table
 	@$(ALONE) $(BIN)/python -m bench $(ARGS)

@@ -11,16 +11,22 @@ from queue import Queue
 import asyncpg
 import pytest
 import trio
+from xdist.remote import Producer
 
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from tests.sharing import ByFile
 
 START_MS = 1_732_060_800_000
 """Where a test's clock begins: 2024-11-20 00:00 UTC."""
 THROW_AWAY = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "shared_buffers": "32MB"}
 """The server of a test session loses its data anyway; tests about durability start one of their own."""
 _numbers = count(1)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    return ByFile(config, log)
 
 
 @dataclass(slots=True)
