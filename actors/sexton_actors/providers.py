@@ -85,7 +85,8 @@ class Providers:
         if isinstance(found, Refusal):
             return found
         if found is None:
-            return _missing(name, wanted, asked=provider is not None)
+            known = provider is not None and self._catalogue.first_of(provider) is not None
+            return _missing(name, wanted, needs_key=known)
         key, own_key = found
         return self._choice(name, model, key, wanted.chosen, own_key=own_key)
 
@@ -181,10 +182,11 @@ def lacking(data: Mapping[str, Any], fields: Sequence[str]) -> Sequence[str]:
     return [name for name in fields if not isinstance(data.get(name), str) or not data[name]]
 
 
-def _missing(provider: str, wanted: _Wanted, *, asked: bool) -> Refusal:
+def _missing(provider: str, wanted: _Wanted, *, needs_key: bool) -> Refusal:
+    """A provider that the catalogue does not know may be a server of one's own, which asks for no key."""
     chosen = wanted.chosen
     if chosen is not None and chosen.provider == provider and chosen.mode is ProviderMode.PLATFORM:
         return Refusal(PLATFORM_KEY_MISSING, f"The platform has no key for {provider}.")
-    if asked:
+    if needs_key:
         return Refusal(OWN_KEY_MISSING, f"The workspace has no key for {provider} ({provider}_api_key).")
     return Refusal(NONE_CONFIGURED, f"No key for {provider} is set up.")

@@ -22,6 +22,8 @@ FIRST: Final = "first_start"
 ISSUER_KEY: Final = "issuer_key"
 KEY_MADE: Final = "first_api_key"
 AUTH_KEY: Final = "auth_key"
+CATALOGUE_KEY: Final = "catalogue_key"
+CATALOGUE_KEY_BYTES: Final = 12
 _IDENTITY: Final = b"setting:issuer_key"
 _AUTH_IDENTITY: Final = b"setting:auth_key"
 
@@ -41,6 +43,8 @@ class Installation:
     user_id: UUID
     issuer: BuiltinIssuer
     keys: AuthKeys
+    catalogue_key: str
+    """Part of the public catalogue's address."""
     api_key: str | None
     """Only from the start that made it: what is kept is its hash."""
 
@@ -67,7 +71,9 @@ async def bootstrap(
     if await storage.instance.setting(KEY_MADE) is None:
         api_key = await _make_key(storage, first.tenant_id, new_id, new_token)
     keys = await _auth_keys(storage, sealer, new_token)
-    return Installation(first.tenant_id, first.workspace_id, first.user_id, issuer, keys, api_key)
+    fresh = new_token(CATALOGUE_KEY_BYTES).encode()
+    public = (await storage.instance.settle_setting(CATALOGUE_KEY, fresh)).decode()
+    return Installation(first.tenant_id, first.workspace_id, first.user_id, issuer, keys, public, api_key)
 
 
 async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int], str]) -> AuthKeys:

@@ -12,6 +12,7 @@ from sexton_actors.plans import DEFAULT_PLANS
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
+from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
 from sexton_storage.records import PlanTier, Role
 
@@ -140,6 +141,10 @@ class HttpContext:
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
     providers: tuple[Provider, ...] = ()
+    previewer: Previewer | None = None
+    """None: this server has no way to a language model."""
+    catalogue_key: str = ""
+    """Part of the public catalogue's address; empty: it is not shown."""
     slack: Slack | None = None
     """The server's own Slack app; None: there is none."""
 

@@ -49,6 +49,7 @@ _A = (Shown.ANSWER,)
 _E = (Shown.EVENT,)
 _AE = (Shown.ANSWER, Shown.EVENT)
 _AS = (Shown.ANSWER, Shown.STREAM)
+_ES = (Shown.EVENT, Shown.STREAM)
 _UP = (Shown.STARTUP,)
 
 # fmt: off
@@ -115,6 +116,7 @@ CODES = Table(
         ("UZ-ENTL-003", 402, "Run limit reached", "The plan's events for today are used up.", _A),
         ("UZ-ENTL-004", 403, "Skill not allowed", "The plan does not include a tool or runtime of this agent.", _A),
         ("UZ-RUNS-410", 410, "Pipeline v1 permanently removed", "The run pipeline is gone; agent events took its place.", _A),
+        ("UZ-CATALOGUE-001", 503, "Catalogue empty", "The operator offers no model, so there are no prices to show.", _A),
         # --- webhooks ---------------------------------------------------------------------------------------
         ("UZ-WH-001", 404, "Agent not found for webhook", "No agent has this id.", _A),
         ("UZ-WH-002", 400, "Malformed webhook", "The body is not JSON of the form that its source sends.", _AS),
@@ -184,8 +186,8 @@ CODES = Table(
         ("UZ-EXEC-002", 500, "Run start failed", "The run could not be started.", _E),
         ("UZ-EXEC-003", 500, "Execution timeout kill", "The run was killed at its time limit.", _E),
         ("UZ-EXEC-009", 500, "Execution startup posture failure", "The host could not offer what the run needs to be safe.", _E),
-        ("UZ-EXEC-012", 500, "Runner agent init failed", "The agent could not be prepared.", _E),
-        ("UZ-EXEC-013", 500, "Runner agent run failed", "The agent failed while it ran.", _E),
+        ("UZ-EXEC-012", 500, "Runner agent init failed", "The agent, or a preview, could not be prepared.", _ES),
+        ("UZ-EXEC-013", 500, "Runner agent run failed", "The agent, or a preview, failed while it ran.", _ES),
         ("UZ-EXEC-014", 400, "Runner invalid config", "The runner was given a configuration that it cannot use.", _E),
         # --- start-up ---------------------------------------------------------------------------------------
         ("UZ-STARTUP-001", 500, "Environment check failed", "The machine lacks something that the server needs.", _UP),

@@ -267,6 +267,7 @@ async def open_house_on(
             other_issuers=other_issuers,
             providers=providers,
             slack=slack,
+            catalogue_key=installation.catalogue_key,
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:

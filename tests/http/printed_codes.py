@@ -135,6 +135,6 @@ CONTRACT: tuple[tuple[str, int], ...] = (
     ("UZ-WH-004", 410),
     ("UZ-ZMB-012", 409),
 )
-OURS = (("UZ-REQ-009", 409),)
+OURS = (("UZ-REQ-009", 409), ("UZ-CATALOGUE-001", 503))
 """What neither of the two has a word for."""
 # fmt: on

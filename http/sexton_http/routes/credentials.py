@@ -1,5 +1,6 @@
 """The vault: credentials go in, and only their names come out."""
 
+import re
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -73,7 +74,8 @@ async def list_credentials(call: Call[NoBody, NoQuery]) -> CredentialList:
 )
 async def delete_credential(call: Call[NoBody, NoQuery]) -> None:
     """Forget a credential; one that does not exist is forgotten already."""
-    await call.ctx.world.secrets.delete(_workspace(call), call.text("name"))
+    if re.fullmatch(NAME, call.text("name")):
+        await call.ctx.world.secrets.delete(_workspace(call), call.text("name"))
 
 
 def _workspace(call: Call[Any, Any]) -> UUID:
