@@ -11,6 +11,7 @@ from sexton_http.crowds import Crowds
 from sexton_http.limits import Ceiling, Gcra, Limiter
 from sexton_http.metrics import HttpMetrics
 from sexton_http.scopes import Scopes
+from sexton_http.spelling import Spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Services:
     in_flight: Ceiling
     long_polls: Ceiling
     streams: Ceiling
+    spelling: Spelling
     deliveries: Crowds
 
     @property
@@ -50,6 +52,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         in_flight=Ceiling(settings.max_in_flight),
         long_polls=Ceiling(settings.max_long_polls),
         streams=Ceiling(settings.max_streams),
+        spelling=Spelling(),
         deliveries=Crowds(max(1, settings.max_in_flight // 4)),
     )
     for wait in ("in_flight", "long_polls", "streams"):

@@ -187,7 +187,7 @@ async def test_readers_come_again_when_the_hub_crashes(plant: Plant, autojump_cl
         async def read() -> int:
             while True:
                 try:
-                    return await plant.system.ask("hub", "", AwaitFrames(zombie_id, 0, 15))
+                    return (await plant.system.ask("hub", "", AwaitFrames(zombie_id, 0, 15))).head
                 except (ActorCrashed, ActorStopped):
                     await trio.sleep(0.1)
 

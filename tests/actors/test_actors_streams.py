@@ -1,18 +1,29 @@
 """Readers of an agent's stream are rung when there is more to read."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import UUID
 
+import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.hub.messages import AwaitFrames
+from sexton_actors.hub.messages import GONE, AwaitFrames, News
 from sexton_actors.zombie.messages import Deliver
 from tests.actors.plant import Later, Plant
 
 
-def reading(plant: Plant, zombie_id: UUID, after: int, wait_s: float = 15) -> Callable[[], Awaitable[int]]:
+def asking(plant: Plant, zombie_id: UUID, after: int, wait_s: float = 15) -> Callable[[], Awaitable[News]]:
     return lambda: plant.system.ask("hub", "", AwaitFrames(zombie_id, after, wait_s), timeout=wait_s + 5)
+
+
+def reading(plant: Plant, zombie_id: UUID, after: int, wait_s: float = 15) -> Callable[[], Awaitable[int]]:
+    """The newest number that a reader is told of."""
+
+    async def read() -> int:
+        return (await asking(plant, zombie_id, after, wait_s)()).head
+
+    return read
 
 
 async def test_a_reader_is_rung_with_the_commit(plant: Plant, autojump_clock: MockClock) -> None:
@@ -112,3 +123,72 @@ async def test_a_flood_of_refused_deliveries_leaves_a_trace_and_no_flood_of_fram
     assert {frame.kind for frame in frames} == {"webhook_rejected"}
     assert len(frames) == 10
     assert frames[0].data == {"reason": "webhook_rejected: signature_mismatch", "source": "github"}
+
+
+async def test_a_thousand_readers_cost_the_store_what_one_does(
+    plant: Plant, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie_id = await plant.install()
+    reads: list[int] = []
+    read = plant.storage.frames.read
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        reads.append(kwargs["after"])
+        return await read(*args, **kwargs)
+
+    monkeypatch.setattr(plant.storage.frames, "read", counted)
+    after = 0
+    for round_ in range(5):
+        async with trio.open_nursery() as nursery:
+            readers = [Later(nursery, asking(plant, zombie_id, after)) for _ in range(1000)]
+            await trio.sleep(0.1)
+            await plant.deliver(zombie_id)
+            answers = [await reader.value() for reader in readers]
+        assert {answer.head for answer in answers} == {round_ + 1}
+        assert len({id(answer) for answer in answers}) == 1, "made once, for all"
+        assert [frame.seq for frame in answers[0].frames] == [round_ + 1]
+        after = answers[0].head
+    assert len(reads) <= 6
+
+
+async def test_a_reader_far_behind_reads_for_itself_and_holds_up_nobody(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id = await plant.install()
+    for _ in range(3):
+        await plant.deliver(zombie_id)
+    async with trio.open_nursery() as nursery:
+        ahead = Later(nursery, asking(plant, zombie_id, 3))
+        await trio.sleep(0.1)
+        assert await asking(plant, zombie_id, 1)() == News(3)
+        await plant.deliver(zombie_id)
+        assert [frame.seq for frame in (await ahead.value()).frames] == [4]
+    assert [frame.seq for frame in (await asking(plant, zombie_id, 3)()).frames] == [4]
+
+
+async def test_readers_of_an_agent_that_is_deleted_are_told(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    async with trio.open_nursery() as nursery:
+        readers = [Later(nursery, asking(plant, zombie_id, 0)) for _ in range(3)]
+        await trio.sleep(3)
+        await plant.storage.zombies.delete(zombie_id)
+        deleted_at = trio.current_time()
+        for reader in readers:
+            assert (await reader.value()).head == GONE
+            assert reader.at is not None
+            assert reader.at <= deleted_at + 1.01
+
+
+async def test_a_stream_that_nobody_follows_is_forgotten(plant: Plant, autojump_clock: MockClock) -> None:
+    zombie_id = await plant.install()
+    await asking(plant, zombie_id, 0, 1)()
+    looked: list[tuple[UUID, ...]] = []
+    heads = plant.storage.frames.heads
+
+    async def noted(zombie_ids: Any) -> Any:
+        looked.append(tuple(zombie_ids))
+        return await heads(zombie_ids)
+
+    plant.storage.frames.__dict__["heads"] = noted
+    await trio.sleep(30)
+    assert 1 <= len(looked) <= 7

@@ -34,6 +34,19 @@ async def test_without_an_id_it_begins_with_what_happens_next(house: House) -> N
         assert (await stream.frame())["text"] == "now"
 
 
+async def test_who_is_cut_off_before_the_first_frame_knows_where_to_go_on(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(house.base_url, path, house.api_key) as stream:
+        assert await stream.line() == "retry: 2000"
+        name, _, last_id = (await stream.line() or "").partition(": ")
+    assert name == "id"
+    activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+    await house.post(activity, {"frames": [{"kind": "chunk", "text": "missed"}]}, token)
+    async with listening(house.base_url, path, house.api_key, last_event_id=last_id) as stream:
+        assert (await stream.frame())["text"] == "missed"
+
+
 async def test_what_is_older_than_is_kept_comes_as_one_resync(house: House) -> None:
     zombie, token, lease = await house.working()
     activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
@@ -53,6 +66,7 @@ async def test_a_quiet_stream_is_kept_open_by_comments() -> None:
         path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with listening(house.base_url, path, house.api_key) as stream:
             assert await stream.line() == "retry: 2000"
+            assert await stream.line() == "id: 0"
             assert await stream.line() == ""
             assert await stream.line() == ": keep"
 
@@ -63,6 +77,7 @@ async def test_it_ends_when_the_server_stops(house: House) -> None:
     async with listening(house.base_url, path, house.api_key) as stream:
         assert await stream.line() == "retry: 2000"
         house.stop.set()
+        assert await stream.line() == "id: 0"
         assert await stream.line() == ""
         assert await stream.line() is None
         assert stream.ended

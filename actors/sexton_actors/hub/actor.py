@@ -1,24 +1,26 @@
-"""The hub: rings the readers of an agent's stream when there is more to read."""
+"""The hub: reads each followed stream once, for all of its readers on this node."""
 
 from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.hub import messages as m
+from sexton_actors.hub.channel import READ_FRAMES, Channel
 from sexton_actors.terms import MORE_INTERVAL_S, RESCAN_INTERVAL_S
 from sexton_actors.world import World
-from sexton_engine import DEFERRED, Actor, Context, MailboxSpec, ReplyPort
+from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
 
 READERS_MAX = 50_000
 """Readers that wait on one node; each has a timer, of which an actor may have 65,536."""
 
-Message = m.FramesWritten | m.AgentGone | m.AwaitFrames | m.AwaitOver | m.Look
+Message = m.FramesWritten | m.FramesRead | m.AgentGone | m.AwaitFrames | m.AwaitOver | m.Look
 
 
 class Hub(Actor):
-    """Holds no frames: readers read the store, and this says when.
+    """Keeps the newest frames of the agents that somebody follows, and hands them to all who wait.
 
-    One look a second finds the frames of other nodes. A reader too many is answered at once.
+    A thousand readers of one agent cost the database what one does. One look a second finds the frames of
+    other nodes. A reader too many is answered at once.
     """
 
     kind = "hub"
@@ -28,8 +30,7 @@ class Hub(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._world = world
-        self._heads: dict[UUID, int] = {}
-        self._readers: dict[UUID, dict[int, tuple[int, ReplyPort]]] = {}
+        self._channels: dict[UUID, Channel] = {}
         self._waiting = 0
         self._tickets = 0
         self._looking = False
@@ -43,62 +44,94 @@ class Hub(Actor):
         match message:
             case m.FramesWritten(heads=heads):
                 for zombie_id, head in heads:
-                    self._ring(zombie_id, head)
+                    self._written(zombie_id, head)
+            case m.FramesRead(zombie_id=zombie_id):
+                self._have_read(message)
             case m.AgentGone(zombie_id=zombie_id):
                 self._dismiss(zombie_id)
             case m.AwaitFrames():
                 return self._await(message)
-            case m.AwaitOver(zombie_id=zombie_id, ticket=ticket):
-                self._answer(zombie_id, ticket)
+            case m.AwaitOver():
+                self._give_up(message)
             case m.Look():
                 self._look()
             case _:
                 assert_never(message)
         return None
 
-    def _ring(self, zombie_id: UUID, head: int) -> None:
-        readers = self._readers.get(zombie_id)
-        if readers is None:
-            return
-        self._heads[zombie_id] = head = max(head, self._heads[zombie_id])
-        for ticket, (after, _) in tuple(readers.items()):
-            if after < head:
-                self._answer(zombie_id, ticket)
+    # --- readers --------------------------------------------------------------------------------------------
 
     def _await(self, message: m.AwaitFrames) -> Any:
         zombie_id, after = message.zombie_id, message.after
-        head = self._heads.get(zombie_id, 0)
-        if head > after or message.wait_s <= 0 or self._waiting >= READERS_MAX:
-            return max(head, after)
-        if zombie_id not in self._readers:
-            # The first reader: what was written since it read rang for nobody, so the database is asked at
-            # once.
-            self._readers[zombie_id], self._heads[zombie_id] = {}, 0
-            self.context.set_timer("look", 0, m.Look())
+        channel = self._channels.get(zombie_id)
+        if channel is None:
+            # The first reader: what was written since it read rang for nobody, so the store is read at once.
+            channel = self._channels[zombie_id] = Channel(after)
+            self._read(zombie_id, channel)
+        news = channel.news(after)
+        if news is not None:
+            return news
+        if message.wait_s <= 0 or self._waiting >= READERS_MAX:
+            return m.News(after)
         self._tickets += 1
         self._waiting += 1
-        self._readers[zombie_id][self._tickets] = (after, self.context.defer())
+        channel.wait(self._tickets, after, self.context.defer())
         self.context.set_timer(self._tickets, message.wait_s, m.AwaitOver(zombie_id, self._tickets))
+        if after > channel.upto and not channel.is_reading:
+            # One that is ahead has read what is still to be read here.
+            self._read(zombie_id, channel)
         return DEFERRED
 
-    def _answer(self, zombie_id: UUID, ticket: int) -> None:
-        readers = self._readers.get(zombie_id, {})
-        reader = readers.pop(ticket, None)
-        if reader is None:
-            return
-        self._waiting -= 1
-        self.context.cancel_timer(ticket)
-        after, port = reader
-        port.set(max(after, self._heads[zombie_id]))
-        if not readers:
-            del self._readers[zombie_id], self._heads[zombie_id]
+    def _give_up(self, message: m.AwaitOver) -> None:
+        channel = self._channels.get(message.zombie_id)
+        reader = None if channel is None else channel.leave(message.ticket)
+        if reader is not None:
+            self._waiting -= 1
+            self.context.cancel_timer(message.ticket)
+            reader[1].set(m.News(reader[0]))
 
     def _dismiss(self, zombie_id: UUID) -> None:
-        self._heads.pop(zombie_id, None)
-        for ticket, (_, port) in self._readers.pop(zombie_id, {}).items():
+        channel = self._channels.pop(zombie_id, None)
+        for ticket, (_, port) in () if channel is None else channel.leave_all():
             self._waiting -= 1
             self.context.cancel_timer(ticket)
-            port.set(m.GONE)
+            port.set(m.News(m.GONE))
+
+    # --- frames ---------------------------------------------------------------------------------------------
+
+    def _written(self, zombie_id: UUID, head: int) -> None:
+        channel = self._channels.get(zombie_id)
+        if channel is not None:
+            channel.head = max(channel.head, head)
+            if channel.wants_reading:
+                self._read(zombie_id, channel)
+
+    def _read(self, zombie_id: UUID, channel: Channel) -> None:
+        # Beside the mailbox: while the database is slow, other streams go on.
+        channel.is_reading = True
+        self.context.start_task(self._read_frames, zombie_id, channel)
+
+    async def _read_frames(self, zombie_id: UUID, channel: Channel) -> None:
+        after, expected = channel.upto, channel.head
+        try:
+            frames = await self._world.storage.frames.read(zombie_id, after=after, limit=READ_FRAMES)
+        except StorageUnavailable:
+            # The next look finds it behind, and reads again.
+            channel.is_reading = False
+            return
+        self.context.tell("hub", "", m.FramesRead(zombie_id, after, expected, tuple(frames)))
+
+    def _have_read(self, message: m.FramesRead) -> None:
+        channel = self._channels.get(message.zombie_id)
+        if channel is None or channel.upto != message.after:
+            return
+        channel.add(message.frames, message.expected)
+        for ticket, port, news in channel.ready():
+            self._waiting -= 1
+            self.context.cancel_timer(ticket)
+            port.set(news)
+        if channel.wants_reading or len(message.frames) == READ_FRAMES:
+            self._read(message.zombie_id, channel)
 
     # --- the database's view --------------------------------------------------------------------------------
 
@@ -106,11 +139,13 @@ class Hub(Actor):
         # Set first: an outage must not end the rounds. A look that is under way may be too early for a new
         # reader.
         self.context.set_timer("look", MORE_INTERVAL_S if self._looking else RESCAN_INTERVAL_S, m.Look())
-        if self._looking or not self._readers:
+        if self._looking:
             return
-        # Beside the mailbox: while the database is slow, readers are still rung.
-        self._looking = True
-        self.context.start_task(self._read_heads, tuple(self._readers))
+        for zombie_id in [key for key, channel in self._channels.items() if channel.is_over()]:
+            del self._channels[zombie_id]
+        if self._channels:
+            self._looking = True
+            self.context.start_task(self._read_heads, tuple(self._channels))
 
     async def _read_heads(self, zombie_ids: tuple[UUID, ...]) -> None:
         try:

@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_engine import Message
+from sexton_storage.records import Frame
 
 
 class FramesWritten(msgspec.Struct, Message[None], frozen=True):
@@ -14,7 +15,7 @@ class FramesWritten(msgspec.Struct, Message[None], frozen=True):
 
 
 GONE = -1
-"""The answer to those who wait for frames of an agent that was deleted."""
+"""The number told to those who wait for frames of an agent that was deleted."""
 
 
 class AgentGone(msgspec.Struct, Message[None], frozen=True):
@@ -23,15 +24,32 @@ class AgentGone(msgspec.Struct, Message[None], frozen=True):
     zombie_id: UUID
 
 
-class AwaitFrames(msgspec.Struct, Message[int], frozen=True):
-    """The newest frame number once it is above ``after``, or what it is known to be after ``wait_s``.
+class News(msgspec.Struct, frozen=True):
+    """The newest number of an agent's frames; ``GONE`` when there is no such agent any more."""
 
-    ``GONE`` when there is no such agent any more.
-    """
+    head: int
+    frames: tuple[Frame, ...] = ()
+    """What follows the reader's own number, without a gap. None, where ``head`` is greater: it reads them."""
+
+
+class AwaitFrames(msgspec.Struct, Message[News], frozen=True):
+    """What follows ``after`` once there is something, or that there is nothing after ``wait_s``."""
 
     zombie_id: UUID
     after: int
     wait_s: float
+
+
+class FramesRead(msgspec.Struct, Message[None], frozen=True):
+    """What the store has after the last that was seen of an agent.
+
+    Numbers up to ``expected`` were known to be there.
+    """
+
+    zombie_id: UUID
+    after: int
+    expected: int
+    frames: tuple[Frame, ...]
 
 
 class AwaitOver(msgspec.Struct, Message[None], frozen=True):

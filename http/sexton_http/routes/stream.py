@@ -10,12 +10,13 @@ from uuid import UUID
 import msgspec
 import trio
 
-from sexton_actors.hub.messages import GONE, AwaitFrames
+from sexton_actors.hub.messages import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext
 from sexton_http.operations import Call, NoBody, Wait, operation
+from sexton_http.services import Services
 from sexton_http.shapes import Query
 from sexton_http.stopping import until_stopped
 from sexton_storage.records import Frame
@@ -54,9 +55,9 @@ class StreamQuery(Query):
 async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     """Follow an agent's activity.
 
-    Frames have `id`, `event` and `data`; with Last-Event-ID what was missed comes first. What is older
-    than is kept comes as one `resync` frame. Without it the stream begins with what happens next. What a
-    browser opened ends when the browser is signed out.
+    Frames have `id`, `event` and `data`; before the first an `id` alone says where the stream begins. With
+    Last-Event-ID what was missed comes first, and what is older than is kept as one `resync` frame; without
+    it the stream begins with what happens next. What a browser opened ends when the browser is signed out.
     """
     ctx, zombie_id = call.ctx, call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
@@ -64,7 +65,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     oldest, newest = await ctx.world.storage.frames.bounds(zombie_id)
     after = newest if asked is None else min(asked, newest)
     standing = Standing(call.services.browsers, call.browser, ctx.monotonic)
-    chunks = _follow(ctx, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
+    chunks = _follow(call.services, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
     return StreamAnswer(HEADERS, chunks)
 
 
@@ -110,57 +111,62 @@ class Standing:
 
 
 async def _follow(
-    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int, *, missed: bool, oldest: int
+    services: Services, standing: Standing, zombie_id: UUID, after: int, *, missed: bool, oldest: int
 ) -> AsyncGenerator[bytes, None]:
-    yield b"retry: %d\n\n" % RETRY_MS
+    # The number with which it begins, for those who are cut off before the first frame.
+    yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, after)
     if missed:
-        yield _resync(zombie_id, oldest, ctx.world.now_ms())
+        yield _resync(zombie_id, oldest, services.ctx.world.now_ms())
         after = oldest - 1
     with standing:
-        async with aclosing(_frames(ctx, standing, zombie_id, after)) as chunks:
+        async with aclosing(_frames(services, standing, zombie_id, after)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
 
 async def _frames(
-    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int
+    services: Services, standing: Standing, zombie_id: UUID, after: int
 ) -> AsyncGenerator[bytes, None]:
+    ctx, behind, head = services.ctx, True, after
     while not ctx.stop.is_set():
+        frames: Sequence[Frame]
         try:
             wait_s = min(ctx.settings.stream_heartbeat_s, await standing.left_s())
             if wait_s <= 0:
                 return
-            frames = await ctx.world.storage.frames.read(zombie_id, after=after, limit=FRAMES_A_READ)
-            if frames:
-                yield _spell(frames)
-                after = frames[-1].seq
-                continue
-            message = AwaitFrames(zombie_id, after, wait_s)
-            ask = partial(ctx.system.ask, "hub", "", message, timeout=wait_s + SLACK_S)
-            newest = await until_stopped(ctx.stop, ask, standing.over)
+            if behind:
+                # What was missed is this reader's own; what follows is read once for all.
+                frames = await ctx.world.storage.frames.read(zombie_id, after=after, limit=FRAMES_A_READ)
+                behind = len(frames) == FRAMES_A_READ
+                news = None
+                if not frames and head > after:
+                    # Pruned before they were read: as if the reader had been away for so long.
+                    yield _resync(zombie_id, head + 1, ctx.world.now_ms())
+                    after = head
+            else:
+                news = await _await(ctx, standing, zombie_id, after, wait_s)
+                frames = () if news is None else news.frames
         except (StorageError, EngineError):
             return  # The client comes back by the id that it has.
-        if newest == GONE:
-            return
-        if newest is not None and newest <= after:
-            yield b": keep\n\n"
+        if frames:
+            yield services.spelling.spell(frames)
+            after = frames[-1].seq
+        elif news is not None:
+            if news.head == GONE:
+                return
+            head, behind = news.head, news.head > after
+            if not behind:
+                yield b": keep\n\n"
+
+
+async def _await(
+    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int, wait_s: float
+) -> News | None:
+    message = AwaitFrames(zombie_id, after, wait_s)
+    ask = partial(ctx.system.ask, "hub", "", message, timeout=wait_s + SLACK_S)
+    return await until_stopped(ctx.stop, ask, standing.over)
 
 
 def _resync(zombie_id: UUID, oldest: int, now: int) -> bytes:
     data = {"kind": "resync", "event_id": None, "zombie_id": zombie_id, "at_ms": now, "oldest_id": oldest}
     return b"id: %d\nevent: resync\ndata: %b\n\n" % (oldest - 1, msgspec.json.encode(data))
-
-
-def _spell(frames: Sequence[Frame]) -> bytes:
-    return b"".join(_spell_one(frame) for frame in frames)
-
-
-def _spell_one(frame: Frame) -> bytes:
-    own = {
-        **frame.data,
-        "kind": frame.kind,
-        "event_id": frame.event_id,
-        "zombie_id": frame.zombie_id,
-        "at_ms": frame.at_ms,
-    }
-    return b"id: %d\nevent: %b\ndata: %b\n\n" % (frame.seq, frame.kind.encode(), msgspec.json.encode(own))
