@@ -64,6 +64,10 @@ class Scopes:
             found = self._keep(self._zombies, zombie_id, scope)
         return found[0]
 
+    def forget_zombie(self, zombie_id: UUID) -> None:
+        """It was deleted on this node, and is so from now on."""
+        self._zombies.pop(zombie_id, None)
+
     async def require_zombie(self, workspace_id: UUID, zombie_id: UUID) -> Scope:
         """The agent of this workspace. Raises Problem UZ-ZMB-009."""
         scope = await self.zombie(zombie_id)

@@ -39,13 +39,17 @@ BODIES: dict[str, Any] = {
     "change_zombie": {"status": "stopped"},
     "steer_zombie": {"message": "hello"},
     "change_api_key": {"active": False},
+    "verify_webhook": {"headers": {}, "body": ""},
     "request_integration": {"service": "slack", "reason": "to tell people"},
     "change_grant": {"status": "approved"},
+    "create_proposal": {"title": "t", "rationale": "r", "source_markdown": "s"},
+    "reject_proposal": {"rejection_reason": "no"},
 }
 NOT_FOUND = {
     "zombie_id": "UZ-ZMB-009",
     "gate_id": "UZ-APPROVAL-002",
     "key_id": "UZ-APIKEY-003",
+    "agent_id": "UZ-AGENT-001",
 }
 """What a tenant has, by the parameter that names it, and how it reads to another tenant."""
 NOT_FOUND_THERE = {"list_memories": "UZ-MEM-002"}
@@ -163,6 +167,7 @@ async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
         "zombie_id": zombie["zombie_id"],
         "gate_id": gate["gate_id"],
         "key_id": key["id"],
+        "agent_id": zombie["zombie_id"],
     }
     tried = 0
     for operation in OPERATIONS:

@@ -27,12 +27,23 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     # Cursors are opaque: a schema cannot say which of all texts are some.
     "list_zombies": (400,),
     "list_approvals": (400,),
+    "list_zombie_grants": (400,),
+    "list_workspace_grants": (400,),
+    # An entry has content or is deleted, one of the two.
+    "keep_memory": (400,),
+    "report_run": (400,),
+    "list_proposals": (400,),
+    "list_agent_scores": (400,),
+    "list_harness_versions": (400,),
     "list_runner_events": (400,),
     # The same, and cursor and since exclude each other.
     "list_zombie_events": (400,),
     "list_workspace_events": (400,),
     # Two Markdown files with YAML in them, of which JSON Schema knows nothing.
     "install_zombie": (400,),
+    "change_zombie": (400,),
+    # One of two files is needed, which of them is open.
+    "create_proposal": (400,),
     # Not every text of the right length is a point of the curve.
     "create_auth_session": (400,),
     "approve_auth_session": (400, 410),

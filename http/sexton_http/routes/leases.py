@@ -23,6 +23,7 @@ from sexton_actors.lease.messages import (
     Report,
     Reported,
 )
+from sexton_actors.proposal.drafting import PROPOSALS_A_RUN
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.asking import Fault, ask_all
@@ -31,6 +32,7 @@ from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
 from sexton_http.pipeline import as_problem
 from sexton_http.problems import CODES
 from sexton_http.remembering import MAX_CHANGES, MemoryEntry, change_of
+from sexton_http.routes.proposals import ProposalDraft, draft_of
 from sexton_http.shapes import Body, Count, GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.stopping import until_stopped
 from sexton_storage.records import Gate
@@ -315,10 +317,6 @@ async def park_lease(call: Call[ParkBody, NoQuery]) -> Refusal | None:
     return None if isinstance(reply, Parked) else reply
 
 
-Nothing = Annotated[tuple[dict[str, Any], ...], msgspec.Meta(max_length=0)]
-"""A list that is taken as long as it is empty: what it would hold is not kept yet."""
-
-
 class Telemetry(Body):
     wall_ms: Count = 0
     time_to_first_token_ms: Count | None = None
@@ -344,7 +342,8 @@ class ReportBody(Body):
     telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
     checkpoint: dict[str, Any] | None = None
     memory: Annotated[tuple[MemoryEntry, ...], msgspec.Meta(max_length=MAX_CHANGES)] = ()
-    proposals: Nothing = ()
+    proposals: Annotated[tuple[ProposalDraft, ...], msgspec.Meta(max_length=PROPOSALS_A_RUN)] = ()
+    """What the run would change in the agent's own files."""
 
 
 class ReportAnswer(Shape):
@@ -375,6 +374,7 @@ async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
         checkpoint=body.checkpoint,
         digest=hashlib.sha256(msgspec.json.encode(body, order="deterministic")).digest(),
         memory=tuple(change_of(entry, f"/memory/{place}") for place, entry in enumerate(body.memory)),
+        proposals=tuple(draft_of(draft, f"/proposals/{place}") for place, draft in enumerate(body.proposals)),
     )
     match await call.ctx.system.ask("lease", body.lease_id, message):
         case Refusal() as refusal:

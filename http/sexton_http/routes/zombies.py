@@ -8,8 +8,19 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Accepted, ChangeStatus, Install, Installed, StatusChanged, Steer
+from sexton_actors.zombie.messages import (
+    Accepted,
+    ChangeStatus,
+    Configured,
+    Install,
+    Installed,
+    Reconfigure,
+    Remove,
+    StatusChanged,
+    Steer,
+)
 from sexton_http.answers import Problem
+from sexton_http.configuring import NEW_FILES, NewUrls, bounded, urls
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import limits_of
@@ -93,8 +104,12 @@ class Wish(StrEnum):
     KILLED = "killed"
 
 
-class StatusPatch(Body):
-    status: Wish
+class ZombiePatch(Body):
+    """What is left out stays as it is; one of the three is needed."""
+
+    status: Wish | None = None
+    source_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)] | None = None
+    trigger_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)] | None = None
 
 
 class ZombieChanged(Shape):
@@ -103,6 +118,8 @@ class ZombieChanged(Shape):
     name: str
     config_version_id: UUID
     config_revision: int
+    webhook_urls: NewUrls = msgspec.UNSET
+    """When the files have changed: the addresses, without those whose secret was shown before."""
 
 
 class NewMessage(Body):
@@ -124,11 +141,7 @@ class MessageAccepted(Shape):
     creates=Creates.ONCE,
     starts_work=True,
     codes=(
-        "UZ-ZMB-006",
-        "UZ-ZMB-008",
-        "UZ-ZMB-011",
-        "UZ-APPROVAL-001",
-        "UZ-APPROVAL-005",
+        *NEW_FILES,
         "UZ-WORKSPACE-003",
         "UZ-ENTL-001",
         "UZ-ENTL-004",
@@ -137,8 +150,8 @@ class MessageAccepted(Shape):
 async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Refusal:
     """Install an agent from its two files."""
     ctx, body, workspace_id = call.ctx, call.body, call.id("workspace_id")
-    _bounded("source_markdown", body.source_markdown, MARKDOWN_BYTES)
-    _bounded("trigger_markdown", body.trigger_markdown, MARKDOWN_BYTES)
+    bounded("source_markdown", body.source_markdown)
+    bounded("trigger_markdown", body.trigger_markdown)
     await _leave_room(call, workspace_id)
     message = Install(workspace_id, call.member.tenant_id, body.source_markdown, body.trigger_markdown)
     match await ctx.system.ask("zombie", ctx.world.new_id(), message):
@@ -150,9 +163,7 @@ async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Re
                 name=zombie.name,
                 status=zombie.status,
                 config_version_id=zombie.config_version_id,
-                webhook_urls={
-                    source: ctx.settings.base_url + path for source, path in installed.webhook_paths.items()
-                },
+                webhook_urls=urls(ctx, installed.webhook_paths),
                 approval_token=installed.approval_token,
             )
 
@@ -203,21 +214,63 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(*HELD, "UZ-ZMB-010"),
+    codes=(*HELD, "UZ-ZMB-010", *NEW_FILES, "UZ-ENTL-001", "UZ-ENTL-004"),
 )
-async def change_zombie(call: Call[StatusPatch, NoQuery]) -> ZombieChanged | Refusal:
-    """Stop, wake or kill an agent."""
+async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Refusal:
+    """Stop, wake or kill an agent, or give it other files.
+
+    New files are a new configuration version, active at once; what runs goes on as it began. Triggers that
+    stay keep their secrets; a new secret is shown in this answer only.
+    """
+    zombie_id, patch, by = call.id("zombie_id"), call.body, call.member.by
+    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
+    status = None if patch.status is None else patch.status.value
+    source, trigger = patch.source_markdown, patch.trigger_markdown
+    if source is None and trigger is None:
+        if status is None:
+            raise Problem("UZ-REQ-001", "give status, source_markdown or trigger_markdown")
+        return _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
+    bounded("source_markdown", source)
+    bounded("trigger_markdown", trigger)
+    message = Reconfigure(source, trigger, by, status)
+    return _changed(call, await call.ctx.system.ask("zombie", zombie_id, message))
+
+
+def _changed(
+    call: Call[ZombiePatch, NoQuery], reply: StatusChanged | Configured | Refusal
+) -> ZombieChanged | Refusal:
+    if isinstance(reply, Refusal):
+        return reply
+    zombie = reply.zombie
+    paths = reply.webhook_paths if isinstance(reply, Configured) else None
+    return ZombieChanged(
+        zombie_id=zombie.id,
+        status=zombie.status,
+        name=zombie.name,
+        config_version_id=zombie.config_version_id,
+        config_revision=zombie.config_revision,
+        webhook_urls=msgspec.UNSET if paths is None else urls(call.ctx, paths),
+    )
+
+
+@operation(
+    "DELETE",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=204,
+    codes=HELD,
+)
+async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
+    """Kill an agent, whatever its status, and purge it with all its history.
+
+    What it has cost stays accounted for.
+    """
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    match await call.ctx.system.ask(
-        "zombie", zombie_id, ChangeStatus(call.body.status.value, call.member.by)
-    ):
-        case Refusal() as refusal:
-            return refusal
-        case StatusChanged(zombie=zombie):
-            return ZombieChanged(
-                zombie.id, zombie.status, zombie.name, zombie.config_version_id, zombie.config_revision
-            )
+    reply = await call.ctx.system.ask("zombie", zombie_id, Remove(call.member.by))
+    call.services.scopes.forget_zombie(zombie_id)
+    return reply if isinstance(reply, Refusal) else None
 
 
 @operation(
