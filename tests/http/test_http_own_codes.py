@@ -249,14 +249,14 @@ async def test_a_run_of_an_agent_that_has_spent_its_day_is_told_to_stop(house: H
     assert await code(house, "POST", path, token, json=USAGE) == (402, "UZ-ZMB-001")
 
 
-async def test_a_report_takes_lists_that_are_empty_and_refuses_what_it_would_lose(house: House) -> None:
+async def test_a_report_takes_lists_that_are_empty_and_refuses_what_is_no_entry(house: House) -> None:
     _zombie, token, lease = await house.working()
     reports = "/v1/runners/me/reports"
     for name in ("memory", "proposals"):
         full = report_of(lease, **{name: [{"key": "k"}]})
         answer = await house.post(reports, full, token)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
-        assert answer.json()["pointer"] == f"/{name}"
+        assert answer.json()["pointer"].startswith(f"/{name}")
     assert await code(house, "POST", reports, token, json=report_of(lease, memory=[], proposals=[])) == (
         200,
         "",

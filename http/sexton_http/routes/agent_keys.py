@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
+from sexton_http.names import whole
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
@@ -76,7 +77,7 @@ async def create_agent_key(call: Call[NewAgentKey, NoQuery]) -> AgentKeyMade:
         tenant_id=call.member.tenant_id,
         workspace_id=workspace_id,
         zombie_id=body.zombie_id,
-        name=body.name,
+        name=whole(NAME, body.name, "/name"),
         description=body.description,
         token_hash=digest(token),
         created_at=world.now_ms(),

@@ -12,6 +12,7 @@ from sexton_actors.lease.messages import AskIntegration, Lend, Lent
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
+from sexton_http.names import whole
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
@@ -114,7 +115,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
         grant_id=call.new_id(),
         tenant_id=caller.tenant_id,
         workspace_id=call.id("workspace_id"),
-        service=call.body.service,
+        service=whole(SERVICE, call.body.service, "/service"),
         reason=call.body.reason,
         by=caller.by,
     )
@@ -134,7 +135,8 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
 )
 async def request_from_run(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
     """Ask for the use of a service from inside a run."""
-    message = AskIntegration(call.host.runner.id, call.body.service, call.body.reason)
+    service = whole(SERVICE, call.body.service, "/service")
+    message = AskIntegration(call.host.runner.id, service, call.body.reason)
     reply = await call.ctx.system.ask("lease", call.id("lease_id"), message)
     return reply if isinstance(reply, Refusal) else _word_back(call, reply, None)
 
