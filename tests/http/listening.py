@@ -42,7 +42,7 @@ class Listener:
         while True:
             line = await self.line()
             assert line is not None, "the stream ended"
-            if not line and fields:
+            if not line and "data" in fields:
                 break
             if line and not line.startswith((":", "retry")):
                 name, _, value = line.partition(": ")

@@ -26,8 +26,8 @@ STATUSES: Final = (
     "dead_lettered",
 )
 MAX_MESSAGE_BYTES: Final = 8192
-LOOKED_THROUGH: Final = 10_000
-"""Events of a workspace, from the newest back, among which one is looked for by its id."""
+LOOKED_THROUGH: Final = 1_000
+"""Events of an agent, from the newest back, among which one is looked for by its id."""
 EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
 COLUMNS = (
     Column("event_id", "EVENT"),
@@ -184,11 +184,10 @@ def _tell(caller: Caller, frame: Frame) -> None:
 
 @click.command()
 @click.argument("event")
-@click.option("--agent", metavar="NAME", help="Whose it is, when it is long ago.")
 @calling
-def replay(caller: Caller, *, event: str, agent: str | None) -> None:
+def replay(caller: Caller, *, event: str) -> None:
     """Do the EVENT of this id again, as a new one."""
-    made = _act(caller, event, agent, "replay")
+    made = _act(caller, event, "replay")
     if caller.output.as_json:
         caller.output.document(made)
         return
@@ -197,32 +196,25 @@ def replay(caller: Caller, *, event: str, agent: str | None) -> None:
 
 @click.command()
 @click.argument("event")
-@click.option("--agent", metavar="NAME", help="Whose it is, when it is long ago.")
 @calling
-def cancel(caller: Caller, *, event: str, agent: str | None) -> None:
+def cancel(caller: Caller, *, event: str) -> None:
     """Cancel the EVENT of this id; one that runs is stopped."""
-    answer = _act(caller, event, agent, "cancel")
+    answer = _act(caller, event, "cancel")
     if caller.output.as_json:
         caller.output.document(answer)
         return
     caller.output.say(f"Event {event}: {answer.get('status')}.")
 
 
-def _act(caller: Caller, event_id: str, agent: str | None, verb: str) -> Row:
+def _act(caller: Caller, event_id: str, verb: str) -> Row:
     with caller.client() as client:
-        workspace = workspace_path(caller, client)
-        if agent is None:
-            whose = str(_event(client, workspace, event_id)["zombie_id"])
-        else:
-            whose = agent_id(client, workspace, agent)
-        return client.post(f"{workspace}/zombies/{whose}/events/{segment(event_id)}/{verb}", {})
+        return client.post(f"{workspace_path(caller, client)}/events/{segment(event_id)}/{verb}", {})
 
 
-def _event(client: Client, workspace: str, event_id: str, zombie_id: str | None = None) -> Row:
-    """One event by its id, among the newest. Raises Fault."""
+def _event(client: Client, workspace: str, event_id: str, zombie_id: str) -> Row:
+    """One event by its id, among the agent's newest. Raises Fault."""
     rows = walk(client, f"{workspace}/events", {"zombie_id": zombie_id}, EVENT)
     for row in islice(rows, LOOKED_THROUGH):
-        if row["event_id"] == event_id.lower():
+        if row["event_id"] == event_id:
             return row
-    way_out = "'sexton events' lists them; --agent NAME says whose it is."
-    raise Fault(f"there is no event {event_id} among the newest {LOOKED_THROUGH:,}", way_out, status=FAILED)
+    raise Fault(f"the event {event_id} is gone", "The agent may have been deleted.", status=FAILED)
