@@ -1,6 +1,7 @@
 """The composition root: chooses the stores and puts one server together."""
 
 import os
+import random
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,7 @@ from sexton_actors.world import World
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.keeping import keep_api_key
+from sexton_cli.previewing import ModelPreviewer
 from sexton_cli.settings import NodeSettings
 from sexton_cli.trusting import load_identity
 from sexton_engine import open_system
@@ -34,6 +36,7 @@ from sexton_http.oidc_issuer import OidcIssuer
 from sexton_http.server import Doors, open_doors, serve
 from sexton_http.slack import Slack
 from sexton_http.tokens import TokenKind, digest, mint
+from sexton_runner.providers.registry import read_addresses
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records import EnrolmentToken
@@ -121,6 +124,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             keys=installation.keys,
             other_issuers=issuers,
             providers=providers,
+            previewer=ModelPreviewer(read_addresses(os.environ), random.Random()),  # noqa: S311 - spreads tries
             slack=slack,
         )
         app = create_app(ctx)

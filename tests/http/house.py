@@ -26,6 +26,7 @@ from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
+from sexton_http.previewing import Previewer
 from sexton_http.server import open_doors, serve
 from sexton_http.slack import Slack
 from sexton_storage.billing import first_plan
@@ -233,6 +234,7 @@ async def open_house_on(
     other_issuers: tuple[Issuer, ...] = (),
     providers: tuple[Provider, ...] = (),
     slack: Slack | None = None,
+    previewer: Previewer | None = None,
     catalogue: Catalogue | None = None,
     terms: BillingTerms = DEFAULT_TERMS,
     **settings: Any,
@@ -267,6 +269,7 @@ async def open_house_on(
             other_issuers=other_issuers,
             providers=providers,
             slack=slack,
+            previewer=previewer,
             catalogue_key=installation.catalogue_key,
         )
         app = create_app(ctx, fast=fast)

@@ -1,0 +1,211 @@
+"""The preview, from a request to a model server on loopback and back as a stream."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+import trio
+
+from sexton_actors.catalogue import Catalogue, Model
+from sexton_cli.previewing import ModelPreviewer
+from sexton_runner.providers.retrying import Patience
+from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
+from tests.http.house import House, open_house
+from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
+
+Protocol = Literal["anthropic", "openai"]
+PATIENCE = Patience(tries=2, wait_first_s=0.001, wait_max_s=0.01)
+CATALOGUE = Catalogue(
+    "2026-11-20",
+    [Model("m-1", "anthropic", 200_000, 1, 1, 1), Model("g-1", "openai", 100_000, 1, 1, 1)],
+)
+ASK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Draft a heron."}]
+TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
+
+
+@asynccontextmanager
+async def house_before(model: ModelServer) -> AsyncIterator[House]:
+    """A server whose previews reach ``model``."""
+    previewer = ModelPreviewer({model.protocol: model.base_url}, random.Random(1), PATIENCE)
+    async with open_house(catalogue=CATALOGUE, previewer=previewer) as house:
+        yield house
+
+
+async def set_up(house: House, protocol: str, key: str = KEY) -> None:
+    """Give the workspace a key of its own."""
+    body = {"name": f"{protocol}_api_key", "data": {"api_key": key}}
+    assert (await house.post(f"{house.ws}/credentials", body)).status_code == 201
+    await prefer(house, protocol, ProviderMode.PLATFORM)
+
+
+async def prefer(house: House, protocol: str, mode: ProviderMode, ref: str | None = None) -> None:
+    """Choose the tenant's provider."""
+    tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
+    model = "m-1" if protocol == "anthropic" else "g-1"
+    await house.storage.providers.put(
+        TenantProvider(tenant_id, mode, protocol, model, 9_000, ref, workspace_id if ref else None, 1)
+    )
+    house.world.providers.forget_all()
+
+
+async def preview(house: House, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    answer = await house.post(f"{house.ws}/spec/preview", body)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    frames = []
+    for frame in filter(None, answer.text.strip().split("\n\n")):
+        kind, data = frame.split("\n")
+        frames.append((kind.removeprefix("event: "), orjson.loads(data.removeprefix("data: "))))
+    return frames
+
+
+async def refused(house: House, body: dict[str, Any]) -> tuple[int, str]:
+    answer = await house.post(f"{house.ws}/spec/preview", body)
+    return answer.status_code, answer.json()["error_code"]
+
+
+@pytest.mark.parametrize("protocol", ["anthropic", "openai"])
+async def test_words_and_tool_uses_are_streamed_and_the_end_tells_what_was_used(protocol: Protocol) -> None:
+    say = Say(
+        "A grey bird.", (Call("look", {"at": "nest"}, id="t1"),), input_tokens=9, cached=3, output_tokens=4
+    )
+    async with open_model(protocol, say) as model, house_before(model) as house:
+        await set_up(house, protocol)
+        frames = await preview(house, {"messages": ASK, "tools": [TOOL]})
+    assert "".join(data["text"] for kind, data in frames if kind == "text_delta") == "A grey bird."
+    assert len([kind for kind, _ in frames if kind == "text_delta"]) == 3
+    assert frames[-2] == ("tool_use", {"id": "t1", "name": "look", "input": {"at": "nest"}})
+    usage = {"input_tokens": 9, "cached_input_tokens": 3, "output_tokens": 4}
+    asked = model.asked[0]["model"]
+    assert frames[-1] == ("done", {"usage": usage, "provider": protocol, "model": asked})
+    assert asked == ("m-1" if protocol == "anthropic" else "g-1")
+    assert "Be brief." in str(model.asked[0])
+    assert model.asked[0]["max_tokens"] == 4096
+
+
+async def test_roles_and_bounds_are_checked_before_anybody_is_asked() -> None:
+    async with open_model("openai") as model, house_before(model) as house:
+        await set_up(house, "openai")
+        user = {"role": "user", "content": "x"}
+        for messages in (
+            [],
+            [{"role": "tool", "content": "x"}],
+            [{"role": "user", "content": ""}],
+            [{"role": "user"}],
+            [{"role": "user", "content": ["x"]}],
+            [{"role": "system", "content": "x"}],
+            [user, {"role": "assistant", "content": "x"}],
+            [user] * 201,
+        ):
+            assert await refused(house, {"messages": messages}) == (400, "UZ-REQ-001"), messages
+        tool = {**TOOL, "name": "no name"}
+        assert await refused(house, {"messages": [user], "tools": [tool]}) == (400, "UZ-REQ-001")
+    assert model.asked == []
+
+
+async def test_what_is_missing_is_said_before_the_stream_begins() -> None:
+    async with open_model("openai") as model, house_before(model) as house:
+        assert await refused(house, {"messages": ASK}) == (400, "UZ-RELAY-001")
+        await prefer(house, "openai", ProviderMode.SELF_MANAGED, "gone")
+        assert await refused(house, {"messages": ASK}) == (503, "UZ-CRED-001")
+        await prefer(house, "openai", ProviderMode.PLATFORM)
+        assert await refused(house, {"messages": ASK}) == (503, "UZ-CRED-003")
+    async with open_house(catalogue=CATALOGUE) as house:
+        await set_up(house, "openai")
+        assert await refused(house, {"messages": ASK}) == (400, "UZ-RELAY-001")
+
+
+async def test_on_the_platforms_key_a_tenant_needs_credit_and_on_its_own_it_does_not() -> None:
+    async with (
+        open_model("openai", otherwise=Say("Yes.")) as model,
+        house_before(model) as house,
+    ):
+        tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
+        own = {"name": "openai_api_key", "data": {"api_key": KEY}}
+        assert (await house.post(f"{house.ws}/credentials", own)).status_code == 201
+        other = (await house.post("/v1/workspaces", {"name": "other"})).json()["workspace_id"]
+        key = PlatformKey(tenant_id, "openai", workspace_id, shared=False, updated_at=1)
+        await house.storage.providers.put_platform_key(key)
+        await prefer(house, "openai", ProviderMode.PLATFORM)
+        path = f"/v1/workspaces/{other}/spec/preview"
+        assert (await house.post(path, {"messages": ASK})).status_code == 200
+        tenants = house.memory.tables.tenants
+        old = tenants[tenant_id]
+        tenants[tenant_id] = type(old)(old.id, old.name, old.plan_tier, 0, 1, old.created_at, old.updated_at)
+        house.world.entitlements.forget(tenant_id)
+        broke = await house.post(path, {"messages": ASK})
+        assert (broke.status_code, broke.json()["error_code"]) == (402, "UZ-BILLING-005")
+        assert (await preview(house, {"messages": ASK}))[-1][0] == "done"
+
+
+@pytest.mark.parametrize(
+    ("answer", "key", "code"),
+    [
+        (Fail(529, "overloaded_error"), KEY, "UZ-EXEC-013"),
+        (Say("It is a", cut_after=4), KEY, "UZ-EXEC-013"),
+        (Fail(404, "not_found_error", "model: m-1"), KEY, "UZ-EXEC-012"),
+        (None, "sk-wrong-canary-1", "UZ-EXEC-012"),
+    ],
+)
+async def test_what_goes_wrong_on_the_way_ends_the_stream_with_an_error(
+    answer: Say | Fail | None, key: str, code: str
+) -> None:
+    async with open_model("anthropic", otherwise=answer) as model, house_before(model) as house:
+        await set_up(house, "anthropic", key)
+        frames = await preview(house, {"messages": ASK})
+    assert (frames[-1][0], frames[-1][1]["code"]) == ("error", code)
+    assert key not in str(frames)
+    # What was shown cannot be taken back, so a broken answer is not begun again.
+    assert [kind for kind, _ in frames].count("error") == 1
+
+
+async def test_a_model_that_was_away_for_a_moment_is_asked_again() -> None:
+    script = (Fail(529, "overloaded_error"), Say("Yes."))
+    async with open_model("anthropic", *script) as model, house_before(model) as house:
+        await set_up(house, "anthropic")
+        frames = await preview(house, {"messages": ASK})
+    assert frames[-1][0] == "done"
+
+
+async def test_a_client_that_leaves_ends_the_call_of_the_model() -> None:
+    async with (
+        open_model("openai", Say("A long story.", hang_after=3)) as model,
+        house_before(model) as house,
+    ):
+        await set_up(house, "openai")
+        body = orjson.dumps({"messages": ASK})
+        head = (
+            f"POST {house.ws}/spec/preview HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {house.api_key}\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(house.base_url).port or 0)
+        async with stream:
+            await stream.send_all(head.encode() + body)
+            seen = b""
+            while b"text_delta" not in seen:
+                seen += await stream.receive_some(4096)
+        await model.until(lambda: model.left == 1)
+
+
+async def test_a_server_that_stops_ends_its_previews() -> None:
+    async with (
+        open_model("openai", Say("A long story.", hang_after=3)) as model,
+        house_before(model) as house,
+    ):
+        await set_up(house, "openai")
+        async with trio.open_nursery() as nursery:
+
+            async def ask() -> None:
+                frames = await preview(house, {"messages": ASK})
+                assert {kind for kind, _ in frames} <= {"text_delta"}
+
+            nursery.start_soon(ask)
+            await model.until(lambda: model.asked)
+            house.stop.set()
+        await model.until(lambda: model.left == 1)
