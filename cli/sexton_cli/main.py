@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "grants": "grants:grants",
     "credentials": "credentials:credentials",
     "proposals": "proposals:proposals",
+    "top": "top:top",
     "doctor": "doctor:doctor",
 }
 """Each by its module in ``commands``, and its name there."""

@@ -1,0 +1,135 @@
+"""``sexton top``: once for scripts, and live in a terminal."""
+
+import re
+
+import httpx2
+import pytest
+from rich.console import Console
+
+from sexton_cli.top import LEASES, Look, screen
+from tests.cli.folders import SKILL, TRIGGER
+from tests.cli.shell import Shell, said
+from tests.faults.server_process import ServerProcess
+
+ID = "019363b0-0000-7000-8000-0000000000aa"
+
+
+@pytest.fixture
+def shell(server: ServerProcess, shell: Shell) -> Shell:
+    """Signed in as the platform admin."""
+    shell.environment["SEXTON_TOKEN"] = server.ready["admin_token"]
+    return shell
+
+
+@pytest.fixture(scope="module")
+def waiting(server: ServerProcess) -> str:
+    """An agent that needs labels which no runner has, and its event; the agent's id."""
+    headers = {"authorization": f"Bearer {server.ready['api_key']}"}
+    skill = SKILL.format(name="picky", script="true").replace("version: 1.0.0", "version: 1.0.0\ntags: [gpu]")
+    body = {"source_markdown": skill, "trigger_markdown": TRIGGER.format(name="picky", config="")}
+    path = f"/v1/workspaces/{server.ready['workspace_id']}/zombies"
+    with httpx2.Client(base_url=server.ready["base_url"], headers=headers, timeout=30) as http:
+        made = http.post(path, json=body)
+        assert made.status_code == 201, made.text
+        agent_id = str(made.json()["zombie_id"])
+        sent = http.post(f"{path}/{agent_id}/messages", json={"message": "go"})
+        assert sent.status_code == 202, sent.text
+    return agent_id
+
+
+def test_a_script_gets_one_document(shell: Shell, waiting: str) -> None:
+    seen = shell.json("top", "--once")
+    assert seen.keys() == {"at", "queue", "leases", "runners", "runners_total", "supervisor"}
+    assert seen["queue"]["depth"] == 1
+    assert seen["queue"]["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1}]
+    assert seen["supervisor"]["name"] == "sexton"
+    assert {child["name"] for child in seen["supervisor"]["children"]} >= {"matching", "records", "rounds"}
+
+
+def test_a_pipe_gets_it_once_and_whole(shell: Shell, waiting: str) -> None:
+    ended = shell("top")
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"^gpu +1 +no runner has these labels", ended.stdout, re.MULTILINE)
+    assert re.search(r"^    dispatcher +awake", ended.stdout, re.MULTILINE)
+
+
+def test_it_lives_in_a_terminal_until_ctrl_c(server: ServerProcess, shell: Shell, waiting: str) -> None:
+    with shell.terminal("top", "--interval", "0.2", COLUMNS="100", LINES="40", NO_COLOR="1") as terminal:
+        terminal.expect("1 agents wait")
+        terminal.expect("dispatcher")
+        terminal.expect("1 agents wait")
+        terminal.interrupt()
+        assert terminal.ends() == 130
+    assert "Traceback" not in terminal.screen
+    assert "\x1b[?1049l" in terminal.screen, "the shell's own lines are there again"
+
+
+def test_who_is_no_platform_admin_is_told_so(server: ServerProcess, shell: Shell) -> None:
+    ended = shell("top", "--token", server.ready["api_key"])
+    assert (ended.returncode, "UZ-AUTH-021" in said(ended)) == (77, True)
+    assert "sexton sign-in-link" in said(ended)
+
+
+# --- the screen ---------------------------------------------------------------------------------------------
+
+
+def lease(number: int, slack_ms: int) -> dict[str, object]:
+    return {
+        "lease_id": f"lease-{number}",
+        "zombie_id": ID,
+        "runner_id": ID,
+        "attempt": 1,
+        "cancelling": False,
+        "granted_at": 0,
+        "slack_ms": slack_ms,
+    }
+
+
+def spelled(seen: Look, width: int, height: int | None) -> list[str]:
+    console = Console(width=width, height=height or 1000, color_system=None, highlight=False)
+    with console.capture() as captured:
+        console.print(screen(seen, "http://x", height=height))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("height", [24, 50])
+def test_a_busy_server_fits_every_screen(width: int, height: int) -> None:
+    tree = {"name": "sexton", "children": [{"name": f"n{n}", "restarts": n} for n in range(60)]}
+    runners = [
+        {"id": ID, "host_id": f"h{n}", "liveness": "busy", "admin_state": "active", "labels": ["a"] * 40}
+        for n in range(100)
+    ]
+    tags = [{"required_tags": [f"t{n}"], "agents": n} for n in range(50)]
+    queue = {"depth": 9, "by_tags": tags, "unsatisfiable": [], "oldest_age_ms": 61_000}
+    seen = Look(queue, [lease(n, 20_000) for n in range(LEASES)], 0, runners, 5000, tree)
+    lines = spelled(seen, width, height)
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= height + 6
+    assert "runners, 5000" in "\n".join(lines)
+
+
+def test_a_lease_that_is_nearly_over_stands_first_and_shows_what_is_left() -> None:
+    seen = Look({"depth": 0}, [lease(1, -200), lease(2, 15_000)], 0, [], 0, {"name": "sexton"})
+    text = "\n".join(spelled(seen, 200, None))
+    assert re.search(r"lease-1 .* -0\.2 s +\.{10}", text)
+    assert re.search(r"lease-2 .* 15\.0 s +#{5}\.{5}", text)
+
+
+def test_an_outage_is_told_above_what_was_seen_last() -> None:
+    seen = Look({"depth": 3}, [], 0, [], 0, {"name": "sexton"})
+    console = Console(width=80, color_system=None, highlight=False)
+    with console.capture() as captured:
+        console.print(screen(seen, "http://x", height=24, trouble="http://x cannot be reached."))
+    first, second, *_ = captured.get().splitlines()
+    assert "3 agents wait" in first
+    assert second == "http://x cannot be reached."
+
+
+def test_what_a_server_says_cannot_steer_the_screen() -> None:
+    evil = "\x1b[2J\x07[bold]x[/bold]"
+    row = {"id": ID, "host_id": evil, "liveness": evil, "admin_state": evil, "labels": [evil]}
+    seen = Look({"depth": 0}, [], 0, [row], 1, {"name": evil, "state": evil})
+    text = "\n".join(spelled(seen, 300, None))
+    assert "\x1b" not in text
+    assert "[bold]x[/bold]" in text
