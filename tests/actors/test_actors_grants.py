@@ -89,9 +89,9 @@ async def test_a_grant_of_another_agent_is_none_of_this_one(plant: Plant) -> Non
         reply = await plant.system.ask("grants", key, Decide(grant_id, GrantStatus.APPROVED, "user:2"))
         assert isinstance(reply, Refusal)
         assert reply.code == "UZ-APPROVAL-002"
-    reply = await plant.system.ask("grants", OTHER, request_of(plant))
-    assert isinstance(reply, Refusal)
-    assert reply.code == "UZ-ZMB-009"
+    asked = await plant.system.ask("grants", OTHER, request_of(plant))
+    assert isinstance(asked, Refusal)
+    assert asked.code == "UZ-ZMB-009"
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -265,7 +265,7 @@ async def test_a_report_keeps_what_it_brings_once_and_the_next_lease_tells_it(ho
     zombie, token, lease = await house.working()
     assert lease["memory"] == []
     await keep(house, zombie, token, lease, "old")
-    memory = [
+    memory: list[dict[str, Any]] = [
         {"key": "core", "content": "first", "category": "core"},
         {"key": "new", "content": "second"},
         {"key": "old", "delete": True},
