@@ -13,11 +13,13 @@ import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
+from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
+from sexton_cli.billing import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.keeping import keep_api_key
@@ -28,7 +30,7 @@ from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.browsers import Browsers
-from sexton_http.context import VERSION, HttpContext, HttpSettings
+from sexton_http.context import VERSION, HttpContext, HttpSettings, plan_rates
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.identity_settings import IdentitySettings, open_identity, open_slack
 from sexton_http.oauth import OAuthProvider
@@ -73,6 +75,11 @@ class Node:
         return self.installation.workspace_id
 
     @property
+    def catalogue_url(self) -> str:
+        """Where anybody may read models and prices."""
+        return f"{self.base_url}/_um/{self.installation.catalogue_key}/cap.json"
+
+    @property
     def admin_token(self) -> str:
         """A user token of the first admin, good for fifteen minutes from now."""
         return self.installation.admin_token(self.world.now_ms())
@@ -99,13 +106,15 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
     Raises StartupFault with what the operator has to see to.
     """
     identity = load_identity(settings.identity, settings.data)
+    catalogue = load_catalogue(settings.catalogue, settings.data)
+    terms = load_terms(settings.billing, settings.data)
     async with AsyncExitStack() as stack:
         database, storage = await _storage(stack, settings, progress)
         doors = await _doors(settings)
         base_url = settings.public_url or doors.base_url
         vault = _vault(settings)
         slack = await _slack(stack, identity)
-        world = replace(_world(storage, vault), chat=slack)
+        world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms)
         installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
         api_key = keep_api_key(settings.data, installation.api_key)
         issuers, providers = await _trusted(stack, identity)
@@ -119,13 +128,14 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             world=world,
             issuer=installation.issuer,
             registry=registry,
-            settings=HttpSettings(base_url),
+            settings=HttpSettings(base_url, plan_rates=plan_rates(terms)),
             stop=stop,
             keys=installation.keys,
             other_issuers=issuers,
             providers=providers,
             previewer=ModelPreviewer(read_addresses(os.environ), random.Random()),  # noqa: S311 - spreads tries
             slack=slack,
+            catalogue_key=installation.catalogue_key,
         )
         app = create_app(ctx)
         sign_in_url = await Browsers(ctx).offer(installation.user_id)
@@ -204,7 +214,7 @@ def _world(storage: Storage, vault: Vault) -> World:
     return World(
         storage=storage,
         secrets=Secrets(storage.credentials, vault, storage.clock),
-        catalogue=load_catalogue(),
+        catalogue=Catalogue("", ()),
         new_id=uuid_utils.compat.uuid7,
         new_token=secrets.token_hex,
     )

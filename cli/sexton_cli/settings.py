@@ -28,5 +28,9 @@ class NodeSettings:
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
+    catalogue: Path | None = None
+    """The file of models and prices; None: that of ``data``, if it is there, else the one shipped."""
+    billing: Path | None = None
+    """The file of plans and the free trial; None: the one of ``data``, if it is there."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""

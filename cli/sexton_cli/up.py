@@ -183,6 +183,7 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
         "base_url": node.base_url,
         "tenant_id": str(node.tenant_id),
         "workspace_id": str(node.workspace_id),
+        "catalogue_url": node.catalogue_url,
         "api_key": node.api_key,
         "admin_token": node.admin_token,
         "pids": {
@@ -203,6 +204,7 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
     lines = [
         ("address", node.base_url),
         ("reference", f"{node.base_url}/docs"),
+        ("catalogue", node.catalogue_url),
         ("sign in", node.sign_in_url),
         ("workspace", str(node.workspace_id)),
         ("API key", node.api_key or "the one shown at the first start"),

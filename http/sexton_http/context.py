@@ -8,7 +8,7 @@ from uuid import UUID
 import trio
 from prometheus_client import CollectorRegistry
 
-from sexton_actors.plans import DEFAULT_PLANS
+from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
@@ -108,8 +108,9 @@ class Provider(Protocol):
         ...
 
 
-def _plan_rates() -> dict[PlanTier, int | None]:
-    return {tier: limits.requests_per_second for tier, limits in DEFAULT_PLANS.items()}
+def plan_rates(terms: BillingTerms = DEFAULT_TERMS) -> dict[PlanTier, int | None]:
+    """Requests a second by plan, None for no limit."""
+    return {tier: limits.requests_per_second for tier, limits in terms.plans.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class HttpSettings:
     """Bounds of the front end; rates are requests a second, None for no limit."""
 
     base_url: str
-    plan_rates: Mapping[PlanTier, int | None] = field(default_factory=_plan_rates)
+    plan_rates: Mapping[PlanTier, int | None] = field(default_factory=plan_rates)
     address_rate: int | None = 50
     """For callers without a token."""
     max_in_flight: int = 1024

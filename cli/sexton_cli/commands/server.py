@@ -56,6 +56,18 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="Identity providers and issuers, as TOML. [default: identity.toml in the data folder]",
             ),
             click.option(
+                "--catalogue",
+                type=FILE,
+                envvar="SEXTON_CATALOGUE",
+                help="Models and prices, as JSON. [default: catalogue.json in the data folder, else our own]",
+            ),
+            click.option(
+                "--billing",
+                type=FILE,
+                envvar="SEXTON_BILLING",
+                help="Plans and free trial, as TOML. [default: billing.toml in the data folder]",
+            ),
+            click.option(
                 "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
             ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),

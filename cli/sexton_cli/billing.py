@@ -1,0 +1,81 @@
+"""Reads the file that says what plans allow and how long the free trial lasts."""
+
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
+from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, BillingTerms, PlanLimits
+from sexton_actors.terms import RUN_NANOS_PER_SEC
+from sexton_cli.exits import CONFIG, StartupFault
+from sexton_storage.records import PlanTier
+
+BILLING_FILE: Final = "billing.toml"
+"""In the data folder, where no other is named."""
+
+Bound = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
+Pace = Annotated[int, msgspec.Meta(ge=1, le=10**6)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
+All = Annotated[str, msgspec.Meta(pattern="^all$")]
+NO_BOUND: Final = frozenset({"unlimited", "all"})
+
+
+class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is left out stays as it is without the file."""
+
+    requests_per_second: Pace | msgspec.UnsetType = msgspec.UNSET
+    workspaces: Bound | msgspec.UnsetType = msgspec.UNSET
+    agents_per_workspace: Bound | msgspec.UnsetType = msgspec.UNSET
+    events_per_day: Bound | msgspec.UnsetType = msgspec.UNSET
+    tools: list[str] | All | msgspec.UnsetType = msgspec.UNSET
+    runtimes: list[Runtime] | All | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    ends: datetime
+    dollars_per_hour: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    plans: dict[PlanTier, _Plan] = msgspec.field(default_factory=dict)
+    free_trial: _Trial | None = None
+
+
+def load_terms(path: Path | None, data: Path) -> BillingTerms:
+    """The operator's file (None: that of the data folder, if there is one). Raises StartupFault."""
+    file = data / BILLING_FILE if path is None else path
+    if path is None and not file.exists():
+        return DEFAULT_TERMS
+    try:
+        return read_terms(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        what, way_out = f"{file}: {fault}", "Mend the file, or give another with --billing"
+        raise StartupFault("UZ-STARTUP-002", what, way_out, CONFIG) from fault
+
+
+def read_terms(text: str) -> BillingTerms:
+    """Raises ValueError that says where the mistake is."""
+    file = msgspec.convert(tomllib.loads(text), _File)
+    plans = {tier: _changed(limits, file.plans.get(tier, _Plan())) for tier, limits in DEFAULT_PLANS.items()}
+    trial = file.free_trial
+    if trial is None:
+        return BillingTerms(plans)
+    if trial.ends.tzinfo is None:
+        raise ValueError("free_trial.ends has no time zone: write 2027-01-01T00:00:00Z")
+    rate = round(trial.dollars_per_hour * NANOS_PER_DOLLAR / 3600)
+    return BillingTerms(plans, round(trial.ends.timestamp() * 1000), min(rate, RUN_NANOS_PER_SEC))
+
+
+def _changed(limits: PlanLimits, given: _Plan) -> PlanLimits:
+    changes = {
+        name: None if isinstance(value, str) and value in NO_BOUND else value
+        for name in given.__struct_fields__
+        if not isinstance(value := _plain(getattr(given, name)), msgspec.UnsetType)
+    }
+    return msgspec.structs.replace(limits, **changes)
+
+
+def _plain(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
