@@ -1,0 +1,95 @@
+"""A reader of a stream whose server is killed goes on where it was: nothing missing, nothing twice."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import trio
+
+from tests.faults.server_process import ServerProcess, open_server
+from tests.http.listening import listening
+
+SKILL = """---
+name: listener
+description: Is watched.
+version: 1.0.0
+---
+Listen.
+"""
+TRIGGER = """---
+name: listener
+triggers:
+  - type: cron
+    schedule: "0 0 1 1 *"
+---
+"""
+FRAMES_A_LIFE = 40
+
+
+class Watched:
+    """One agent, those who send it messages, and one who follows its stream over all lives of the server."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.server = server
+        self.zombie_id = ""
+        self.seen: list[dict[str, Any]] = []
+        self.accepted: list[str] = []
+
+    @property
+    def path(self) -> str:
+        return f"/v1/workspaces/{self.server.ready['workspace_id']}/zombies"
+
+    async def install(self) -> None:
+        async with self._client() as http:
+            made = await http.post(self.path, json={"source_markdown": SKILL, "trigger_markdown": TRIGGER})
+            assert made.status_code == 201, made.text
+            self.zombie_id = made.json()["zombie_id"]
+
+    def _client(self) -> httpx2.AsyncClient:
+        headers = {"authorization": f"Bearer {self.server.ready['api_key']}"}
+        return httpx2.AsyncClient(base_url=self.server.ready["base_url"], headers=headers, timeout=30)
+
+    async def send(self) -> None:
+        """Until the server goes away."""
+        async with self._client() as http:
+            while True:
+                try:
+                    sent = await http.post(
+                        f"{self.path}/{self.zombie_id}/messages", json={"message": "hello"}
+                    )
+                except httpx2.HTTPError:
+                    return
+                assert sent.status_code == 202, sent.text
+                self.accepted.append(sent.json()["event_id"])
+
+    async def follow(self, enough: int) -> None:
+        """Until so many frames were seen in all, or the server goes away."""
+        ready = self.server.ready
+        last_id = str(self.seen[-1]["id"]) if self.seen else self.begun_at
+        stream_path = f"{self.path}/{self.zombie_id}/events/stream"
+        async with listening(
+            ready["base_url"], stream_path, ready["api_key"], last_event_id=last_id
+        ) as stream:
+            while len(self.seen) < enough:
+                self.seen.append(await stream.frame())
+
+
+async def test_a_stream_is_resumed_over_a_kill_without_a_gap_or_a_repeat(tmp_path: Path) -> None:
+    async with open_server(tmp_path, "--port", "0", "--runners", "0") as server:
+        watched = Watched(server)
+        await watched.install()
+        for life in (1, 2):
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(watched.send)
+                await watched.follow(life * FRAMES_A_LIFE)
+                server.kill()
+            await server.start()
+        # What was written after the reader had seen enough, and before the kill.
+        kept = len(watched.accepted)
+        await watched.follow(kept)
+        numbers = [frame["id"] for frame in watched.seen]
+        assert numbers == list(range(1, len(numbers) + 1))
+        told = [frame["event_id"] for frame in watched.seen]
+        assert len(set(told)) == len(told)
+        assert set(watched.accepted[:kept]) <= set(told)
