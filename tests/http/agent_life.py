@@ -1,0 +1,136 @@
+"""Short ways to change an agent and to live through runs of it, over HTTP."""
+
+from typing import Any
+
+import httpx2
+
+from tests.http.house import SKILL, TRIGGER, House
+
+UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
+USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+OPEN_TRIGGER = """\
+---
+name: {name}
+triggers:
+  - type: webhook
+    source: {source}
+{config}
+---
+"""
+
+
+def skill(name: str = "doctor", tags: str = "", body: str = "") -> str:
+    return SKILL.format(name=name, tags=tags) + body
+
+
+def trigger(name: str = "doctor", config: str = "") -> str:
+    return TRIGGER.format(name=name, config=config)
+
+
+def open_trigger(*sources: str, name: str = "doctor") -> str:
+    """Triggers whose senders do not sign."""
+    first, *others = sources
+    more = "\n".join(f"  - type: webhook\n    source: {source}" for source in others)
+    return OPEN_TRIGGER.format(name=name, source=first, config=more)
+
+
+def at(house: House, zombie: dict[str, Any]) -> str:
+    return f"{house.ws}/zombies/{zombie['zombie_id']}"
+
+
+async def patch(house: House, zombie: dict[str, Any], **body: Any) -> dict[str, Any]:
+    answer = await house.call("PATCH", at(house, zombie), json=body)
+    assert answer.status_code == 200, answer.text
+    changed: dict[str, Any] = answer.json()
+    return changed
+
+
+def report_of(lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "lease_id": lease["lease_id"],
+        "event_id": lease["event"]["event_id"],
+        "fencing_token": lease["fencing_token"],
+        "outcome": "processed",
+        "response_text": "",
+        **USAGE,
+        **changes,
+    }
+
+
+async def report(house: House, token: str, lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    answer = await house.post("/v1/runners/me/reports", report_of(lease, **changes), token)
+    assert answer.status_code == 200, answer.text
+    reported: dict[str, Any] = answer.json()
+    return reported
+
+
+async def steer(house: House, zombie: dict[str, Any], message: str = "hello") -> str:
+    answer = await house.post(f"{at(house, zombie)}/messages", {"message": message})
+    assert answer.status_code == 202, answer.text
+    event_id: str = answer.json()["event_id"]
+    return event_id
+
+
+async def run(house: House, zombie: dict[str, Any], token: str, **changes: Any) -> dict[str, Any]:
+    """One event from message to report; the lease that it had."""
+    await steer(house, zombie)
+    lease = await house.lease(token)
+    await report(house, token, lease, **changes)
+    return lease
+
+
+async def propose(house: House, agent_id: str, **changes: Any) -> dict[str, Any]:
+    body = {
+        "title": "Look twice",
+        "rationale": "Once is not enough.",
+        "source_markdown": skill(body="Twice.\n"),
+    }
+    answer = await house.post(f"/v1/agents/{agent_id}/proposals", {**body, **changes})
+    assert answer.status_code == 201, answer.text
+    proposal: dict[str, Any] = answer.json()
+    return proposal
+
+
+async def code(house: House, method: str, path: str, **rest: Any) -> tuple[int, str]:
+    answer = await house.call(method, path, rest.pop("token", ""), **rest)
+    return answer.status_code, answer.json().get("error_code", "") if answer.content else ""
+
+
+async def source(
+    house: House, zombie: dict[str, Any], text: str, beside: str | None = None
+) -> dict[str, Any]:
+    files = {"source_markdown": text, "trigger_markdown": beside or trigger()}
+    body = {"agent_id": zombie["zombie_id"], **files}
+    answer = await house.call("PUT", f"{house.ws}/harness/source", json=body)
+    assert answer.status_code == 200, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def compiled(house: House, zombie: dict[str, Any], text: str, beside: str | None = None) -> str:
+    made = await source(house, zombie, text, beside)
+    body = {"config_version_id": made["config_version_id"]}
+    answer = await house.post(f"{house.ws}/harness/compile", body)
+    assert answer.status_code == 200, answer.text
+    version: str = made["config_version_id"]
+    return version
+
+
+async def versions(house: House, zombie: dict[str, Any], **params: Any) -> httpx2.Response:
+    return await house.get(f"{house.ws}/harness/versions", params={"agent_id": zombie["zombie_id"], **params})
+
+
+async def activate(house: House, version: str) -> httpx2.Response:
+    return await house.post(f"{house.ws}/harness/activate", {"config_version_id": version})
+
+
+async def decide(house: House, proposal: dict[str, Any], how: str, **body: Any) -> httpx2.Response:
+    path = f"/v1/agents/{proposal['agent_id']}/proposals/{proposal['proposal_id']}:{how}"
+    return await house.call("POST", path, **({"json": body} if body else {}))
+
+
+async def profile(house: House, agent_id: str) -> dict[str, Any]:
+    answer = await house.get(f"/v1/agents/{agent_id}")
+    assert answer.status_code == 200, answer.text
+    shown: dict[str, Any] = answer.json()
+    return shown
