@@ -24,7 +24,7 @@ HISTORY: Final = (
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
 """Gone in one commit with the agent's own row, after it."""
-KEPT: Final = ("metering",)
+KEPT: Final = ("metering", "charges")
 """Accounts: money that is gone stays accounted for."""
 
 PORTION: Final = 10_000

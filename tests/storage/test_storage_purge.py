@@ -1,0 +1,99 @@
+"""Nothing of a deleted agent is left behind, in whichever table it may be."""
+
+from uuid import UUID
+
+import asyncpg
+import pytest
+import trio
+
+from sexton_storage.improvement import ProposalStatus
+from sexton_storage.portal import open_portal
+from sexton_storage.postgres import PostgresStorage
+from sexton_storage.postgres.purge import HISTORY, KEPT, RECORD
+from sexton_storage.records import EventStatus
+from sexton_storage.writes import EventEnd, OpenGate
+from tests.conformance.house import House, new_id
+from tests.conformance.test_conformance_improvement import proposal_of, version_of
+
+WITH_ZOMBIE = """
+SELECT table_name::text FROM information_schema.columns
+ WHERE table_schema = 'public' AND column_name = 'zombie_id' ORDER BY table_name
+"""
+
+
+async def fetch(dsn: str, query: str, *args: object) -> list[asyncpg.Record]:
+    async def work() -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(dsn)
+        try:
+            rows: list[asyncpg.Record] = await connection.fetch(query, *args)
+        finally:
+            await connection.close()
+        return rows
+
+    async with open_portal() as portal:
+        return await portal.run(work)
+
+
+async def lived(house: House) -> UUID:
+    """An agent with a row wherever the suite can make one."""
+    agent = await house.agent()
+    event = await house.append(agent)
+    lease = (await house.claim(agent)).lease
+    await house.storage.journal.write(OpenGate(house.gate_of(event, lease), lease.fencing_token, ()))
+    made = proposal_of(house, agent)
+    assert made.status is ProposalStatus.PENDING
+    await house.end(
+        lease,
+        EventEnd(EventStatus.PROCESSED),
+        nanos=5,
+        frames=(house.frame(agent),),
+        proposals=(made,),
+    )
+    await house.storage.zombies.keep_config(version_of(house, agent, 2), None)
+    return agent.id
+
+
+async def test_every_table_with_an_agents_id_is_purged_or_kept_by_decision(
+    postgres_storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    found = {row[0] for row in await fetch(postgres_dsn, WITH_ZOMBIE)}
+    assert found == {*HISTORY, *RECORD, *KEPT}
+    assert len(HISTORY) + len(RECORD) + len(KEPT) == len(found), "no table stands in two places"
+
+
+async def test_a_purge_leaves_nothing_but_the_accounts(
+    postgres_storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    house = await House(postgres_storage).found()
+    other = await lived(house)
+    zombie_id = await lived(house)
+    before = await left(postgres_dsn, zombie_id)
+    assert {"events", "leases", "gates", "frames", "proposals", "scores", "spend"} <= before
+    assert await postgres_storage.zombies.delete(zombie_id)
+    assert await left(postgres_dsn, zombie_id) <= set(KEPT)
+    assert await left(postgres_dsn, other) == before, "its neighbour keeps everything"
+
+
+async def test_a_large_history_goes_in_portions_and_the_record_last(
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sexton_storage.postgres.purge.PORTION", 3)
+    house = await House(postgres_storage).found()
+    agent = await house.agent()
+    for _ in range(8):
+        await house.append(agent)
+    with trio.fail_after(60):
+        assert await postgres_storage.zombies.delete(agent.id)
+    assert await postgres_storage.zombies.load(agent.id) is None
+    assert list(await postgres_storage.events.list(house.workspace_id, limit=9)) == []
+    assert not await postgres_storage.zombies.delete(new_id())
+
+
+async def left(dsn: str, zombie_id: UUID) -> set[str]:
+    """The tables that have a row of it."""
+    tables = [row[0] for row in await fetch(dsn, WITH_ZOMBIE)]
+    found = set()
+    for table in tables:
+        if await fetch(dsn, f"SELECT 1 FROM {table} WHERE zombie_id = $1 LIMIT 1", zombie_id):
+            found.add(table)
+    return found
