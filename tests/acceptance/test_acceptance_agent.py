@@ -1,0 +1,137 @@
+"""An agent in plain English, from a signed webhook to evidence, with a real server, runner and protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import uuid
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import trio
+
+from tests.faults.server_process import ServerProcess, open_server
+from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "issue-triage"
+PAYLOAD = (EXAMPLE / "payloads/issues.opened.json").read_bytes()
+SECRET = "signed with this"
+PATIENCE_S = 90.0
+VERDICT = (
+    "kind: regression\nurgency: soon\ncomponent: export\nduplicate of: none\nmissing: nothing\n"
+    "summary: The CSV export ends after 65536 rows since 4.2."
+)
+OPEN = ("received", "running", "waiting_approval")
+
+
+class User:
+    """The calls of somebody who runs the example."""
+
+    def __init__(self, server: ServerProcess, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self.workspace = f"/v1/workspaces/{server.ready['workspace_id']}"
+        self._headers = {"authorization": f"Bearer {server.ready['api_key']}"}
+
+    async def call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = await self._http.request(method, path, json=body, headers=self._headers)
+        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    async def install(self) -> tuple[str, str]:
+        """Install the example; its id, and where its webhook goes."""
+        secret = {"name": "github-webhook", "data": {"webhook_secret": SECRET}}
+        await self.call("POST", f"{self.workspace}/credentials", secret)
+        files = {
+            "source_markdown": (EXAMPLE / "SKILL.md").read_text(),
+            "trigger_markdown": (EXAMPLE / "TRIGGER.md").read_text(),
+        }
+        made = await self.call("POST", f"{self.workspace}/zombies", files)
+        return made["zombie_id"], made["webhook_urls"]["github"]
+
+    async def deliver(self, url: str) -> str:
+        """Send the example's payload as GitHub does."""
+        signature = hmac.new(SECRET.encode(), PAYLOAD, hashlib.sha256).hexdigest()
+        headers = {
+            "x-github-event": "issues",
+            "x-github-delivery": str(uuid.uuid4()),
+            "x-hub-signature-256": f"sha256={signature}",
+            "content-type": "application/json",
+        }
+        answer = await self._http.post(url, content=PAYLOAD, headers=headers)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["event_id"])
+
+    async def ended(self, zombie_id: str, event_id: str) -> dict[str, Any]:
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                found = await self.events(zombie_id)
+                event = next(one for one in found if one["event_id"] == event_id)
+                if event["status"] not in OPEN:
+                    return event
+                await trio.sleep(0.1)
+
+    async def events(self, zombie_id: str) -> list[dict[str, Any]]:
+        page = await self.call("GET", f"{self.workspace}/zombies/{zombie_id}/events")
+        items: list[dict[str, Any]] = page["items"]
+        return items
+
+
+def triage() -> list[Say]:
+    """What the model does about the example's payload."""
+    entry = {"key": "issue 812", "content": "export: stops at 65536 rows; regression, soon"}
+    recall = Call("memory_recall", {"query": "export rows"})
+    return [
+        Say("I look up what I know.", (recall,), input_tokens=900, output_tokens=40),
+        Say("", (Call("memory_store", entry),), input_tokens=80, cached=900, output_tokens=50),
+        Say(VERDICT, input_tokens=60, cached=980, output_tokens=60),
+    ]
+
+
+async def test_an_agent_in_plain_english_goes_from_signed_webhook_to_evidence_with_each_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_model("anthropic", *triage()) as claude, open_model("openai", *triage()) as chat:
+        monkeypatch.setenv("SEXTON_ANTHROPIC_BASE_URL", claude.base_url)
+        monkeypatch.setenv("SEXTON_OPENAI_BASE_URL", chat.base_url)
+        async with (
+            open_server(tmp_path, "--port", "0", "--runners", "1") as server,
+            httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30, trust_env=False) as http,
+        ):
+            user = User(server, http)
+            zombie_id, url = await user.install()
+            for model in (claude, chat):
+                await _try_one(user, model, zombie_id, url)
+            memories = await user.call("GET", f"{user.workspace}/zombies/{zombie_id}/memories")
+            assert [entry["key"] for entry in memories["items"]] == ["issue 812"]
+            # What the first run learnt, the second was told.
+            assert "stops at 65536 rows" in words_of(chat.asked[0])
+            await _preview(user, chat)
+
+
+async def _try_one(user: User, model: ModelServer, zombie_id: str, url: str) -> None:
+    key = {"provider": model.protocol, "api_key": KEY}
+    await user.call("PUT", f"{user.workspace}/credentials/llm", key)
+    event = await user.ended(zombie_id, await user.deliver(url))
+    assert (event["status"], event["failure_label"]) == ("processed", None), event
+    assert event["response_text"] == VERDICT
+    assert event["tokens"] == 900 + 40 + 80 + 900 + 50 + 60 + 980 + 60
+    evidence = event["evidence"]
+    assert evidence["provider"] == model.protocol
+    assert [(call["tool"], call["ok"]) for call in evidence["tools"]] == [
+        ("memory_recall", True),
+        ("memory_store", True),
+    ]
+    assert all(len(call["result_sha256"]) == 64 for call in evidence["tools"])
+    first = words_of(model.asked[0])
+    assert "You triage the issues" in first
+    assert "Export loses rows since 4.2" in first
+    assert event["event_id"] in first
+
+
+async def _preview(user: User, model: ModelServer) -> None:
+    model.script = [Say("An agent that triages.")]
+    body = {"messages": [{"role": "user", "content": "Write an agent."}]}
+    answer = await user._http.post(f"{user.workspace}/spec/preview", json=body, headers=user._headers)
+    assert "event: done" in answer.text
