@@ -1,6 +1,10 @@
 """Globs in filters: ``*`` for any run of characters, ``?`` for one, all else itself."""
 
 import re
+from typing import Final
+
+LAST_CHARACTER: Final = "\U0010ffff"
+"""Sorts behind all text, byte by byte."""
 
 
 def like_pattern(glob: str) -> str:
@@ -13,6 +17,15 @@ def like_pattern(glob: str) -> str:
     """
     escaped = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return escaped.replace("*", "%").replace("?", "_")
+
+
+def literal_prefix(glob: str) -> str:
+    """The part before the first wildcard.
+
+    >>> literal_prefix("webhook:*"), literal_prefix("cron:0 5"), literal_prefix("*:git?")
+    ('webhook:', 'cron:0 5', '')
+    """
+    return re.split(r"[*?]", glob, maxsplit=1)[0]
 
 
 def matches(glob: str, text: str) -> bool:
