@@ -16,6 +16,7 @@ from sexton_runner.settings import (
     RunnerSettings,
     SandboxTier,
 )
+from sexton_runner.tool_settings import read_tool_settings
 
 TOKEN_VARIABLE = "SEXTON_RUNNER_TOKEN"  # noqa: S105 - the name of a variable
 ENROLMENT_VARIABLE = "SEXTON_ENROLMENT_TOKEN"
@@ -60,6 +61,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
         models=ModelSettings(addresses=read_addresses(os.environ)),
+        tools=read_tool_settings(os.environ),
         **named,
     )
 

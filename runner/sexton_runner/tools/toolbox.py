@@ -20,6 +20,7 @@ from sexton_runner.tools.arguments import BadArguments, Checked
 from sexton_runner.tools.base import Parked, Tool, ToolResult
 from sexton_runner.tools.checks import Checks, Unmet
 from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.mcp import Servers
 from sexton_runner.tools.table import TOOLS, Kit
 from sexton_runner.tools.text import clipped, shown
 from sexton_runner.tools.workbench import Workbench
@@ -191,11 +192,13 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
         shown=run.shown,
         park=_raise_parked,
     )
-    tools: dict[str, Tool] = {}
+    servers = Servers(run, policy.tools)
+    tools: dict[str, Tool] = {name: TOOLS[name](kit) for name in policy.tools if name in TOOLS}
     for name in policy.tools:
-        if make := TOOLS.get(name):
-            tools[name] = make(kit)
-        else:
+        if name not in TOOLS and not servers.knows(name):
             run.show(frames.chunk(f"[UZ-TOOL-005: this runner has no tool {name}]\n"))
-    async with beside(kit.bench.host):
-        yield Toolbox(run, kit, tools, gates, asking)
+    async with beside(kit.bench.host, *servers.hosts):
+        offered, missing = await servers.tools()
+        for text in missing:
+            run.show(frames.chunk(f"[{text}]\n"))
+        yield Toolbox(run, kit, {**offered, **tools}, gates, asking)
