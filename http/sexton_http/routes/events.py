@@ -15,8 +15,8 @@ from sexton_storage.records import Event, EventStatus
 
 TAG = "Events"
 UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d{1,9})([smhd])")
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_DURATION = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 Glob = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 Since = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]

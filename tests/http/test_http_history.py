@@ -1,0 +1,235 @@
+"""Event history: what an item says, which filters there are, and pages that hold still while more arrive."""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from sexton_http.answers import Problem
+from sexton_http.cursors import decode
+from sexton_http.routes.events import parse_since
+from tests.http.house import House
+
+FIELDS = {
+    "event_id",
+    "zombie_id",
+    "workspace_id",
+    "actor",
+    "event_type",
+    "status",
+    "request_json",
+    "response_text",
+    "evidence",
+    "tokens",
+    "wall_ms",
+    "charged_nanos",
+    "attempts",
+    "failure_label",
+    "error_code",
+    "source_event_id",
+    "resumes_event_id",
+    "created_at",
+    "updated_at",
+    "completed_at",
+}
+
+
+async def page(house: House, path: str = "", **query: Any) -> dict[str, Any]:
+    answer = await house.get(f"{house.ws}{path}/events", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def refused(house: House, path: str = "", **query: Any) -> str:
+    answer = await house.get(f"{house.ws}{path}/events", params=query)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error_code"] == "UZ-REQ-001"
+    detail: str = answer.json()["detail"]
+    return detail
+
+
+async def steer(house: House, zombie_id: str, count: int = 1) -> list[str]:
+    path = f"{house.ws}/zombies/{zombie_id}/messages"
+    return [(await house.post(path, {"message": f"{n}"})).json()["event_id"] for n in range(count)]
+
+
+async def pages(house: House, path: str = "", **query: Any) -> AsyncIterator[list[str]]:
+    """The ids of each page, to the last."""
+    found = await page(house, path, **query)
+    yield [item["event_id"] for item in found["items"]]
+    query.pop("since", None)
+    while found["next_cursor"] is not None:
+        found = await page(house, path, **query, cursor=found["next_cursor"])
+        yield [item["event_id"] for item in found["items"]]
+
+
+async def test_an_item_has_every_field_of_the_contract(house: House) -> None:
+    zombie, token, lease = await house.working()
+    report = {
+        "lease_id": lease["lease_id"],
+        "event_id": lease["event"]["event_id"],
+        "fencing_token": lease["fencing_token"],
+        "outcome": "agent_error",
+        "failure_reason": "agent_run",
+        "response_text": "no",
+        "evidence": {"a": 1},
+        "input_tokens": 1,
+        "cached_input_tokens": 2,
+        "output_tokens": 4,
+        "telemetry": {"time_to_first_token_ms": None, "wall_ms": 12},
+    }
+    assert (await house.post("/v1/runners/me/reports", report, token)).status_code == 200
+    [item] = (await page(house))["items"]
+    assert item.keys() == FIELDS
+    assert item["zombie_id"] == zombie["zombie_id"]
+    assert (item["actor"], item["event_type"], item["status"]) == (
+        "webhook:github",
+        "workflow_run.completed",
+        "agent_error",
+    )
+    assert (item["tokens"], item["wall_ms"], item["attempts"]) == (7, 12, 1)
+    assert (item["failure_label"], item["error_code"]) == ("agent_run", "UZ-EXEC-013")
+    assert (item["source_event_id"], item["resumes_event_id"]) == ("delivery-1", None)
+    assert item["request_json"]["raw"]["action"] == "completed"
+    assert item["created_at"] <= item["updated_at"] == item["completed_at"]
+
+
+async def test_filters_choose_by_agent_actor_status_and_age(house: House) -> None:
+    await house.keep_secret()
+    one, two = await house.install("one"), await house.install("two")
+    await house.deliver(one["webhook_urls"]["github"])
+    [mine], [other] = await steer(house, one["zombie_id"]), await steer(house, two["zombie_id"])
+    mark = house.world.now_ms()
+    house.pass_ms(60_000)
+    [late] = await steer(house, two["zombie_id"])
+    await house.post(f"{house.ws}/events/{other}/cancel")
+
+    async def ids(path: str = "", **query: Any) -> set[str]:
+        return {item["event_id"] for item in (await page(house, path, **query))["items"]}
+
+    agent = f"/zombies/{two['zombie_id']}"
+    assert await ids(agent) == {other, late} == await ids(zombie_id=two["zombie_id"])
+    assert await ids(actor="steer:*") == {mine, other, late}
+    assert await ids(agent, actor="webhook:*") == set()
+    assert len(await ids(actor="webhook:github")) == 1
+    assert len(await ids(actor="*:git?ub")) == 1
+    assert await ids(status="cancelled") == {other}
+    assert await ids(since="30s") == {late} == await ids(agent, since="30s")
+    assert len(await ids(since="2m")) == 4
+    stamp = datetime.fromtimestamp((mark + 1000) / 1000, UTC).isoformat(timespec="milliseconds")
+    assert await ids(since=stamp.replace("+00:00", "Z")) == {late}
+
+
+async def test_pages_hold_still_while_events_arrive(house: House) -> None:
+    zombie_id = (await house.install())["zombie_id"]
+    before = await steer(house, zombie_id, 12)
+    for path in ("", f"/zombies/{zombie_id}"):
+        seen: list[str] = []
+        async for ids in pages(house, path, limit=5, actor="steer:*", since="1h"):
+            seen += ids
+            before += await steer(house, zombie_id, 2)
+        assert len(set(seen)) == len(seen)
+        assert seen == sorted(seen, reverse=True)
+        assert set(seen) <= set(before)
+        before_it_began = [event_id for event_id in before if event_id <= seen[0]]
+        assert set(seen) == set(before_it_began)
+
+
+async def test_a_page_that_is_just_full_is_the_last(house: House) -> None:
+    zombie_id = (await house.install())["zombie_id"]
+    await steer(house, zombie_id, 4)
+    assert [len(ids) async for ids in pages(house, limit=2)] == [2, 2]
+    assert [len(ids) async for ids in pages(house, limit=4)] == [4]
+    assert [len(ids) async for ids in pages(house, limit=200)] == [4]
+
+
+async def test_a_cursor_is_good_for_the_listing_it_came_from_only(house: House) -> None:
+    one, two = (await house.install("one"))["zombie_id"], (await house.install("two"))["zombie_id"]
+    await steer(house, one, 3)
+    await steer(house, two, 3)
+    agent, other = f"/zombies/{one}", f"/zombies/{two}"
+    cursor = (await page(house, agent, limit=1))["next_cursor"]
+    assert cursor
+    assert "=" not in cursor
+    assert (await page(house, agent, limit=2, cursor=cursor))["items"]
+    assert "filters" in await refused(house, other, cursor=cursor)
+    assert "filters" in await refused(house, cursor=cursor)
+    assert "filters" in await refused(house, agent, cursor=cursor, actor="steer:*")
+    by_status = (await page(house, limit=1, status="received"))["next_cursor"]
+    assert "filters" in await refused(house, cursor=by_status, status="running")
+    approvals = await house.get(f"{house.ws}/approvals", params={"cursor": cursor})
+    assert approvals.status_code == 400
+
+
+async def test_a_cursor_and_a_since_exclude_each_other(house: House) -> None:
+    zombie_id = (await house.install())["zombie_id"]
+    await steer(house, zombie_id, 2)
+    cursor = (await page(house, limit=1, since="1h"))["next_cursor"]
+    assert "exclude" in await refused(house, cursor=cursor, since="1h")
+    assert len((await page(house, cursor=cursor))["items"]) == 1
+
+
+def forged(*parts: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+
+
+NO_CURSORS = (
+    "x",
+    "====",
+    "\u00ff",
+    "bm90IGpzb24",
+    forged(),
+    forged(1),
+    forged("a", "b", "c"),
+    forged(1, "x", "y", 2),
+    "A" * 512,
+)
+NO_TIMES = (
+    "",
+    "1",
+    "1w",
+    "-5m",
+    "5 m",
+    "yesterday",
+    "2024-11-20",
+    "2024-13-01T00:00:00Z",
+    "\u0663m",
+    "9" * 12 + "d",
+)
+
+
+async def test_what_is_no_filter_is_refused(house: House) -> None:
+    for cursor in NO_CURSORS:
+        await refused(house, cursor=cursor)
+    for since in NO_TIMES:
+        await refused(house, since=since)
+    for query in ({"limit": 0}, {"limit": 201}, {"status": "done"}, {"actor": ""}, {"actor": "a" * 257}):
+        await refused(house, **query)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=80) | st.from_regex(r"\d{1,12}[smhdw]", fullmatch=True))
+def test_whatever_a_since_says_it_is_a_time_or_a_problem(text: str) -> None:
+    found: int | str | None
+    try:
+        found = parse_since(text, 1_732_060_800_000)
+    except Problem as problem:
+        found = problem.code
+    assert isinstance(found, int) or found == "UZ-REQ-001"
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(max_size=120)
+    | st.builds(lambda raw: base64.urlsafe_b64encode(raw).decode().rstrip("="), st.binary(max_size=80))
+    | st.lists(st.integers() | st.text() | st.none(), max_size=5).map(lambda parts: forged(*parts))
+)
+def test_whatever_a_cursor_says_it_is_a_place_or_a_problem(text: str) -> None:
+    with pytest.raises(Problem) as raised:
+        decode(text, "the filters")
+    assert raised.value.code == "UZ-REQ-001"
