@@ -82,11 +82,20 @@ class ControlPlane:
         """Give this runner's own record."""
         return await self._ask("GET", ME, dict[str, Any])
 
-    async def heartbeat(self, active_lease_ids: Sequence[str]) -> Pulse:
-        """Say that this runner lives, and what it works on."""
-        return await self._ask(
-            "POST", f"{ME}/heartbeats", Pulse, {"active_lease_ids": list(active_lease_ids)}
-        )
+    async def heartbeat(
+        self, active_lease_ids: Sequence[str], wait_s: float = 0.0, slack_s: float = 0.0
+    ) -> Pulse:
+        """Say that this runner lives, and what it works on.
+
+        With ``wait_s`` the answer comes when there is something to stop, or after that time; ``slack_s`` more
+        until the connection counts as dead.
+        """
+        body: dict[str, Any] = {"active_lease_ids": list(active_lease_ids)}
+        path = f"{ME}/heartbeats"
+        if not wait_s:
+            return await self._ask("POST", path, Pulse, body)
+        body["wait_ms"] = int(wait_s * 1000)
+        return await self._ask("POST", path, Pulse, body, patience_s=wait_s + slack_s)
 
     async def poll(self, max_leases: int, wait_s: float, slack_s: float) -> Polled:
         """Wait up to ``wait_s`` for work; ``slack_s`` more until the connection counts as dead."""

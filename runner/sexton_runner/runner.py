@@ -148,6 +148,8 @@ class Runner:
                     fencing_token=lease.fencing_token,
                 )
                 runs.start_soon(self._serve, live)
+        if len(self._live) >= self._slots:
+            self._beat.set()
 
     def _give_back_unread(self, raw: msgspec.Raw, runs: trio.Nursery, why: str) -> None:
         log.error("lease_unreadable", why=why)
@@ -184,16 +186,20 @@ class Runner:
 
     async def _heartbeats(self) -> None:
         while True:
+            self._beat = trio.Event()
+            # While every slot is taken there is no open poll to be told on, so the heartbeat is held open.
+            full = len(self._live) >= self._slots
+            wait_s = self._timing.heartbeat_s if full else 0.0
+            pause_s = self._timing.backoff_first_s if full else self._timing.heartbeat_s
             try:
-                self._obey(await self._pulse.heartbeat(list(self._live)))
+                self._obey(await self._pulse.heartbeat(list(self._live), wait_s, self._timing.call_timeout_s))
             except Unavailable:
                 pass  # The outage is logged where it is met; the next beat tries again.
             except TokenRejected:
                 raise
             except Refused as refusal:
                 log.warning("heartbeat_refused", code=refusal.code, detail=refusal.detail)
-            self._beat = trio.Event()
-            with trio.move_on_after(jittered(self._timing.heartbeat_s, self._rng.random())):
+            with trio.move_on_after(jittered(pause_s, self._rng.random())):
                 await self._beat.wait()
 
     def _obey(self, pulse: Pulse) -> None:

@@ -34,6 +34,7 @@ class Enrol(Strict):
 
 class Heartbeat(Strict):
     active_lease_ids: list[uuid.UUID] = []
+    wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30000)] = 0
 
 
 class Poll(Strict):

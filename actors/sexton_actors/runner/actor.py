@@ -1,5 +1,6 @@
 """Holds one runner: its standing, what it holds, and its offer to the dispatcher."""
 
+from collections.abc import Iterator
 from typing import Any, assert_never
 from uuid import UUID
 
@@ -7,6 +8,7 @@ from sexton_actors.dispatcher.messages import Offer, TellCancelled, Withdraw
 from sexton_actors.lease.messages import Revoke
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner import messages as m, transitions
+from sexton_actors.runner.listening import Listener, Listeners
 from sexton_actors.runner.standing import Standing
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
@@ -19,7 +21,14 @@ DRAIN_LOOK_S = 1.0
 """How often a draining runner's leases are looked at beside what the leases themselves say."""
 
 FromRunner = m.Poll | m.Heartbeat | m.Describe | m.SetAdminState
-FromPlatform = m.LeaseCancelling | m.LeaseTaken | m.LeaseOver | m.LookWhetherDrained
+FromPlatform = (
+    m.HeartbeatOver
+    | m.LookForCancelled
+    | m.LeaseCancelling
+    | m.LeaseTaken
+    | m.LeaseOver
+    | m.LookWhetherDrained
+)
 
 
 class RunnerActor(Actor):
@@ -36,12 +45,15 @@ class RunnerActor(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._standing = Standing(context, world)
+        self._listeners = Listeners(context)
 
     async def on_receive(self, message: FromRunner | FromPlatform) -> Any:
         """Dispatch; the row is looked at again when it may be stale."""
         if isinstance(message, m.LookWhetherDrained):
             # Set first: an outage must not end the rounds.
             self.context.set_timer("drain", DRAIN_LOOK_S, message)
+        if isinstance(message, m.LookForCancelled):
+            self._listeners.look_again()
         runner = await self._standing.refresh()
         if runner is None:
             return Refusal("UZ-RUN-014", f"There is no runner {self.context.key}.")
@@ -51,7 +63,11 @@ class RunnerActor(Actor):
                 return self._poll(await self._drain(runner), message)
             case m.Heartbeat():
                 await self._standing.seen(runner)
-                return await self._beat(await self._drain(runner), message)
+                return await self._heartbeat(await self._drain(runner), message)
+            case m.HeartbeatOver(ticket=ticket):
+                await self._answer(runner, self._listeners.take(ticket))
+            case m.LookForCancelled():
+                await self._look(runner)
             case m.Describe():
                 return transitions.revoked(runner) or runner
             case m.SetAdminState():
@@ -61,6 +77,7 @@ class RunnerActor(Actor):
             case m.LeaseCancelling(lease_id=lease_id):
                 self._standing.cancelling.add(lease_id)
                 self.context.tell("dispatcher", "", TellCancelled(runner.id, (lease_id,)))
+                await self._answer(runner, self._listeners.take_all())
             case m.LeaseOver(lease_id=lease_id):
                 self._standing.over(lease_id)
                 await self._drain(runner)
@@ -91,11 +108,40 @@ class RunnerActor(Actor):
         self.context.tell("dispatcher", "", offer)
         return DEFERRED
 
-    async def _beat(self, runner: Runner, message: m.Heartbeat) -> m.Beat | Refusal:
+    # --- heartbeats -----------------------------------------------------------------------------------------
+
+    async def _heartbeat(self, runner: Runner, message: m.Heartbeat) -> Any:
+        beat = await self._beat(runner, message.active_lease_ids)
+        quiet = isinstance(beat, m.Beat) and beat.status == "ok" and not beat.cancelled_lease_ids
+        if not quiet or message.wait_ms <= 0 or not self._listeners.has_room():
+            return beat
+        self._listeners.add(message)
+        return DEFERRED
+
+    async def _beat(self, runner: Runner, claimed: tuple[UUID, ...]) -> m.Beat | Refusal:
         if refusal := transitions.revoked(runner):
             return refusal
-        lost = await self._standing.lost(message.active_lease_ids)
+        lost = await self._standing.lost(claimed)
         return m.Beat(transitions.beat_status(runner), (*self._standing.cancelling, *lost))
+
+    async def _look(self, runner: Runner) -> None:
+        """Another node may have marked a lease, or changed the runner's standing."""
+        if not self._listeners:
+            return
+        await self._standing.load()
+        runner = self._standing.runner or runner
+        standing = self._standing
+        if (
+            standing.cancelling
+            or not standing.held.issuperset(self._listeners.claimed())
+            or transitions.revoked(runner)
+            or transitions.beat_status(runner) != "ok"
+        ):
+            await self._answer(runner, self._listeners.take_all())
+
+    async def _answer(self, runner: Runner, listeners: Iterator[Listener]) -> None:
+        for listener in listeners:
+            listener.port.set(await self._beat(runner, listener.claimed))
 
     # --- standing -------------------------------------------------------------------------------------------
 

@@ -35,7 +35,20 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class Heartbeat(msgspec.Struct, Message[Beat | Refusal], frozen=True):
+    """It lives; with ``wait_ms`` it is answered the moment there is something to stop, or after that time."""
+
     active_lease_ids: tuple[UUID, ...]
+    wait_ms: int = 0
+
+
+class HeartbeatOver(msgspec.Struct, Message[None], frozen=True):
+    """One heartbeat has waited long enough."""
+
+    ticket: int
+
+
+class LookForCancelled(msgspec.Struct, Message[None], frozen=True):
+    """Another node may have cancelled what a waiting heartbeat's runner works on."""
 
 
 class Describe(msgspec.Struct, Message[Runner | Refusal], frozen=True):

@@ -57,6 +57,8 @@ class RunnerSelf(Shape):
 
 class Pulse(Body):
     active_lease_ids: Annotated[tuple[UUID, ...], msgspec.Meta(max_length=MAX_LEASE_IDS)] = ()
+    wait_ms: WaitMs = 0
+    """Hold the answer back until there is something to stop; for a runner without an open poll."""
 
 
 class PulseAnswer(Shape):
@@ -117,13 +119,28 @@ async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
     )
 
 
-@operation("POST", "/v1/runners/me/heartbeats", tag=TAG, auth=Auth.RUNNER, hot=True, codes=("UZ-RUN-014",))
+@operation(
+    "POST",
+    "/v1/runners/me/heartbeats",
+    tag=TAG,
+    auth=Auth.RUNNER,
+    hot=True,
+    wait=Wait.LONG_POLL,
+    codes=("UZ-RUN-014",),
+)
 async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
     """Say that the runner lives, and hear what it is to stop."""
-    message = Heartbeat(call.body.active_lease_ids)
-    match await call.ctx.system.ask("runner", call.host.runner.id, message):
-        case Refusal() as refusal:
-            return refusal
+    ctx, body = call.ctx, call.body
+    message = Heartbeat(body.active_lease_ids, body.wait_ms)
+    ask = partial(
+        ctx.system.ask, "runner", call.host.runner.id, message, timeout=body.wait_ms / 1000 + SLACK_S
+    )
+    reply: Beat | Refusal | None = await (until_stopped(ctx.stop, ask) if body.wait_ms else ask())
+    match reply:
+        case None:
+            return PulseAnswer("ok", ())
+        case Refusal():
+            return reply
         case Beat(status=status, cancelled_lease_ids=cancelled):
             return PulseAnswer(status, cancelled)
 
