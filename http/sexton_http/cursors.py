@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -11,14 +11,17 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_storage.stores import Page
 
+Moment = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Ms; whoever makes a cursor of his own is not to reach beyond what a column holds."""
+
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
     """After which row to go on; ``since`` travels along, since it may not be given beside a cursor."""
 
-    created_at: int
+    created_at: Moment
     id: UUID
     filters: str
-    since: int | None = None
+    since: Moment | None = None
 
     @property
     def page(self) -> Page:
