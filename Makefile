@@ -58,12 +58,21 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench fuzz check lint types mypy pyright layers docs wheel
+.PHONY: test bench bench-peers fuzz check lint types mypy pyright layers docs wheel
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table
 	@$(ALONE) $(BIN)/python -m bench $(ARGS)
+
+# The peers' packages must agree among themselves only, so they have an environment of their own.
+.venv-peers/.locked: requirements/peers.lock
+	@scripts/make-venv .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/peers.lock
+	@touch $@
+
+bench-peers: $(TO_CHECK) .venv-peers/.locked ## real peers beside Sexton, on one PostgreSQL in one run
+	@$(ALONE) $(BIN)/python -m bench.peers .venv-peers/bin/python
 
 check: lint types layers docs wheel test ## all that a change must pass
 
@@ -106,7 +115,8 @@ lock: $(TO_CHECK) ## resolve the locks anew
 	$(COMPILE) --group dev pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
+	$(COMPILE) requirements/peers.in -o requirements/peers.lock
 
 clean: ## remove everything that make has built
-	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
 	find $(WINGS) tests bench scripts -name __pycache__ -prune -exec rm -rf {} +
