@@ -23,6 +23,7 @@ from sexton_actors.reclaimer import Reclaimer
 from sexton_actors.runner.actor import RunnerActor
 from sexton_actors.scheduler.actor import Scheduler
 from sexton_actors.sweeper import Sweeper
+from sexton_actors.vault.actor import VaultKeeper
 from sexton_actors.world import World
 from sexton_actors.zombie.actor import ZombieActor
 from sexton_engine import (
@@ -99,6 +100,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(Sweeper, Sweeper),
                 one(CensusTaker, CensusTaker),
                 one(ChatRounds, ChatRounds),
+                one(VaultKeeper, VaultKeeper),
             ),
         ),
     )

@@ -11,6 +11,7 @@ from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
+from sexton_actors.vault.keys import MasterKeys
 from sexton_storage.stores import Storage
 
 
@@ -28,6 +29,8 @@ class World:
     """Where approval requests are shown too; None: nowhere, they wait in the inbox."""
     meters: Meters = field(default_factory=Meters)
     terms: BillingTerms = DEFAULT_TERMS
+    vault: MasterKeys | None = None
+    """The master keys of ``secrets``; None: those are kept in another way."""
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from uuid import UUID
 
 import httpx2
@@ -22,7 +23,7 @@ from sexton_actors.world import World
 from sexton_cli.billing import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
-from sexton_cli.keeping import keep_api_key
+from sexton_cli.keeping import keep_address, keep_api_key
 from sexton_cli.previewing import ModelPreviewer
 from sexton_cli.settings import NodeSettings
 from sexton_cli.trusting import load_identity
@@ -39,13 +40,20 @@ from sexton_http.server import Doors, open_doors, serve
 from sexton_http.slack import Slack
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_runner.providers.registry import read_addresses
-from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
+from sexton_storage.embedded import (
+    EmbeddedServer,
+    EmbeddedSettings,
+    embedded_dsn,
+    open_embedded_server,
+)
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, open_vault
 
+VISIT_S = 2.0
+"""So long a command waits for the database of a server that should be running."""
 ENROLMENT_MS = 3600 * 1000
 """An enrolment token is good for an hour, and once."""
 
@@ -114,9 +122,10 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         base_url = settings.public_url or doors.base_url
         vault = _vault(settings)
         slack = await _slack(stack, identity)
-        world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms)
+        world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms, vault=vault)
         installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
         api_key = keep_api_key(settings.data, installation.api_key)
+        keep_address(settings.data, base_url)
         issuers, providers = await _trusted(stack, identity)
         stop, registry = trio.Event(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
@@ -179,6 +188,25 @@ async def _storage(
     except OSError as fault:
         what = f"{settings.data}: {fault.strerror}"
         raise StartupFault("UZ-STARTUP-002", what, "Choose another folder with --data", CONFIG) from fault
+
+
+@asynccontextmanager
+async def visit_storage(data: Path, database_url: str | None) -> AsyncIterator[Storage]:
+    """The storage of a server that runs, for a command beside it. Raises StartupFault."""
+    settings = PostgresSettings(connect_s=VISIT_S)
+    dsn = embedded_dsn(data) if database_url is None else database_url
+    opening = open_postgres_storage(dsn, settings=settings, new_id=uuid_utils.compat.uuid7, migrates=False)
+    async with AsyncExitStack() as stack:
+        try:
+            storage = await stack.enter_async_context(opening)
+        except MigrationFailed as fault:
+            raise StartupFault(
+                "UZ-STARTUP-005", str(fault), "Use the server's own release", CONFIG
+            ) from fault
+        except StartupFailed as fault:
+            way_out = "Start the server ('sexton up'), or give its folder with --data"
+            raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
+        yield storage
 
 
 async def _database(

@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "server:serve",
     "runner": "server:runner",
     "demo": "server:demo",
+    "sign-in-link": "sign_in_link:sign_in_link",
     "login": "login:login",
     "logout": "whoami:logout",
     "whoami": "whoami:whoami",
@@ -33,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "credentials": "credentials:credentials",
     "proposals": "proposals:proposals",
     "top": "top:top",
+    "vault": "vault:vault",
     "doctor": "doctor:doctor",
 }
 """Each by its module in ``commands``, and its name there."""

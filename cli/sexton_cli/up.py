@@ -183,7 +183,6 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
         "base_url": node.base_url,
         "tenant_id": str(node.tenant_id),
         "workspace_id": str(node.workspace_id),
-        "catalogue_url": node.catalogue_url,
         "api_key": node.api_key,
         "admin_token": node.admin_token,
         "pids": {

@@ -82,3 +82,16 @@ class CredentialStore(Protocol):
         ...
 
     async def delete(self, workspace_id: UUID, name: str) -> bool: ...
+    async def sealed_before(
+        self, version: int, *, after: tuple[UUID, str] | None, limit: int
+    ) -> Sequence[Credential]:
+        """Those that an older master key sealed, by workspace and name."""
+        ...
+
+    async def reseal(self, credential: Credential, sealed: bytes) -> bool:
+        """Put ``sealed`` in the place of what the credential has; False when it was replaced meanwhile."""
+        ...
+
+    async def count_by_key(self) -> dict[int, int]:
+        """How many each version of the master key has sealed."""
+        ...

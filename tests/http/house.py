@@ -33,6 +33,7 @@ from sexton_storage.billing import first_plan
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
 from sexton_storage.stores import Storage
+from sexton_storage.vault import Vault
 from tests.http.watching import check_answer, note_problems
 
 START_MS = 1_732_060_800_000
@@ -237,11 +238,12 @@ async def open_house_on(
     previewer: Previewer | None = None,
     catalogue: Catalogue | None = None,
     terms: BillingTerms = DEFAULT_TERMS,
+    vault: Vault | None = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
     """A server on a storage that is open already."""
     rng, new_id = Random(7), Ids()
-    sealer, registry, stop = PlainSealer(), CollectorRegistry(), trio.Event()
+    sealer, registry, stop = vault or PlainSealer(), CollectorRegistry(), trio.Event()
     secrets = Secrets(storage.credentials, sealer, storage.clock)
     world = World(
         storage=storage,
@@ -251,6 +253,7 @@ async def open_house_on(
         new_token=lambda size: rng.randbytes(size).hex(),
         chat=slack,
         terms=terms,
+        vault=vault,
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

@@ -97,6 +97,13 @@ class MemoryInstance(MemoryStore):
         await self._round_trip()
         self._tables.settings[name] = value
 
+    async def swap_setting(self, name: str, old: bytes, new: bytes) -> bool:
+        await self._round_trip()
+        if self._tables.settings.get(name) != old:
+            return False
+        self._tables.settings[name] = new
+        return True
+
     async def settle_setting(self, name: str, value: bytes) -> bytes:
         await self._round_trip()
         return self._tables.settings.setdefault(name, value)

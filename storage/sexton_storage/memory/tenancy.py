@@ -1,5 +1,6 @@
 """Tenants, workspaces, users, API keys and credentials in memory."""
 
+from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -179,3 +180,29 @@ class MemoryCredentials(MemoryStore):
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         await self._round_trip()
         return self._tables.credentials.pop((workspace_id, name), None) is not None
+
+    async def sealed_before(
+        self, version: int, *, after: tuple[UUID, str] | None, limit: int
+    ) -> Sequence[Credential]:
+        await self._round_trip()
+        rows = sorted(self._tables.credentials.items())
+        return [row for key, row in rows if (after is None or key > after) and _key_version(row) < version][
+            :limit
+        ]
+
+    async def reseal(self, credential: Credential, sealed: bytes) -> bool:
+        await self._round_trip()
+        key = (credential.workspace_id, credential.name)
+        kept = self._tables.credentials.get(key)
+        if kept is None or kept.sealed != credential.sealed:
+            return False
+        self._tables.credentials[key] = replace(kept, sealed=sealed)
+        return True
+
+    async def count_by_key(self) -> dict[int, int]:
+        await self._round_trip()
+        return dict(Counter(_key_version(row) for row in self._tables.credentials.values()))
+
+
+def _key_version(credential: Credential) -> int:
+    return int.from_bytes(credential.sealed[1:5])

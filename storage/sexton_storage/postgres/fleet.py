@@ -118,6 +118,10 @@ class PostgresInstance(PostgresStore):
     async def put_setting(self, name: str, value: bytes) -> None:
         await self._database.change(lambda c: c.execute(_PUT_SETTING, name, value))
 
+    async def swap_setting(self, name: str, old: bytes, new: bytes) -> bool:
+        swap = "UPDATE settings SET value = $3 WHERE name = $1 AND value = $2 RETURNING true"
+        return bool(await self._database.read(lambda c: c.fetchval(swap, name, old, new)))
+
     async def settle_setting(self, name: str, value: bytes) -> bytes:
         keep = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
         await self._database.change(lambda c: c.execute(keep, name, value))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_storage.paging import API_KEY_SORTS, sort_key
-from sexton_storage.postgres.base import PostgresStore
+from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.schema import API_KEYS, CREDENTIALS
 from sexton_storage.records import ApiKey, Credential
 from sexton_storage.stores import NameTaken
@@ -18,6 +18,11 @@ UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, v.at)
 _PUT = f"""
 {CREDENTIALS.insert("credentials")}
 ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at
+"""
+
+_KEY_VERSION = "substring(sealed from 2 for 4)"
+_RESEAL = """
+UPDATE credentials SET sealed = $4 WHERE workspace_id = $1 AND name = $2 AND sealed = $3 RETURNING true
 """
 
 
@@ -88,3 +93,24 @@ class PostgresCredentials(PostgresStore):
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         query = "DELETE FROM credentials WHERE workspace_id = $1 AND name = $2 RETURNING name"
         return await self._database.change(lambda c: c.fetchval(query, workspace_id, name)) is not None
+
+    async def sealed_before(
+        self, version: int, *, after: tuple[UUID, str] | None, limit: int
+    ) -> Sequence[Credential]:
+        where = Conditions(f"{_KEY_VERSION} < $1", version.to_bytes(4))
+        if after is not None:
+            where.add("(workspace_id, name) > ({}, {})", *after)
+        query = (
+            f"SELECT {CREDENTIALS.columns()} FROM credentials WHERE {where}"
+            f" ORDER BY workspace_id, name LIMIT {int(limit)}"
+        )
+        return CREDENTIALS.many(await self._rows(query, *where.args))
+
+    async def reseal(self, credential: Credential, sealed: bytes) -> bool:
+        args = (credential.workspace_id, credential.name, credential.sealed, sealed)
+        # What was resealed may be found so: to do it twice is to do it once, and no mark is needed.
+        return bool(await self._database.read(lambda c: c.fetchval(_RESEAL, *args)))
+
+    async def count_by_key(self) -> dict[int, int]:
+        query = f"SELECT {_KEY_VERSION}, count(*) FROM credentials GROUP BY 1"
+        return {int.from_bytes(row[0]): row[1] for row in await self._rows(query)}
