@@ -1,9 +1,10 @@
-"""Keeps the first API key in the data folder, so that a later start on the same machine can show it again."""
+"""Keeps in the data folder what other commands on the machine ask for: the first API key, the address."""
 
 import os
 from pathlib import Path
 
 KEY_FILE = "api-key"
+ADDRESS_FILE = "address"
 
 
 def keep_api_key(data: Path, made: str | None) -> str | None:
@@ -19,4 +20,17 @@ def keep_api_key(data: Path, made: str | None) -> str | None:
     try:
         return path.read_text(encoding="ascii").strip() or None
     except OSError:
+        return None
+
+
+def keep_address(data: Path, base_url: str) -> None:
+    """Where the server of this folder answers."""
+    (data / ADDRESS_FILE).write_text(f"{base_url}\n", encoding="utf-8")
+
+
+def kept_address(data: Path) -> str | None:
+    """None when no server has run on the folder."""
+    try:
+        return (data / ADDRESS_FILE).read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError):
         return None

@@ -120,9 +120,7 @@ def _leases(seen: Look, share: int | None) -> Table:
             _text(row.get("attempt")),
             _text(span(seen.now - row["granted_at"])),
             Text(f"{slack / 1000:5.1f} s", style=style),
-            Text(bar(slack), style=style)
-            if not row.get("cancelling")
-            else Text("cancelling", style="yellow"),
+            left,
         )
     return table
 

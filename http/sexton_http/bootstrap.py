@@ -76,6 +76,12 @@ async def bootstrap(
     return Installation(first.tenant_id, first.workspace_id, first.user_id, issuer, keys, public, api_key)
 
 
+async def first_admin(storage: Storage) -> UUID | None:
+    """The user that the first start made; None before it."""
+    kept = await storage.instance.setting(FIRST)
+    return None if kept is None else msgspec.json.decode(kept, type=_First).user_id
+
+
 async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int], str]) -> AuthKeys:
     """Made by the first start that needs it; of many at once, the first to commit."""
     kept = await storage.instance.setting(AUTH_KEY)

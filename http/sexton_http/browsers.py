@@ -13,6 +13,7 @@ from sexton_http.principals import SignedIn
 from sexton_http.same_origin import check_same_origin
 from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.identity import BrowserSession, SignInLink
+from sexton_storage.stores import Storage
 
 HOUR_MS: Final = 3600 * 1000
 DAY_MS: Final = 24 * HOUR_MS
@@ -50,9 +51,7 @@ class Browsers:
 
     async def offer(self, user_id: UUID) -> str:
         """The address of a page that signs this user in, once, within an hour."""
-        token, now = self._new_token(TOKEN_BYTES), self._now()
-        await self._storage.sign_ins.offer(SignInLink(digest(token), user_id, now, now + LINK_MS))
-        return f"{self._base_url}/auth/sign-in/{token}"
+        return await offer_link(self._storage, self._base_url, user_id, self._new_token)
 
     async def find_link(self, token: str) -> SignInLink | None:
         """None for one that signs nobody in."""
@@ -154,6 +153,13 @@ class Browsers:
         now = self._now()
         if now - session.seen_at >= TOUCH_MS:
             await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + IDLE_MS)
+
+
+async def offer_link(storage: Storage, base_url: str, user_id: UUID, new_token: Callable[[int], str]) -> str:
+    """The address of a page that signs this user in, once, within an hour."""
+    token, now = new_token(TOKEN_BYTES), storage.clock.now_ms()
+    await storage.sign_ins.offer(SignInLink(digest(token), user_id, now, now + LINK_MS))
+    return f"{base_url}/auth/sign-in/{token}"
 
 
 def ends_at(session: BrowserSession) -> int:

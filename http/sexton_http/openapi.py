@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sexton_http.acting import FORM_TYPE
 from sexton_http.context import VERSION
 from sexton_http.operations import Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.problems import CODES
@@ -96,6 +97,8 @@ def _shapes(operations: Iterable[Operation]) -> Iterable[Any]:
     for operation in operations:
         if operation.has_body:
             yield operation.body
+        if operation.form is not None:
+            yield operation.form
         if operation.answer is not None:
             yield operation.answer
         if operation.query is not NoQuery:
@@ -127,6 +130,9 @@ def _describe(
                 **(PRESS if operation.press else {}),
             },
         }
+    elif operation.form is not None:
+        content = {FORM_TYPE: {"schema": by_shape[operation.form]}}
+        described["requestBody"] = {"required": True, "content": content}
     elif operation.auth is Auth.WEBHOOK:
         described["requestBody"] = {"required": True, "content": {"*/*": {"schema": {}}}}
     if operation.deprecated:

@@ -172,6 +172,8 @@ class Operation:
     """So often from one address, beside the rates of the plan."""
     cookie: bool
     """A signed-in browser needs no token."""
+    form: type[msgspec.Struct] | None
+    """What a page's form sends; the handler decodes it."""
     press: bool
     """The signed form of a chat platform is taken in the place of token and body."""
     agents: str
@@ -306,6 +308,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     creates: Creates = Creates.NOTHING,
     quota: Quota | None = None,
     cookie: bool = False,
+    form: type[msgspec.Struct] | None = None,
     press: bool = False,
     agents: str = "",
 ) -> Callable[[Handler], Operation]:
@@ -343,6 +346,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             creates=creates,
             quota=quota,
             cookie=cookie,
+            form=form,
             press=press,
             agents=agents,
         )

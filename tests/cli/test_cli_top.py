@@ -118,7 +118,7 @@ def test_a_lease_that_is_nearly_over_stands_first_and_shows_what_is_left() -> No
 
 def test_an_outage_is_told_above_what_was_seen_last() -> None:
     seen = Look({"depth": 3}, [], 0, [], 0, {"name": "sexton"})
-    console = Console(width=80, color_system=None, highlight=False)
+    console = Console(width=200, color_system=None, highlight=False)
     with console.capture() as captured:
         console.print(screen(seen, "http://x", height=24, trouble="http://x cannot be reached."))
     first, second, *_ = captured.get().splitlines()

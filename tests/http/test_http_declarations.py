@@ -168,3 +168,15 @@ async def test_the_fast_path_knows_the_hot_routes_and_no_others(house: House) ->
 
 def example(row: Operation) -> str:
     return re.sub(r"\{(\w+)\}", "a0", row.path)
+
+
+def test_what_a_pages_form_sends_is_described() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    forms = {route.name: route for route in OPERATIONS if route.form is not None}
+    assert forms.keys() == {"submit_key", "submit_workspace", "submit_change"}
+    for route in forms.values():
+        described = document["paths"][route.path]["post"]["requestBody"]
+        (schema,) = [part["schema"] for part in described["content"].values()]
+        assert list(described["content"]) == ["application/x-www-form-urlencoded"]
+        fields = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+        assert fields.keys() == set(route.form.__struct_fields__ if route.form else ())

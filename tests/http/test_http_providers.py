@@ -162,15 +162,30 @@ async def test_id_tokens_of_each_algorithm_are_taken(scene: Scene, algorithm: st
     assert (await scene.sign_in()).status_code == 200
 
 
-async def test_after_a_sign_in_one_goes_on_to_the_terminal(scene: Scene) -> None:
-    page = (await scene.visitor.get(DEVICE)).text
-    assert f'href="/auth/login/codehost?next={DEVICE}"' in page
-    done = await scene.sign_in(f"?next={DEVICE}")
-    assert f"url={DEVICE}" in done.text
+@pytest.mark.parametrize("wanted", [DEVICE, "/keys", "/workspaces"])
+async def test_after_a_sign_in_one_goes_on_to_the_page_that_was_asked_for(scene: Scene, wanted: str) -> None:
+    page = (await scene.visitor.get(wanted)).text
+    assert f'href="/auth/login/codehost?next={wanted}"' in page
+    done = await scene.sign_in(f"?next={wanted}")
+    assert f'content="0;url={wanted}"' in done.text
+    assert (await scene.visitor.get(wanted)).status_code in {200, 404}
 
 
 @pytest.mark.parametrize(
-    "following", ["//evil.example.com", "https://evil.example.com", "/\\evil", "/docs", f"{DEVICE}/../x", "x"]
+    "following",
+    [
+        "//evil.example.com",
+        "https://evil.example.com",
+        "/\\evil",
+        "/docs",
+        f"{DEVICE}/../x",
+        "x",
+        "/keys@evil.example.com",
+        "/keys%0d%0alocation:%20//evil.example.com",
+        "//keys",
+        "/keys?next=//evil.example.com",
+        "/Keys",
+    ],
 )
 async def test_nobody_is_sent_on_to_another_site(scene: Scene, following: str) -> None:
     done = await scene.sign_in(f"?next={following}")

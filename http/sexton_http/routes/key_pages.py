@@ -37,7 +37,9 @@ _MAKERS: Final = create_api_key.role or Role.USER
 async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
     """Show the tenant's keys, without their values, and a form for another."""
     who = await call.services.browsers.find(call.head)
-    return sign_in_page(call.services.ways) if who is None else await _page(call, who, call.query)
+    if who is None:
+        return sign_in_page(call.services.ways, f"?next={HOME}")
+    return await _page(call, who, call.query)
 
 
 @operation(
@@ -50,6 +52,7 @@ async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
     also=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
+    form=NewKey,
 )
 async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
     """Mint a key and show it, this once; the same form sent again finds its name taken."""

@@ -30,7 +30,8 @@ ATTEMPTS: Final = Quota(count=20, window_s=60)
 """From one address."""
 COOKIE: Final = "sexton-login"
 MAX_NAME_CHARS: Final = 128
-_WHERE_TO: Final = re.compile(r"/auth/device/[0-9a-f-]{36}")
+# Named one by one: whatever else an address says would lead to somebody else's page sooner or later.
+_WHERE_TO: Final = re.compile(r"/auth/device/[0-9a-f-]{36}|/keys|/workspaces")
 _REASON: Final = re.compile(r"[a-z_]{1,64}")
 
 Text = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -38,7 +39,7 @@ Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 class Departure(Query):
     next: Text | None = None
-    """A page of this server to go on to; only the approval of a terminal."""
+    """A page of this server to go on to: the approval of a terminal, the keys, the workspaces."""
 
 
 class Arrival(Query):

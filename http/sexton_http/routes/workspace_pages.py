@@ -33,7 +33,7 @@ _PATCH: Final = FormDecoder(WorkspacePatch)
 async def show_workspaces(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the tenant's workspaces, and a form for another."""
     who = await call.services.browsers.find(call.head)
-    return sign_in_page(call.services.ways) if who is None else await _page(call, who)
+    return sign_in_page(call.services.ways, f"?next={HOME}") if who is None else await _page(call, who)
 
 
 @operation(
@@ -46,6 +46,7 @@ async def show_workspaces(call: Call[NoBody, NoQuery]) -> Answer:
     also=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
+    form=NewWorkspace,
 )
 async def submit_workspace(call: Call[NoBody, NoQuery]) -> Answer:
     """Make a workspace and go back to the list."""
@@ -66,6 +67,7 @@ async def submit_workspace(call: Call[NoBody, NoQuery]) -> Answer:
     also=NOT_CHANGED,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
+    form=WorkspacePatch,
 )
 async def submit_change(call: Call[NoBody, NoQuery]) -> Answer:
     """Rename a workspace, pause it, or let it go on, and go back to the list."""

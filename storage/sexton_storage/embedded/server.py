@@ -83,7 +83,7 @@ class EmbeddedServer:
 
     @property
     def dsn(self) -> str:
-        return f"postgresql://{DATABASE}@/{DATABASE}?host={self.sockets}"
+        return _dsn(self.sockets)
 
     @property
     def pid(self) -> int | None:
@@ -190,6 +190,15 @@ class EmbeddedServer:
                     await wait_process(process)
                     break
         self._process = None
+
+
+def embedded_dsn(base: Path) -> str:
+    """Where the server of a data directory answers while somebody runs it; for its owner alone."""
+    return _dsn(_socket_folder(base.resolve()))
+
+
+def _dsn(sockets: Path) -> str:
+    return f"postgresql://{DATABASE}@/{DATABASE}?host={sockets}"
 
 
 def _socket_folder(base: Path) -> Path:

@@ -71,6 +71,22 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> Se
             await connection.execute(f"SELECT pg_advisory_unlock({LOCK_KEY})")
 
 
+async def verify(connection: Connection, migrations: Sequence[Migration]) -> Sequence[str]:
+    """Look whether the schema is this release's, and change nothing; the names of what ran, which is none.
+
+    For those who visit a database that a server uses. Raises DatabaseNewer and MigrationFailed.
+    """
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        raise MigrationFailed("no server has made this database yet")
+    rows = await connection.fetch("SELECT version, name, sha256 FROM schema_migrations ORDER BY version")
+    done = {row[0]: (row[1], row[2]) for row in rows}
+    _check(done, migrations)
+    missing = [m.name for m in migrations if m.version not in done]
+    if missing:
+        raise MigrationFailed(f"the server runs an older release: {missing[0]} has not run on its database")
+    return ()
+
+
 async def _lock(connection: Connection) -> None:
     # Polled, not waited for: a waiter would hold a snapshot, and CREATE INDEX CONCURRENTLY in the lock's
     # holder waits for old snapshots to go.

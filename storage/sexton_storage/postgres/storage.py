@@ -28,7 +28,7 @@ from sexton_storage.postgres.key_uses import PostgresKeyUses
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.memories import PostgresMemories
-from sexton_storage.postgres.migrate import migrate, shipped_migrations
+from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
 from sexton_storage.postgres.overview import PostgresFleet
 from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
@@ -45,10 +45,17 @@ class PostgresStorage:
     """All stores of one database; made by ``open_postgres_storage``."""
 
     def __init__(
-        self, portal: Portal, dsn: str, settings: PostgresSettings, new_id: Callable[[], UUID]
+        self,
+        portal: Portal,
+        dsn: str,
+        settings: PostgresSettings,
+        new_id: Callable[[], UUID],
+        *,
+        migrates: bool = True,
     ) -> None:
         self._portal = portal
         self._dsn = dsn
+        self._bring_up = migrate if migrates else verify
         self._settings = settings
         self._new_id = new_id
         self._database = database = Database(portal, dsn, settings, new_id)
@@ -111,7 +118,7 @@ class PostgresStorage:
     async def _migrate(self) -> list[str]:
         connection = await self._first_connection()
         try:
-            return list(await migrate(connection, shipped_migrations()))
+            return list(await self._bring_up(connection, shipped_migrations()))
         finally:
             await connection.close(timeout=5)
 
@@ -156,14 +163,19 @@ class PostgresStorage:
 
 @asynccontextmanager
 async def open_postgres_storage(
-    dsn: str, *, settings: PostgresSettings = DEFAULTS, new_id: Callable[[], UUID] = uuid4
+    dsn: str,
+    *,
+    settings: PostgresSettings = DEFAULTS,
+    new_id: Callable[[], UUID] = uuid4,
+    migrates: bool = True,
 ) -> AsyncIterator[PostgresStorage]:
     """Open storage over the database that ``dsn`` names; its schema is brought up to date first.
 
-    Raises ConnectFailed and MigrationFailed. ``new_id`` makes the names of lanes and marks.
+    Raises ConnectFailed and MigrationFailed. ``new_id`` makes the names of lanes and marks. A visitor to the
+    database of a running server does not bring it up to date (``migrates`` False), but takes no other.
     """
     async with open_portal() as portal:
-        storage = PostgresStorage(portal, dsn, settings, new_id)
+        storage = PostgresStorage(portal, dsn, settings, new_id, migrates=migrates)
         try:
             await storage.open()
             yield storage
