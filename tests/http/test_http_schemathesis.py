@@ -54,6 +54,9 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "verify_auth_session": (400, 410),
     "show_sign_in_link": (410,),
     "use_sign_in_link": (410,),
+    # A form is read when a chat platform has signed it, and no token stands beside it.
+    "decide_by_webhook": (400, 415),
+    "decide_grant_by_webhook": (400, 415),
     # Only what a sender has signed is valid, which is in no schema.
     "deliver": (400, 410),
     "deliver_to_source": (400, 410),
