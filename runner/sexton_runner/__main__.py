@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from sexton_runner import doctor
 from sexton_runner.errors import BadSettings
 from sexton_runner.main import EXIT_CONFIG, main
 from sexton_runner.providers.registry import read_addresses
@@ -48,6 +49,9 @@ def read_arguments(words: list[str]) -> RunnerSettings:
     parser.add_argument(
         "--run-wall-s", type=float, default=DEFAULT_RUN_WALL_S, help="seconds after which a run is ended"
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="take no work where the sandbox is weaker than it could be"
+    )
     given = parser.parse_args(words)
     named = {} if given.host_id is None else {"host_id": given.host_id}
     return RunnerSettings(
@@ -60,6 +64,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         sandbox_tier=given.sandbox,
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
+        strict=given.strict,
         models=ModelSettings(addresses=read_addresses(os.environ)),
         tools=read_tool_settings(os.environ),
         **named,
@@ -67,7 +72,9 @@ def read_arguments(words: list[str]) -> RunnerSettings:
 
 
 def command(words: list[str]) -> int:
-    """Run a runner as the words say and give its exit status."""
+    """Run a runner as the words say, or examine this host, and give the exit status."""
+    if words[:1] == ["doctor"]:
+        return doctor.command(words[1:])
     try:
         settings = read_arguments(words)
     except BadSettings as fault:

@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.doctor import examine, weaknesses
 from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected
 from sexton_runner.identity import find_token, own_state_dir
 from sexton_runner.renewal import Renewer
@@ -50,6 +51,8 @@ async def run_runner(
         shutil.rmtree(runs, ignore_errors=True)
         sandbox = make_sandbox(settings.sandbox_tier, limits, settings.state_dir)
         await probe(sandbox)
+        if settings.strict and (weak := weaknesses(await examine(settings.state_dir))):
+            raise SandboxUnavailable("; ".join(weak))
         token = await find_token(settings, pace)
         connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
         async with connect() as work_http, connect() as pulse_http:

@@ -41,6 +41,7 @@ class RunnerSettings:
 
     ``runner_token`` wins over the token kept in ``state_dir``; ``enrolment_token`` is used only when there
     is neither.
+    ``strict`` takes no work where the host gives less to the sandbox than it could.
     ``drain_s`` is how long runs may go on after SIGTERM; ``run_wall_s`` ends a run, not counting time at
     gates.
     """
@@ -57,6 +58,7 @@ class RunnerSettings:
     run_wall_s: float = DEFAULT_RUN_WALL_S
     run_memory_bytes: int = DEFAULT_RUN_MEMORY_BYTES
     run_pids: int = DEFAULT_RUN_PIDS
+    strict: bool = False
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
 

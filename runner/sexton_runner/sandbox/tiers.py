@@ -181,9 +181,13 @@ def find_program(name: str, package: str) -> str:
     return found
 
 
+def bubblewrap_features() -> str:
+    """Give what the installed bubblewrap says that it can do."""
+    return _features(find_program("bwrap", "bubblewrap"))
+
+
 def _bubblewrap() -> Tier:
-    program = find_program("bwrap", "bubblewrap")
-    return Bubblewrap(program, _features(program))
+    return Bubblewrap(find_program("bwrap", "bubblewrap"), bubblewrap_features())
 
 
 def _landlock() -> Tier:

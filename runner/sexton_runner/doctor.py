@@ -1,0 +1,154 @@
+"""Says what this host can give a sandbox, and what it cannot: ``sexton runner doctor``."""
+
+import argparse
+import enum
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+import structlog
+import trio
+
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.sandbox.cgroup import find_layout
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.probe import group_name, make_sandbox, probe
+from sexton_runner.sandbox.seccomp import this_machine
+from sexton_runner.sandbox.tiers import bubblewrap_features, find_program
+from sexton_runner.settings import DEFAULT_RUN_MEMORY_BYTES, DEFAULT_RUN_PIDS, SandboxTier
+
+EXIT_OK = 0
+EXIT_UNAVAILABLE = 69
+LIMITS = Limits(wall_s=60, memory_bytes=DEFAULT_RUN_MEMORY_BYTES, pids=DEFAULT_RUN_PIDS)
+PROGRAMS = (("bwrap", "bubblewrap"), ("setpriv", "util-linux"), ("prlimit", "util-linux"))
+
+
+class Grade(enum.StrEnum):
+    """How much of something there is."""
+
+    GOOD = "good"
+    WEAK = "weak"  # Runs are shut in all the same, by less.
+    MISSING = "missing"  # No run is taken on.
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at, and what can be done where it is not good."""
+
+    name: str
+    grade: Grade
+    seen: str
+    advice: str = ""
+
+    def line(self) -> str:
+        """Tell it in one line.
+
+        >>> Finding("system calls", Grade.GOOD, "filtered").line()
+        'good     system calls: filtered'
+        """
+        advice = f" ({self.advice})" if self.advice else ""
+        return f"{self.grade.value:<8} {self.name}: {self.seen}{advice}"
+
+
+async def examine(state_dir: Path) -> list[Finding]:
+    """Look at everything; never raises for what the host lacks."""
+    findings = [*_programs()]
+    if all(finding.grade is Grade.GOOD for finding in findings):
+        findings += [_bounds(state_dir), _sizes(), _namespaces()]
+        findings.append(await _self_test(state_dir))
+    return [*findings, _calls()]
+
+
+def weaknesses(findings: Sequence[Finding]) -> list[str]:
+    """Name what is less than good."""
+    return [f"{one.name}: {one.seen}" for one in findings if one.grade is not Grade.GOOD]
+
+
+def _programs() -> Iterator[Finding]:
+    for name, package in PROGRAMS:
+        try:
+            path = find_program(name, package)
+        except SandboxUnavailable:
+            yield Finding(
+                name, Grade.MISSING, "not installed", f"Debian and Ubuntu: apt-get install {package}"
+            )
+        else:
+            told = subprocess.run(
+                [path, "--version"], capture_output=True, text=True, check=False, timeout=10
+            )
+            yield Finding(name, Grade.GOOD, (told.stdout.strip() or path).splitlines()[0])
+
+
+def _bounds(state_dir: Path) -> Finding:
+    name = "memory and processes"
+    layout = find_layout(f"{group_name(state_dir)}-doctor", LIMITS)
+    if layout is not None:
+        version = 2 if layout.unified else 1
+        return Finding(name, Grade.GOOD, f"bounded a run, by control groups of version {version}")
+    if os.geteuid() == 0:
+        advice = "run the runner as an ordinary user, or let root make control groups"
+        return Finding(name, Grade.MISSING, "root without control groups is not bounded", advice)
+    advice = "delegate a control group: systemd-run --user --scope -p Delegate=yes"
+    return Finding(name, Grade.WEAK, "bounded a process, not a run", advice)
+
+
+def _sizes() -> Finding:
+    name = "disk"
+    if "--size" in bubblewrap_features():
+        return Finding(name, Grade.GOOD, "the workspace is in memory, and bounded")
+    return Finding(name, Grade.WEAK, "the workspace is bounded by memory alone", "bubblewrap 0.7 or newer")
+
+
+def _namespaces() -> Finding:
+    name = "further namespaces"
+    if "--disable-userns" in bubblewrap_features():
+        return Finding(name, Grade.GOOD, "none can be made inside")
+    if this_machine() is not None:
+        return Finding(name, Grade.GOOD, "none can be made inside, by the filter of system calls")
+    return Finding(name, Grade.WEAK, "can be made inside", "bubblewrap 0.8 or newer")
+
+
+def _calls() -> Finding:
+    name = "system calls"
+    if this_machine() is not None:
+        return Finding(name, Grade.GOOD, f"filtered for {platform.machine()}")
+    return Finding(name, Grade.WEAK, f"not filtered: no table for {platform.machine()}")
+
+
+async def _self_test(state_dir: Path) -> Finding:
+    name = "self-test inside the sandbox"
+    try:
+        await probe(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, state_dir))
+    except SandboxUnavailable as fault:
+        advice = "user namespaces may be switched off: see kernel.unprivileged_userns_clone and AppArmor"
+        return Finding(name, Grade.MISSING, str(fault), advice)
+    return Finding(name, Grade.GOOD, "nothing of the host could be reached")
+
+
+def command(words: list[str]) -> int:
+    """Examine this host, tell what was found, and give the exit status: 0, or 69 when no run could be taken."""
+    parser = argparse.ArgumentParser(
+        prog="sexton runner doctor", description="Say what this host can give a sandbox."
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--strict", action="store_true", help="fail for what is weak as well")
+    given = parser.parse_args(words)
+    structlog.configure(processors=[_drop])
+    with tempfile.TemporaryDirectory(prefix="sexton-doctor-") as folder:
+        findings = trio.run(examine, Path(folder))
+    for finding in findings:
+        line = orjson.dumps(asdict(finding)).decode() if given.json else finding.line()
+        sys.stdout.write(f"{line}\n")
+    refused = {Grade.MISSING, Grade.WEAK} if given.strict else {Grade.MISSING}
+    return EXIT_UNAVAILABLE if any(one.grade in refused for one in findings) else EXIT_OK
+
+
+def _drop(_logger: object, _name: str, _event: object) -> str:
+    # The report is the output here; what a starting runner would log is not.
+    raise structlog.DropEvent

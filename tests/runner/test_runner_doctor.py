@@ -1,0 +1,60 @@
+"""What a host cannot give is said beforehand, and refused where that is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from sexton_runner import doctor
+from sexton_runner.__main__ import command
+from sexton_runner.doctor import Grade, examine
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.main import run_runner
+from tests.runner.control_plane import open_plane
+from tests.runner.harness import settings_for
+
+
+def test_the_report_of_a_host_that_can_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["doctor", "--json"]) == 0
+    found = [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
+    grades = {one["name"]: one["grade"] for one in found}
+    assert grades["self-test inside the sandbox"] == "good"
+    assert grades["bwrap"] == "good"
+    assert set(grades.values()) <= {"good", "weak"}
+
+
+def test_a_host_without_bubblewrap_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command(["doctor"]) == 69
+    assert "missing  bwrap: not installed (Debian and Ubuntu: apt-get install bubblewrap)" in (
+        capsys.readouterr().out
+    )
+
+
+async def test_what_is_weak_is_no_reason_to_fail_but_a_strict_runner_takes_no_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "this_machine", lambda: None)
+    grades = {one.name: one.grade for one in await examine(tmp_path)}
+    assert grades["system calls"] is Grade.WEAK
+    async with open_plane() as plane:
+        with pytest.raises(SandboxUnavailable, match="system calls: not filtered"):
+            await run_runner(settings_for(plane, tmp_path, strict=True))
+        assert plane.of("poll") == []
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 0), (["--strict"], 69)])
+def test_the_exit_status_says_whether_what_is_weak_counts(
+    words: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "this_machine", lambda: None)
+    assert doctor.command(words) == status
+
+
+def test_words_that_the_doctor_does_not_know_are_refused() -> None:
+    with pytest.raises(SystemExit):
+        command(["doctor", "--heal"])
