@@ -13,6 +13,7 @@ from sexton_storage.records import EventStatus, PlanTier
 from tests.actors.test_state_tables import cells
 from tests.http.house import House
 from tests.http.listening import listening
+from tests.http.test_http_plans import cut_off
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 GATED = "gates: {rules: [{tool: '*', action: '*', behavior: approve}]}"
@@ -224,6 +225,16 @@ async def test_a_run_that_is_cancelled_hears_of_it_by_each_of_its_calls(house: H
     }
     assert (await house.post("/v1/runners/me/reports", report, token)).status_code == 200
     assert await status_of(house, event_id) == "cancelled"
+
+
+async def test_what_the_plan_allows_is_read_before_a_replay(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie_id, event_id = await STATES["processed"](house)
+    cut_off(house, monkeypatch)
+    for address in ADDRESSES:
+        refused = await act(house, address, "replay", zombie_id, event_id)
+        assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-ENTL-001")
 
 
 async def test_the_plan_counts_a_replay_among_the_events_of_the_day(house: House) -> None:
