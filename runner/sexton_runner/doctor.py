@@ -132,7 +132,7 @@ async def _self_test(state_dir: Path) -> Finding:
 
 
 def command(words: list[str]) -> int:
-    """Examine this host, tell what was found, and give the exit status: 0, or 69 when no run could be taken."""
+    """Examine this host, tell what was found, and give the exit status: 0, or 69 for what is missing."""
     parser = argparse.ArgumentParser(
         prog="sexton runner doctor", description="Say what this host can give a sandbox."
     )

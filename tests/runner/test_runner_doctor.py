@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
+import structlog
 
 from sexton_runner import doctor
 from sexton_runner.__main__ import command
@@ -14,6 +16,12 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.main import run_runner
 from tests.runner.control_plane import open_plane
 from tests.runner.harness import settings_for
+
+
+@pytest.fixture(autouse=True)
+def _logs() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
 
 
 def test_the_report_of_a_host_that_can_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
