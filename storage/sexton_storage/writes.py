@@ -112,7 +112,7 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class NothingToClaim(msgspec.Struct, frozen=True, gc=False):
-    """No received event, the agent is not active, or it has a live lease; ``reason`` says which."""
+    """No received event, the agent is not active, over its budget, or leased; ``reason`` says which."""
 
     reason: str
 
@@ -241,6 +241,8 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     """What the run wants remembered; kept in the same commit as far as there is room."""
     proposals: tuple[Proposal, ...] = ()
     """What the run proposes; kept in the same commit, and so not twice."""
+    follower: Event | None = None
+    """A new event that goes on where this one ended; kept in the same commit, with its checkpoint."""
 
 
 # --- gates --------------------------------------------------------------------------------------------------

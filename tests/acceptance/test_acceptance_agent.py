@@ -39,13 +39,16 @@ class User:
         assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
-    async def install(self) -> tuple[str, str]:
+    async def install(self, name: str = "issue-triage", context: str = "") -> tuple[str, str]:
         """Install the example; its id, and where its webhook goes."""
         secret = {"name": "github-webhook", "data": {"webhook_secret": SECRET}}
         await self.call("POST", f"{self.workspace}/credentials", secret)
+        skill, trigger = ((EXAMPLE / file).read_text() for file in ("SKILL.md", "TRIGGER.md"))
         files = {
-            "source_markdown": (EXAMPLE / "SKILL.md").read_text(),
-            "trigger_markdown": (EXAMPLE / "TRIGGER.md").read_text(),
+            "source_markdown": skill.replace("name: issue-triage", f"name: {name}"),
+            "trigger_markdown": trigger.replace("name: issue-triage", f"name: {name}").replace(
+                "  max_turns: 12\n", context or "  max_turns: 12\n"
+            ),
         }
         made = await self.call("POST", f"{self.workspace}/zombies", files)
         return made["zombie_id"], made["webhook_urls"]["github"]
@@ -108,6 +111,7 @@ async def test_an_agent_in_plain_english_goes_from_signed_webhook_to_evidence_wi
             # What the first run learnt, the second was told.
             assert "stops at 65536 rows" in words_of(chat.asked[0])
             await _preview(user, chat)
+            await _go_on(user, chat)
 
 
 async def _try_one(user: User, model: ModelServer, zombie_id: str, url: str) -> None:
@@ -135,3 +139,26 @@ async def _preview(user: User, model: ModelServer) -> None:
     body = {"messages": [{"role": "user", "content": "Write an agent."}]}
     answer = await user._http.post(f"{user.workspace}/spec/preview", json=body, headers=user._headers)
     assert "event: done" in answer.text
+
+
+async def _go_on(user: User, model: ModelServer) -> None:
+    """A window that is full ends its event, and another event goes on from the note."""
+    zombie_id, url = await user.install("small-window", "  context_cap_tokens: 1024\n")
+    before = len(model.asked)
+    model.script = [
+        Say("", (Call("memory_recall", {"query": "export"}),), input_tokens=2_000),
+        Say("Looked up: nothing. Left: the verdict."),
+        Say(VERDICT),
+    ]
+    first = await user.ended(zombie_id, await user.deliver(url))
+    assert first["status"] == "processed"
+    assert first["response_text"] == "Looked up: nothing. Left: the verdict."
+    with trio.fail_after(PATIENCE_S):
+        while (follower := (await user.events(zombie_id))[0])["event_id"] == first["event_id"]:
+            await trio.sleep(0.1)
+    assert follower["resumes_event_id"] == first["event_id"]
+    last = await user.ended(zombie_id, follower["event_id"])
+    assert (last["status"], last["response_text"]) == ("processed", VERDICT)
+    assert last["evidence"]["stage"] == 2
+    assert "Left: the verdict." in words_of(model.asked[-1])
+    assert len(model.asked) == before + 3

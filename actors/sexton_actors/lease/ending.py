@@ -15,7 +15,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseOver
 from sexton_actors.terms import MAX_RACES
 from sexton_storage.improvement import Proposal
-from sexton_storage.records import ConfigVersion, Lease, LeaseStatus
+from sexton_storage.records import ConfigVersion, Event, Lease, LeaseStatus
 from sexton_storage.writes import Ended, EndLease, Lost
 
 Decide = Callable[[LeaseState, int], EndLease | Refusal | None]
@@ -28,7 +28,8 @@ async def report(row: LeaseRow, message: m.Report) -> m.Reported | Refusal:
     proposals = await _proposals(row, message)
     if isinstance(proposals, Refusal):
         return proposals
-    ended = await _finish(row, lambda state, now: ending.report(state, message, now, proposals))
+    follower = await _follower(row, message)
+    ended = await _finish(row, lambda state, now: ending.report(state, message, now, proposals, follower))
     if isinstance(ended, Ended):
         return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
     # Lost to our own first try, of which nobody heard: the row has this very report by now.
@@ -45,6 +46,16 @@ async def _reported_before(row: LeaseRow, message: m.Report) -> m.Reported | Ref
     if event is None:
         return row.unknown()
     return m.Reported(duplicate=True, status=str(event.status), charged_nanos=0)
+
+
+async def _follower(row: LeaseRow, message: m.Report) -> Event | None:
+    """What goes on from the report's checkpoint; its id is the same however often the end is tried."""
+    if message.checkpoint is None or row.state is None:
+        return None
+    event = await row.world.storage.events.load(row.state.lease.event_id)
+    if event is None:
+        return None
+    return ending.continuation(event, message, row.world.new_id(), row.world.now_ms())
 
 
 async def _proposals(row: LeaseRow, message: m.Report) -> tuple[Proposal, ...] | Refusal:

@@ -21,6 +21,7 @@ from sexton_storage.rules import (
     LEASED,
     LIVE_LEASE,
     NOT_ACTIVE,
+    OVER_BUDGET,
     PAUSED,
     STALE,
 )
@@ -48,6 +49,8 @@ def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim |
     waiting = tables.received(write.zombie_id)
     if not waiting:
         return NothingToClaim(EMPTY)
+    if _is_over_budget(tables, write):
+        return NothingToClaim(OVER_BUDGET)
     event = waiting[0]
     if tables.tenants[event.tenant_id].balance_nanos <= 0:
         _block(tables, event, write.now)
@@ -64,6 +67,12 @@ def _held_back(tables: Tables, zombie_id: UUID) -> str | None:
     if tables.heads[zombie_id].live_lease_id is not None:
         return LEASED
     return PAUSED if tables.workspaces[zombie.workspace_id].paused else None
+
+
+def _is_over_budget(tables: Tables, write: ClaimEvent) -> bool:
+    day, month = tables.spent(write.zombie_id, write.now)
+    daily, monthly = write.budget_daily_nanos, write.budget_monthly_nanos
+    return (daily is not None and day >= daily) or (monthly is not None and month >= monthly)
 
 
 def _block(tables: Tables, event: Event, now: int) -> None:
@@ -169,6 +178,8 @@ def end_lease(tables: Tables, write: EndLease) -> Ended | Lost:
         return Lost(FENCED)
     if write.require_expired and not expired:
         return Lost(STALE)
+    if write.follower is not None and write.follower.id in tables.events:
+        raise RowRefused(f"event {write.follower.id} is there already")
     charged = 0
     if write.slice is not None:
         _check(write.slice)
@@ -180,6 +191,8 @@ def end_lease(tables: Tables, write: EndLease) -> Ended | Lost:
         settle_score(tables, event, lease, write.event.failed_checks)
     if write.proposals:
         add_proposals(tables, write.proposals)
+    if write.follower is not None:
+        tables.put_event(write.follower)
     _free(tables.heads[lease.zombie_id], lease.id)
     if write.memory:
         remember(tables, lease.zombie_id, write.memory, write.now)

@@ -267,6 +267,7 @@ RETURNING f.ord,
 """
 
 _EVENT_AT = 4
+_FOLLOW = EVENTS.insert("events")
 
 
 async def end_events(
@@ -274,8 +275,11 @@ async def end_events(
 ) -> None:
     """Bring the events of ended leases to their new state and free their agents; answers the ends.
 
-    What ends with its event is scored, and what it proposes is kept.
+    What ends with its event is scored, and what it proposes is kept. A follower is there before its agent is
+    free, so that the answer names it as the next to be leased.
     """
+    if followers := [write.follower for _, write, _ in ends if write.follower is not None]:
+        await connection.executemany(_FOLLOW, [EVENTS.values(event) for event in followers])
     columns = [_event_values(ord_, w, row[5]) for ord_, w, row in ends]
     rows = await connection.fetch(_END_EVENTS, *(list(c) for c in zip(*columns, strict=True)))
     settled = {ord_: (write, row) for ord_, write, row in ends}

@@ -1,5 +1,7 @@
 """How a lease ends, by its runner's word or without it, and what becomes of its event."""
 
+from uuid import UUID
+
 import msgspec
 
 from sexton_actors.failures import CHECK_FAILURES, FAILURE_CODES, failure_of
@@ -17,11 +19,16 @@ _CANCELLED = EventEnd(status=EventStatus.CANCELLED, failure_label=CANCELLED_LABE
 
 
 def report(
-    state: LeaseState, message: Report, now: int, proposals: tuple[Proposal, ...] = ()
+    state: LeaseState,
+    message: Report,
+    now: int,
+    proposals: tuple[Proposal, ...] = (),
+    follower: Event | None = None,
 ) -> EndLease | Refusal:
     """Settle and finish the event; a run that was told to stop ends cancelled, whatever it says.
 
-    ``proposals`` are made of the report's drafts; those of a run that was stopped are not kept.
+    ``proposals`` are made of the report's drafts; those of a run that was stopped are not kept. Nor is the
+    ``follower`` then, which ``continuation`` made.
     """
     lease = state.lease
     if lease.event_id != message.event_id and lease.runner_id == message.runner_id:
@@ -35,6 +42,10 @@ def report(
         return Refusal("UZ-REQ-001", f"/telemetry/wall_ms: between 0 and {COUNT_MAX}.")
     end = _as_reported(lease, message)
     ended = _ended(lease, LeaseStatus.REPORTED, end, now)
+    if end.status is EventStatus.PROCESSED and follower is not None:
+        end = msgspec.structs.replace(end, checkpoint=None)
+        frames = (*ended.frames, _continues(follower))
+        ended = msgspec.structs.replace(ended, event=end, follower=follower, frames=frames)
     return msgspec.structs.replace(
         ended,
         slice=next_slice(lease, usage, state.waits, now),
@@ -43,6 +54,42 @@ def report(
         memory=message.memory,
         proposals=() if end.status is EventStatus.CANCELLED else proposals,
     )
+
+
+def continuation(event: Event, message: Report, event_id: UUID, now: int) -> Event | None:
+    """The event that goes on from a report's checkpoint; None when the report asks for none.
+
+    A run that was well but could not finish says so by leaving a checkpoint: its event is processed, and what
+    is left to do is another one, which begins with the same request.
+    """
+    if message.outcome != "processed" or message.checkpoint is None:
+        return None
+    return Event(
+        id=event_id,
+        zombie_id=event.zombie_id,
+        workspace_id=event.workspace_id,
+        tenant_id=event.tenant_id,
+        actor=event.actor,
+        event_type=event.event_type,
+        status=EventStatus.RECEIVED,
+        request_json=event.request_json,
+        created_at=now,
+        updated_at=now,
+        source_event_id=event.source_event_id,
+        resumes_event_id=event.id,
+        traceparent=event.traceparent,
+        checkpoint=dict(message.checkpoint),
+    )
+
+
+def _continues(follower: Event) -> NewFrame:
+    data = {
+        "actor": follower.actor,
+        "event_type": follower.event_type,
+        "source_event_id": follower.source_event_id,
+        "resumes_event_id": str(follower.resumes_event_id),
+    }
+    return NewFrame(follower.zombie_id, follower.id, "event_received", follower.created_at, data)
 
 
 def _as_reported(lease: Lease, message: Report) -> EventEnd:

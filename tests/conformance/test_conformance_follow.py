@@ -1,0 +1,70 @@
+"""An event that goes on where another ended is there with that end, or not at all."""
+
+import pytest
+from msgspec.structs import replace
+
+from sexton_storage.records import Event, EventStatus, Lease
+from sexton_storage.stores import RowRefused
+from sexton_storage.writes import Ended, EventEnd, Lost
+from tests.conformance.house import House, new_id
+
+PROCESSED = EventEnd(EventStatus.PROCESSED, response_text="half")
+
+
+async def follower_of(house: House, lease: Lease) -> Event:
+    event = await house.storage.events.load(lease.event_id)
+    assert event is not None
+    return Event(
+        id=new_id(),
+        zombie_id=event.zombie_id,
+        workspace_id=event.workspace_id,
+        tenant_id=event.tenant_id,
+        actor=event.actor,
+        event_type=event.event_type,
+        status=EventStatus.RECEIVED,
+        request_json=event.request_json,
+        created_at=house.now,
+        updated_at=house.now,
+        resumes_event_id=event.id,
+        checkpoint={"agent": {"note": "the other half", "deep": [1, {"a": None}]}},
+    )
+
+
+async def test_a_follower_is_the_next_to_be_leased_and_has_its_checkpoint(house: House) -> None:
+    lease = await house.lease()
+    follower = await follower_of(house, lease)
+    ended = await house.end(lease, PROCESSED, follower=follower)
+    assert (ended.more, ended.next_event_at) == (True, follower.created_at)
+    assert ended.event.status is EventStatus.PROCESSED
+    assert await house.storage.events.load(follower.id) == follower
+    agent = await house.storage.zombies.load(lease.zombie_id)
+    assert agent is not None
+    claimed = await house.claim(agent)
+    assert claimed.event.id == follower.id
+    assert claimed.event.checkpoint == follower.checkpoint
+    assert claimed.event.resumes_event_id == lease.event_id
+
+
+async def test_an_end_that_is_lost_leaves_no_follower(house: House) -> None:
+    lease = await house.lease()
+    follower = await follower_of(house, lease)
+    late = house.end_of(replace(lease, version=lease.version - 1), PROCESSED, follower=follower)
+    assert isinstance(await house.storage.journal.write(late), Lost)
+    assert await house.storage.events.load(follower.id) is None
+    twice = house.end_of(lease, PROCESSED, follower=follower)
+    assert isinstance(await house.storage.journal.write(twice), Ended)
+    again = house.end_of(lease, PROCESSED, follower=replace(follower, id=new_id()))
+    assert isinstance(await house.storage.journal.write(again), Lost)
+
+
+async def test_a_follower_that_cannot_be_kept_lets_nothing_else_be_kept(house: House) -> None:
+    lease = await house.lease()
+    follower = replace(await follower_of(house, lease), id=lease.event_id)
+    with pytest.raises(RowRefused):
+        await house.storage.journal.write(house.end_of(lease, PROCESSED, nanos=40, follower=follower))
+    event = await house.storage.events.load(lease.event_id)
+    assert event is not None
+    assert event.status is EventStatus.RUNNING
+    live = await house.storage.leases.live_of_zombie(lease.zombie_id)
+    assert live is not None
+    assert live.id == lease.id
