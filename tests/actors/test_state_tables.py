@@ -99,6 +99,10 @@ def zombie(status: str) -> Zombie:
 def ask_agent(row: str, agent: Zombie) -> Outcome:
     if row == "the platform's pause":
         return zombie_rules.pause(agent, "anomaly", NOW)
+    if row == "new files":
+        return zombie_rules.may_be_configured(agent) or "configured"
+    if row == "delete":
+        return zombie_rules.kill(agent, "user:1", NOW)
     if row == "webhook":
         return zombie_rules.may_be_delivered_to(agent, workspace_paused=False) or "kept"
     if row == "message":
