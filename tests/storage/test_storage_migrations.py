@@ -7,7 +7,11 @@ import pytest
 import trio
 
 from sexton_storage.portal import open_portal
-from sexton_storage.postgres import migrate as migrate_module, open_postgres_storage
+from sexton_storage.postgres import (
+    migrate as migrate_module,
+    open_postgres_storage,
+    storage as storage_module,
+)
 from sexton_storage.postgres.connection import Connection, connect
 from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
@@ -104,3 +108,19 @@ async def test_a_lock_that_is_never_let_go_ends_the_wait(
     async with open_portal() as portal:
         with pytest.raises(MigrationFailed, match="another server"):
             await portal.run(work)
+
+
+async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_postgres_storage(postgres_dsn, migrates=False) as storage:
+        assert await storage.healthy()
+    monkeypatch.setattr(storage_module, "shipped_migrations", lambda: [*shipped_migrations(), NEXT])
+    with pytest.raises(MigrationFailed, match="9001_next"):
+        async with open_postgres_storage(postgres_dsn, migrates=False):
+            raise AssertionError("it opened")
+    assert await _value(postgres_dsn, "SELECT to_regclass('next_one')") is None
+    await _value(postgres_dsn, "DROP TABLE schema_migrations")
+    with pytest.raises(MigrationFailed, match="no server"):
+        async with open_postgres_storage(postgres_dsn, migrates=False):
+            raise AssertionError("it opened")
