@@ -16,13 +16,17 @@ from sexton_actors.runner.messages import LeaseTaken
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
-from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.rules import LIVE_LEASE, OVER_BUDGET
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Cancelled, Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 SETTLE_AFTER_S = 1.0
 """How often a claim of unknown outcome is asked about until the database answers."""
+
+BUDGET_LOOK_MS = 60_000
+"""How soon an agent over its budget is looked at again: another node may have raised it."""
 
 Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded | m.SettleClaim | m.Cancel
 
@@ -49,6 +53,8 @@ class QueueActor(Actor):
         self._zombie: Zombie | None = None
         self._manifest: Manifest | None = None
         self._loaded_at = 0
+        self._over_until = 0
+        """Until then its budget is taken for spent: nothing is claimed in vain each second."""
 
     @property
     def _id(self) -> UUID:
@@ -61,7 +67,7 @@ class QueueActor(Actor):
                 if not (self._announced or self._leased):
                     await self._announce(at if self._looked else None)
             case m.AgentChanged():
-                self._zombie = None
+                self._zombie, self._over_until = None, 0
                 await self._announce()
             case m.Claim():
                 await self._claim(message)
@@ -95,6 +101,8 @@ class QueueActor(Actor):
         zombie = self._zombie
         if zombie is None or zombie.status is not ZombieStatus.ACTIVE:
             return None
+        if self._world.now_ms() < self._over_until:
+            return None
         return ReadyAgent(
             zombie.id,
             zombie.workspace_id,
@@ -125,10 +133,15 @@ class QueueActor(Actor):
         zombie, manifest = self._zombie, self._manifest
         if zombie is None or manifest is None:
             return NothingToClaim("gone")
+        now = self._world.now_ms()
+        if now < self._over_until:
+            return NothingToClaim(OVER_BUDGET)
         missing = await self._world.secrets.missing(zombie.workspace_id, ungated(manifest))
         choice = await self._choice(zombie, manifest)
         taken = await self._write(runner_id, manifest, choice)
         if not isinstance(taken, Claimed):
+            if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
+                self._over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
             return taken
         self._leased = self._looked = True
         self._last_runner_id = runner_id

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import EVENTS
@@ -15,9 +16,9 @@ from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool", 3)}
+    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool int int int", 3)}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
-             output_rate, daily, monthly, config_id, model, own_key)
+             output_rate, daily, monthly, config_id, model, own_key, day, month, next_month)
 ), f AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
@@ -25,6 +26,7 @@ WITH v AS (
                 WHEN h.live_lease_id IS NOT NULL THEN 'leased'
                 WHEN w.paused THEN 'workspace_paused'
                 WHEN e.id IS NULL THEN 'empty'
+                WHEN s.in_day >= v.daily OR s.in_month >= v.monthly THEN 'over_budget'
                 WHEN t.balance_nanos <= 0 THEN 'exhausted'
                 ELSE 'claimed' END AS outcome
       FROM v
@@ -33,6 +35,11 @@ WITH v AS (
       LEFT JOIN tenants t ON t.id = h.tenant_id
       LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
                          ORDER BY r.zombie_id, r.id LIMIT 1) e ON true
+      LEFT JOIN LATERAL (
+          SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
+                 coalesce(sum(nanos), 0) AS in_month
+            FROM spend p WHERE p.zombie_id = v.zombie_id AND p.day >= v.month AND p.day < v.next_month
+      ) s ON v.daily IS NOT NULL OR v.monthly IS NOT NULL
 ), blocked AS (
     UPDATE events e SET status = 'gate_blocked', failure_label = $1, error_code = $2, updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'exhausted'
@@ -120,7 +127,8 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
 
 
 def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
-    rates = write.rates
+    rates, day = write.rates, day_of(write.now)
+    month = month_of(day)
     return (
         ord_,
         write.zombie_id,
@@ -138,4 +146,7 @@ def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
         write.config_version_id,
         write.model,
         write.own_key,
+        day,
+        month.first_day,
+        month.end_day,
     )
