@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.paging import Page
-from sexton_storage.records import AdminState
+from sexton_storage.records import AdminState, EnrolmentToken, Runner
 
 ONLINE_MS: Final = 90_000
 """A runner that was heard of within this is online."""
@@ -89,6 +89,29 @@ class Census(msgspec.Struct, frozen=True):
     """Pending."""
     oldest_gate_at: int | None
     runners: tuple[RunnerGroup, ...]
+
+
+class RunnerStore(Protocol):
+    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
+        """Use up the enrolment token and add the runner in one commit.
+
+        False when the token is unknown, used or expired by the database's clock. None: enrolled by a platform
+        admin, without one.
+        """
+        ...
+
+    async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
+    async def load(self, runner_id: UUID) -> Runner | None: ...
+    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
+        """Admin state, and what is remembered of its change; raises Conflict as ``ZombieStore.save``."""
+        ...
+
+    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
+        """Move ``last_seen_at`` forward for many runners at once."""
+        ...
+
+    async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
 
 
 class FleetStore(Protocol):

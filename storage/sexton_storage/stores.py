@@ -10,7 +10,7 @@ from sexton_storage.agent_keys import AgentKeyStore
 from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.chat import ChatStore
 from sexton_storage.crons import CronStore
-from sexton_storage.fleet import FleetStore, RunnerChange
+from sexton_storage.fleet import FleetStore, RunnerStore
 from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.improvement import ImprovementStore, Proposal
@@ -20,7 +20,6 @@ from sexton_storage.providers import ProviderStore
 from sexton_storage.records import (
     ConfigStatus,
     ConfigVersion,
-    EnrolmentToken,
     Event,
     EventStatus,
     Frame,
@@ -29,7 +28,6 @@ from sexton_storage.records import (
     Lease,
     MeteringPeriod,
     ReadyAgent,
-    Runner,
     Tenant,
     User,
     Workspace,
@@ -276,29 +274,6 @@ class MeteringStore(Protocol):
     async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
         """Oldest first; none for another tenant's event."""
         ...
-
-
-class RunnerStore(Protocol):
-    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
-        """Use up the enrolment token and add the runner in one commit.
-
-        False when the token is unknown, used or expired by the database's clock. None: enrolled by a platform
-        admin, without one.
-        """
-        ...
-
-    async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
-    async def load(self, runner_id: UUID) -> Runner | None: ...
-    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
-    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
-        """Admin state, and what is remembered of its change; raises Conflict as ``ZombieStore.save``."""
-        ...
-
-    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
-        """Move ``last_seen_at`` forward for many runners at once."""
-        ...
-
-    async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
 
 
 class InstanceStore(Protocol):
