@@ -1,0 +1,200 @@
+"""The examples that a model carries out, installed in a real server and run by a real runner."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import trio
+
+from sexton_actors.scheduler.messages import Look
+from sexton_runner.main import run_runner
+from sexton_runner.providers.settings import ModelSettings
+from sexton_runner.runner import Runner
+from sexton_runner.settings import RunnerSettings
+from sexton_runner.tool_settings import ToolSettings
+from tests.http.house import House, open_house
+from tests.runner.harness import PACE
+from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.runner.toolbench import Seen, Web, open_web
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SECRET = "the alerts are signed with this"
+TOKEN = "chat-canary-90e1b2c3"
+FIVE_MINUTES_MS = 300_000
+PATIENCE_S = 60.0
+ENDED = ("processed", "agent_error", "gate_blocked", "dead_lettered", "cancelled")
+
+
+@asynccontextmanager
+async def at_work(folder: Path, model: ModelServer) -> AsyncIterator[House]:
+    """Give a server with a runner that speaks with ``model``."""
+    async with open_house() as house:
+        key = {"provider": model.protocol, "api_key": KEY}
+        answer = await house.call("PUT", f"{house.ws}/credentials/llm", json=key)
+        assert answer.status_code == 204, answer.text
+        settings = RunnerSettings(
+            base_url=house.base_url,
+            state_dir=folder / "state",
+            runner_token=await house.enrol(),
+            tools=ToolSettings(allow_loopback=True),
+            models=ModelSettings(addresses={model.protocol: model.base_url}),
+        )
+        runners: list[Runner] = []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(
+                partial(run_runner, settings, timing=PACE, rng=random.Random(1), announce=runners.append)
+            )
+            yield house
+            runners[0].stop("the test is over")
+
+
+async def install(house: House, example: str, host: str, web: Web) -> dict[str, Any]:
+    """Install an example with the test's server in the place of its host."""
+    skill, trigger = ((EXAMPLES / example / name).read_text() for name in ("SKILL.md", "TRIGGER.md"))
+    body = {
+        "source_markdown": skill.replace(f"https://{host}", web.url),
+        "trigger_markdown": trigger.replace(host, "localhost").replace(
+            "runtime: agent", "runtime: agent\nmodel: m-1"
+        ),
+    }
+    answer = await house.post(f"{house.ws}/zombies", body)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def events(house: House, zombie: dict[str, Any]) -> list[dict[str, Any]]:
+    found = await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}/events")
+    items: list[dict[str, Any]] = found.json()["items"]
+    return items
+
+
+async def until(found: Callable[[], Any]) -> Any:
+    """Wait for what a server will show."""
+    with trio.fail_after(PATIENCE_S):
+        while not (result := await found()):
+            await trio.sleep(0.02)
+    return result
+
+
+async def ended(house: House, zombie: dict[str, Any], count: int = 1) -> dict[str, Any]:
+    """Wait until so many events have ended; give the newest."""
+
+    async def all_ended() -> list[dict[str, Any]]:
+        items = await events(house, zombie)
+        return items if len([one for one in items if one["status"] in ENDED]) >= count else []
+
+    items: list[dict[str, Any]] = await until(all_ended)
+    return items[0]
+
+
+def health(up: list[bool]) -> Callable[[Seen], tuple[int, dict[str, str], bytes]]:
+    return lambda _: (200, {}, b'{"ok": true}') if up[0] else (503, {}, b"overloaded")
+
+
+async def test_cron_health_check_notices_that_a_service_went_down(tmp_path: Path) -> None:
+    up = [True]
+    async with (
+        open_web(health(up)) as web,
+        open_model("anthropic") as model,
+        at_work(tmp_path, model) as house,
+    ):
+        ask = Call("http_request", {"url": f"{web.url}/health", "timeout_s": 10})
+        recall = Call("memory_recall", {"query": "state"})
+        store = {"key": "last state", "content": "up, 200"}
+        model.script = [
+            Say("", (recall,)),
+            Say("", (ask,)),
+            Say("", (Call("memory_store", store),)),
+            Say("state: up\nchanged: yes\nseen: 200"),
+            Say("", (recall,)),
+            Say("", (ask,)),
+            Say("", (ask,)),
+            Say("", (Call("memory_store", store | {"content": "down, 503 twice"}),)),
+            Say("state: down\nchanged: yes\nseen: 503 twice"),
+        ]
+        zombie = await install(house, "cron-health-check", "status.example.com", web)
+        for turn in (1, 2):
+            await house.system.ask("scheduler", "", Look())
+            house.pass_ms(FIVE_MINUTES_MS)
+            await house.system.ask("scheduler", "", Look())
+            event = await ended(house, zombie, turn)
+            assert event["actor"] == "cron:*/5 * * * *"
+            assert event["status"] == "processed", event
+            up[0] = False
+        memories = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}/memories")).json()["items"]
+    assert event["response_text"] == "state: down\nchanged: yes\nseen: 503 twice"
+    assert [(one["key"], one["content"]) for one in memories] == [("last state", "down, 503 twice")]
+    assert [seen.target for seen in web.seen] == ["/health"] * 3
+    assert [call["ok"] for call in event["evidence"]["tools"]] == [True, False, False, True]
+    assert "HTTP 503" in words_of(model.asked[-1])
+
+
+REPORT = "Checkout answered 502 from 08:41 to 09:36. Noticed after 12 minutes, resolved after 55."
+TIMES = "import json; print(json.dumps({'noticed': 12, 'resolved': 55}))"
+
+
+async def wake(house: House, zombie: dict[str, Any]) -> None:
+    body = (EXAMPLES / "incident-scribe/payloads/incident.resolved.json").read_bytes()
+    digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"x-alerts-signature": f"sha256={digest}", "content-type": "application/json"}
+    answer = await house.http.post(zombie["webhook_urls"]["alerts"], content=body, headers=headers)
+    assert answer.status_code == 202, answer.text
+
+
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
+    tmp_path: Path, decision: str
+) -> None:
+    async with (
+        open_web(lambda _: (200, {}, b'{"ok": true}')) as web,
+        open_model("openai") as model,
+        at_work(tmp_path, model) as house,
+    ):
+        for name, data in (("alerts", {"webhook_secret": SECRET}), ("chat", {"token": TOKEN})):
+            await house.post(f"{house.ws}/credentials", {"name": name, "data": data})
+        post = {
+            "url": f"{web.url}/api/post",
+            "method": "POST",
+            "headers": {"authorization": "Bearer ${secrets.chat.token}"},
+            "json": {"channel": "incidents", "text": REPORT},
+        }
+        last = "posted" if decision == "approve" else "not posted: wrong times"
+        model.script = [
+            Say("", (Call("python", {"code": TIMES}),)),
+            Say("", (Call("http_request", post),)),
+            Say(f"{REPORT}\n{last}"),
+        ]
+        zombie = await install(house, "incident-scribe", "chat.example.com", web)
+        await wake(house, zombie)
+        gate = await until(partial(pending, house))
+        assert web.seen == [], "nothing goes out before somebody has read it"
+        assert gate["evidence"]["json"]["text"] == REPORT
+        assert (gate["tool_name"], gate["action_name"]) == ("http_request", "POST localhost")
+        await house.post(f"{house.ws}/approvals/{gate['gate_id']}:{decision}", {"reason": "wrong times"})
+        event = await ended(house, zombie)
+    assert event["status"] == "processed", event
+    assert event["response_text"] == f"{REPORT}\n{last}"
+    assert TOKEN not in str(model.asked) + str(gate) + str(event)
+    assert "'resolved': 55" in words_of(model.asked[1]) or '"resolved": 55' in words_of(model.asked[1])
+    if decision == "approve":
+        (seen,) = web.seen
+        assert seen.headers["authorization"] == f"Bearer {TOKEN}"
+        assert orjson.loads(seen.body) == post["json"]
+    else:
+        assert web.seen == []
+        assert "denied: wrong times" in words_of(model.asked[2])
+
+
+async def pending(house: House) -> dict[str, Any] | None:
+    found = (await house.get(f"{house.ws}/approvals?status=pending")).json()["items"]
+    return dict(found[0]) if found else None
