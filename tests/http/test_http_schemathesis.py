@@ -71,12 +71,17 @@ CALLERS = {
 _SUMMARY = re.compile(r"(\d+) generated, .*")
 
 
-def settings(house: House, zombie_id: str) -> str:
+def settings(house: House, zombie_id: str, spare_id: str) -> str:
     """The configuration: what exists, and what no schema can say."""
     lines = [
         "[parameters]",
         f'"path.workspace_id" = "{house.installation.workspace_id}"',
         f'"path.zombie_id" = "{zombie_id}"',
+        f'"path.agent_id" = "{zombie_id}"',
+        # Else the others would find nothing any more.
+        "[[operations]]",
+        'include-operation-id = "delete_zombie"',
+        f'parameters = {{ "path.zombie_id" = "{spare_id}" }}',
     ]
     for operation in OPERATIONS:
         more = [str(status) for status in MORE_STATUSES.get(operation.name, ())]
@@ -109,14 +114,14 @@ async def cordoned(house: House) -> str:
 async def test_no_input_that_can_be_generated_finds_a_fault(caller: str, tmp_path: Path) -> None:
     async with open_house(address_rate=None, stream_heartbeat_s=0.2) as house:
         await house.keep_secret()
-        zombie = await house.install()
+        zombie, spare = await house.install(), await house.install("spare")
         tokens = {
             "platform admin": house.admin_token(),
             "runner": await cordoned(house),
             "approver": zombie["approval_token"],
         }
         config = tmp_path / "schemathesis.toml"
-        config.write_text(settings(house, zombie["zombie_id"]), encoding="utf-8")
+        config.write_text(settings(house, zombie["zombie_id"], spare["zombie_id"]), encoding="utf-8")
         command = [
             str(Path(sys.executable).with_name("schemathesis")),
             f"--config-file={config}",

@@ -112,7 +112,7 @@ class RunnerActor(Actor):
 
     async def _heartbeat(self, runner: Runner, message: m.Heartbeat) -> Any:
         beat = await self._beat(runner, message.active_lease_ids)
-        quiet = isinstance(beat, m.Beat) and beat.status == "ok" and not beat.cancelled_lease_ids
+        quiet = isinstance(beat, m.Beat) and beat.status != "stop" and not beat.cancelled_lease_ids
         if not quiet or message.wait_ms <= 0 or not self._listeners.has_room():
             return beat
         self._listeners.add(message)
@@ -156,6 +156,7 @@ class RunnerActor(Actor):
                 return changed
             if await self._standing.save(changed, message.by):
                 self._tell_standing(changed)
+                await self._answer(changed, self._listeners.take_all())
                 return changed
         return Refusal(
             "UZ-API-003", "The runner's record changes faster than it can be read.", retry_after_s=1
