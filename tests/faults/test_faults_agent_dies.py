@@ -1,0 +1,169 @@
+"""A runner dies at any step of a run of a model: the event ends in exactly one result all the same."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import trio
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sexton_actors.catalogue import Catalogue, Model
+from sexton_runner.main import run_runner
+from sexton_runner.providers.settings import ModelSettings
+from sexton_runner.settings import RunnerSettings
+from tests.http.house import House, open_house
+from tests.runner.agents import HASTE
+from tests.runner.harness import PACE
+from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model
+
+PATIENCE_S = 60.0
+MOMENTS = 48  # More passages than a whole run has: the last ones let the first runner live.
+EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "8"))
+CATALOGUE = Catalogue("2026-11-20", [Model("m-1", "openai", 100_000, 1_000_000, 1_000_000, 1_000_000)])
+CONFIG = "provider: openai\nmodel: m-1\ntools: [memory_store]\n"
+VERDICT = "It was the disk."
+
+
+class Tap:
+    """Stands between a runner and its control plane, and tells when so many pieces have passed."""
+
+    def __init__(self, base_url: str, moment: int, *, swallowed: bool) -> None:
+        self._port = urlsplit(base_url).port or 0
+        self._left = moment
+        self._swallowed = swallowed
+        self.base_url = ""
+        self.now = trio.Event()
+
+    async def serve(self, task_status: trio.TaskStatus[None]) -> None:
+        async with trio.open_nursery() as nursery:
+            listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            self.base_url = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
+            nursery.start_soon(trio.serve_listeners, self._pass_on, listeners)
+            task_status.started()
+
+    async def _pass_on(self, near: trio.SocketStream) -> None:
+        far = await trio.open_tcp_stream("127.0.0.1", self._port)
+        async with near, far, trio.open_nursery() as nursery:
+            nursery.start_soon(self._pump, near, far, nursery.cancel_scope)
+            nursery.start_soon(self._pump, far, near, nursery.cancel_scope)
+
+    async def _pump(
+        self, source: trio.SocketStream, sink: trio.SocketStream, scope: trio.CancelScope
+    ) -> None:
+        try:
+            while piece := await source.receive_some(65536):
+                if self._left == 0 and self._swallowed:
+                    self.now.set()
+                    await trio.sleep_forever()
+                await sink.send_all(piece)
+                if self._left == 0:
+                    self.now.set()
+                self._left -= 1
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        scope.cancel()
+
+
+def answer(question: dict[str, Any]) -> Say:
+    """What the model does, told by the conversation alone: it does not know who asks again."""
+    if any(turn["role"] == "tool" for turn in question["messages"]):
+        return Say(VERDICT, input_tokens=20, output_tokens=7)
+    entry = {"key": "disk", "content": "fills up"}
+    return Say("I note it.", (Call("memory_store", entry),), input_tokens=10, output_tokens=3)
+
+
+def runner_settings(base_url: str, token: str, folder: Path, model: ModelServer) -> RunnerSettings:
+    return RunnerSettings(
+        base_url=base_url,
+        state_dir=folder,
+        runner_token=token,
+        slots=1,
+        models=ModelSettings(addresses={"openai": model.base_url}, patience=HASTE),
+    )
+
+
+@asynccontextmanager
+async def a_runner(settings_: RunnerSettings) -> AsyncIterator[None]:
+    """A runner that is torn down at the end: no farewell, its connections just close."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(run_runner, settings_, timing=PACE, rng=random.Random(1)))
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def the_event(house: House, zombie_id: str) -> dict[str, Any]:
+    page = (await house.get(f"{house.ws}/zombies/{zombie_id}/events")).json()
+    [event] = page["items"]
+    return dict(event)
+
+
+async def until_it_ends(house: House, zombie_id: str) -> dict[str, Any]:
+    with trio.fail_after(PATIENCE_S):
+        while (event := await the_event(house, zombie_id))["completed_at"] is None:
+            await trio.sleep(0.02)
+    return event
+
+
+async def live_through(moment: int, *, swallowed: bool, folder: Path) -> None:
+    """Let the first runner die at that moment, and another one take over when its term has passed."""
+    async with (
+        open_model("openai", otherwise=answer) as model,
+        open_house(catalogue=CATALOGUE) as house,
+        trio.open_nursery() as nursery,
+    ):
+        await house.keep_secret()
+        zombie = await house.install(config=CONFIG)
+        key = {"name": "openai_api_key", "data": {"api_key": KEY}}
+        assert (await house.post(f"{house.ws}/credentials", key)).status_code == 201
+        before = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        tap = Tap(house.base_url, moment, swallowed=swallowed)
+        await nursery.start(tap.serve)
+        first = runner_settings(tap.base_url, await house.enrol("h1"), folder / "1", model)
+        async with a_runner(first), trio.open_nursery() as watching:
+
+            async def ended(scope: trio.CancelScope) -> None:
+                await until_it_ends(house, zombie["zombie_id"])
+                scope.cancel()
+
+            watching.start_soon(ended, watching.cancel_scope)
+            await tap.now.wait()
+            watching.cancel_scope.cancel()
+        house.pass_ms(31_000)
+        async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), folder / "2", model)):
+            event = await until_it_ends(house, zombie["zombie_id"])
+        await check(house, zombie["zombie_id"], event, before)
+        nursery.cancel_scope.cancel()
+
+
+async def check(house: House, zombie_id: str, event: dict[str, Any], before: int) -> None:
+    """There is one result, told once, and the money that is gone is what its rows say."""
+    assert (event["status"], event["response_text"]) == ("processed", VERDICT)
+    kinds = Counter(frame.kind for frame in house.memory.tables.frames[UUID(zombie_id)])
+    assert kinds["event_complete"] == 1
+    leases = [lease for lease in house.memory.tables.leases.values() if str(lease.zombie_id) == zombie_id]
+    assert sum(str(lease.status) == "reported" for lease in leases) == 1
+    assert all(lease.ended_at is not None for lease in leases)
+    path = f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods"
+    rows = (await house.get(path)).json()["items"]
+    after = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+    assert sum(row["charged_nanos"] for row in rows) == event["charged_nanos"] == before - after
+    memories = (await house.get(f"{house.ws}/zombies/{zombie_id}/memories")).json()
+    assert [entry["key"] for entry in memories["items"]] == ["disk"]
+
+
+@settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@given(moment=st.integers(0, MOMENTS), swallowed=st.booleans())
+def test_a_run_that_dies_at_any_step_ends_in_exactly_one_result(moment: int, swallowed: bool) -> None:
+    with TemporaryDirectory() as folder:
+        trio.run(partial(live_through, moment, swallowed=swallowed, folder=Path(folder)))
