@@ -70,13 +70,14 @@ def test_both_match_globs_alike(pattern: str, text: str) -> None:
     assert glob_matches(pattern, text) is authority.glob_matches(pattern, text)
 
 
-@given(tool=GLOBS, action=GLOBS, condition=st.none() | CONDITIONS, called=TEXTS, done=TEXTS, fields=FIELDS)
+@given(rule=st.tuples(GLOBS, GLOBS, st.none() | CONDITIONS), call=st.tuples(TEXTS, TEXTS, FIELDS))
 def test_a_call_is_gated_exactly_where_the_control_plane_s_rule_matches(
-    tool: str, action: str, condition: str | None, called: str, done: str, fields: dict[str, Any]
+    rule: tuple[str, str, str | None], call: tuple[str, str, dict[str, Any]]
 ) -> None:
+    tool, action, condition = rule
     gates = Gates(rules=(GateRule(tool, action, Behaviour.APPROVE, condition),))
-    expected = authority.match_rules(gates, called, done, fields) is not None
-    assert gated([Rule(tool, action, condition)], called, done, fields) is expected
+    expected = authority.match_rules(gates, *call) is not None
+    assert gated([Rule(tool, action, condition)], *call) is expected
 
 
 @pytest.mark.parametrize(
