@@ -109,6 +109,8 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
     lease: Lease
     more: bool
     """The agent has further received events."""
+    endowed: bool = True
+    """The agent may have grants or memories, so that it is worth asking for them."""
 
 
 class NothingToClaim(msgspec.Struct, frozen=True, gc=False):

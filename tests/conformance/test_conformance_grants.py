@@ -139,6 +139,14 @@ async def test_grants_are_listed_newest_first_and_filtered(house: House) -> None
     assert not await grants.list(new_id(), limit=9)
 
 
+async def test_a_claim_tells_whether_there_are_grants(house: House) -> None:
+    agent, other = await house.agent(), await house.agent()
+    for each in (agent, other):
+        await house.append(each)
+    await house.storage.grants.save(grant_of(agent), ())
+    assert [(await house.claim(each)).endowed for each in (agent, other)] == [True, False]
+
+
 @pytest.mark.parametrize("keeps", [True, False])
 async def test_grants_go_with_their_agent_and_with_no_other(house: House, *, keeps: bool) -> None:
     agent, other = await house.agent(), await house.agent()

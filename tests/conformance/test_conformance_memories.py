@@ -253,6 +253,20 @@ async def test_a_report_that_finds_no_room_is_settled_all_the_same(house: House)
     assert "new" not in found
 
 
+async def test_a_claim_tells_whether_there_is_anything_to_be_told(house: House) -> None:
+    agent = await house.agent()
+    for _ in range(3):
+        await house.append(agent)
+    first = await house.claim(agent)
+    await keep(house, first.lease, put("a"))
+    await house.end(first.lease, EventEnd(EventStatus.PROCESSED))
+    second = await house.claim(agent)
+    await keep(house, second.lease, forget("a"))
+    await house.end(second.lease, EventEnd(EventStatus.PROCESSED))
+    third = await house.claim(agent)
+    assert [claimed.endowed for claimed in (first, second, third)] == [False, True, False]
+
+
 async def test_memories_go_with_their_agent(house: House) -> None:
     one, other = await house.lease(), await house.lease()
     for lease in (one, other):

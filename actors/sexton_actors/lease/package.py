@@ -19,7 +19,9 @@ CONTEXT_CAP: Final = "context_cap_tokens"
 async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
     """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
     lease, manifest = grant.lease, grant.manifest
-    services = standing(manifest, await world.storage.grants.of_zombie(lease.zombie_id))
+    # Most agents have neither, and the claim has said so: no question is asked in vain.
+    grants = await world.storage.grants.of_zombie(lease.zombie_id) if grant.endowed else ()
+    services = standing(manifest, grants)
     secrets = await lend(lease.workspace_id, lending(manifest, services), world)
     if isinstance(secrets, MissingCredential):
         return secrets
@@ -30,7 +32,7 @@ async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredent
         secrets,
         await _budget_left(grant, world),
         services=services,
-        memories=await remembered(lease.zombie_id, world),
+        memories=await remembered(lease.zombie_id, world) if grant.endowed else (),
         lessons=await feedback(grant, world),
         choice=grant.provider,
     )

@@ -158,9 +158,8 @@ class QueueActor(Actor):
             self.context.tell("lease", taken.lease.id, Abort("secret_missing", choice.detail))
             return NothingToClaim("secret_missing")
         self.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
-        return m.Grant(
-            taken.event, taken.lease, manifest, choice if isinstance(choice, ProviderChoice) else None
-        )
+        provider = choice if isinstance(choice, ProviderChoice) else None
+        return m.Grant(taken.event, taken.lease, manifest, provider, taken.endowed)
 
     async def _choice(self, zombie: Zombie, manifest: Manifest) -> ProviderChoice | Refusal | None:
         """Where nothing at all is set up, the run is given out all the same: its runner may have a model."""

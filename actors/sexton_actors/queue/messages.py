@@ -30,6 +30,8 @@ class Grant(msgspec.Struct, frozen=True):
     manifest: Manifest
     provider: ProviderChoice | None = None
     """Of the model that it runs with; None for a run without one, and where none is set up."""
+    endowed: bool = True
+    """Whether the agent had grants or memories when it was leased."""
 
 
 ClaimOutcome = Grant | NothingToClaim | Exhausted

@@ -97,7 +97,10 @@ def _grant(tables: Tables, write: ClaimEvent, event: Event, *, more: bool) -> Cl
     head.live_lease_id = lease.id
     head.last_runner_id = write.runner_id
     tables.append_frames((leased_frame(lease),))
-    return Claimed(running, lease, more)
+    endowed = bool(tables.memories.get(write.zombie_id)) or any(
+        grant.zombie_id == write.zombie_id for grant in tables.grants.values()
+    )
+    return Claimed(running, lease, more, endowed)
 
 
 def _running(event: Event, now: int) -> Event:

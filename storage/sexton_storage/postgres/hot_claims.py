@@ -70,10 +70,12 @@ WITH v AS (
 SELECT f.ord, f.outcome, f.event_id,
        EXISTS (SELECT FROM events m
                 WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
+       EXISTS (SELECT FROM grants g WHERE g.zombie_id = f.zombie_id)
+           OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = f.zombie_id),
        r.token, r.lease_count, r.expires_at, r.ceiling_at, {EVENTS.columns("r")}
   FROM f LEFT JOIN running r ON r.ord = f.ord
 """
-_EVENT_AT = 8
+_EVENT_AT = 9
 
 
 async def claim_events(
@@ -92,7 +94,7 @@ async def claim_events(
             case "claimed":
                 event = EVENTS.record(row, _EVENT_AT)
                 lease = _lease(asked[row[0]], event, row)
-                answers[row[0]] = Claimed(event, lease, row[3])
+                answers[row[0]] = Claimed(event, lease, row[3], row[4])
                 frames.add(row[0], (leased_frame(lease),))
             case "exhausted":
                 answers[row[0]] = Exhausted(row[2])
@@ -109,13 +111,13 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         workspace_id=event.workspace_id,
         tenant_id=event.tenant_id,
         runner_id=write.runner_id,
-        fencing_token=row[4],
-        attempt=row[5],
+        fencing_token=row[5],
+        attempt=row[6],
         status=LeaseStatus.ACTIVE,
         version=1,
         granted_at=write.now,
-        expires_at=row[6],
-        ceiling_at=row[7],
+        expires_at=row[7],
+        ceiling_at=row[8],
         metered_at=write.now,
         rates=write.rates,
         budget_daily_nanos=write.budget_daily_nanos,
