@@ -33,7 +33,7 @@ from sexton_storage.writes import (
 from tests.conformance.house import HOUR_MS, House, new_id
 
 LEASES = 3
-RATES = Rates(100_000, 3_000_001, 300_007, 15_000_013)
+RATES = Rates(100_003, 3_333_337, 777_771, 15_454_549)
 """Odd enough that a floor in the wrong place shows."""
 DAY_TERM_MS = 24 * HOUR_MS
 """So long that nothing expires: the time of these tests is their own, and starts in the past."""
