@@ -31,9 +31,9 @@ class Look(NamedTuple):
     """All of it at one moment, as the server told it."""
 
     queue: Row
-    leases: list[Row]
+    leases: Sequence[Row]
     now: int
-    runners: list[Row]
+    runners: Sequence[Row]
     runners_total: int
     tree: Row
 

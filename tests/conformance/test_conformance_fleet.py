@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from sexton_storage.fleet import (
     CHANGES_KEEP_MS,
     ONLINE_MS,
+    HistoryItem,
     HistoryKind,
     Liveness,
     RunnerChange,
@@ -58,7 +59,7 @@ async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(house: H
         await house.lease(runner_id=runner.id)
     await cordoned(house, runner, house.now)
     whole = await house.storage.fleet.history(runner.id, limit=100)
-    paged = []
+    paged: list[HistoryItem] = []
     place: Page | None = None
     while page := await house.storage.fleet.history(runner.id, limit=2, before=place):
         paged += page

@@ -134,14 +134,21 @@ def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool) -> 
 
 
 def _message(caller: Caller, message: str | None) -> str:
-    if message is None:
-        if caller.interactive:
-            caller.output.note("Write the message; Ctrl-D ends it.")
-        # The bound is in bytes; so many characters are enough to know that it is passed.
-        message = sys.stdin.read(MAX_MESSAGE_BYTES + 1)
-    if not 1 <= len(message.encode(errors="replace")) <= MAX_MESSAGE_BYTES:
+    text = _piped(caller) if message is None else message
+    if not 1 <= len(text.encode(errors="replace")) <= MAX_MESSAGE_BYTES:
         raise Fault(f"a message has 1 to {MAX_MESSAGE_BYTES} bytes", status=USAGE)
-    return message
+    return text
+
+
+def _piped(caller: Caller) -> str:
+    if caller.interactive:
+        caller.output.note("Write the message; Ctrl-D ends it.")
+    try:
+        # The bound is in bytes; so many characters are enough to know that it is passed.
+        text: str = sys.stdin.read(MAX_MESSAGE_BYTES + 1)
+    except UnicodeDecodeError as fault:
+        raise Fault("the message is not UTF-8", status=USAGE) from fault
+    return text
 
 
 def _follow_to_the_end(caller: Caller, client: Client, path: str, text: str) -> Row:

@@ -23,7 +23,7 @@ from sexton_storage.records import AdminState
 
 _LIVE = "status IN ('active', 'cancelling')"
 # Each part comes off its own index, newest first, and no further than the page.
-_HISTORY = """
+HISTORY = """
 SELECT id, kind, at, data FROM (
     (SELECT id, 'admin_state_changed' AS kind, at,
             json_build_object('from', changed_from, 'to', changed_to, 'by', changed_by) AS data
@@ -42,13 +42,13 @@ SELECT id, kind, at, data FROM (
        FROM runners WHERE id = $1 AND (created_at, id) < ($2, $3))
 ) h ORDER BY at DESC, id DESC LIMIT $4
 """
-_NEWEST = Page(2**62, UUID(int=2**128 - 1))
-_LIVE_LEASES = f"""
+NEWEST = Page(2**62, UUID(int=2**128 - 1))
+LIVE_LEASES = f"""
 SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'cancelling', granted_at,
        expires_at, ceiling_at
   FROM leases WHERE {_LIVE} ORDER BY expires_at, id LIMIT $1
 """
-_COUNTS = f"""
+COUNTS = f"""
 SELECT sexton_now_ms(),
        (SELECT count(*) FROM (SELECT FROM events WHERE status = 'received' LIMIT $1) e),
        (SELECT min(e.created_at)
@@ -80,16 +80,16 @@ class PostgresFleet(PostgresStore):
     async def history(
         self, runner_id: UUID, *, limit: int, before: Page | None = None
     ) -> Sequence[HistoryItem]:
-        place = before or _NEWEST
-        rows = await self._rows(_HISTORY, runner_id, place.created_at, place.id, limit)
+        place = before or NEWEST
+        rows = await self._rows(HISTORY, runner_id, place.created_at, place.id, limit)
         return [HistoryItem(row[0], HistoryKind(row[1]), row[2], from_json(row[3])) for row in rows]
 
     async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
-        return [LiveLease(*row) for row in await self._rows(_LIVE_LEASES, limit)]
+        return [LiveLease(*row) for row in await self._rows(LIVE_LEASES, limit)]
 
     async def census(self) -> Census:
         async def work(connection: Connection) -> Census:
-            row = await connection.fetchrow(_COUNTS, COUNT_CAP, LOOKED_AT)
+            row = await connection.fetchrow(COUNTS, COUNT_CAP, LOOKED_AT)
             groups = await connection.fetch(_RUNNERS, ONLINE_MS)
             if row is None:
                 raise LookupError("a statement without a condition gave no row")
