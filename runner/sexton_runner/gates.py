@@ -114,9 +114,9 @@ class Asking:
                 return found
         body = {
             "action_id": key,
-            "tool_name": ask.tool,
-            "action_name": ask.action,
-            "gate_kind": ask.kind,
+            "tool_name": self._redactor.text(ask.tool),
+            "action_name": self._redactor.text(ask.action),
+            "gate_kind": self._redactor.text(ask.kind),
             "proposed_action": self._redactor.text(ask.summary),
             "evidence": self._redactor.json(as_object(evidence)),
             "blast_radius": self._redactor.text(ask.blast_radius),

@@ -115,11 +115,18 @@ def script(address: str) -> list[Say]:
             )
         ],
         [Call("request_integration", {"service": "chat", "reason": f"because {LEAKED}"})],
+        [Call("request_integration", {"service": LEAKED, "reason": "because"})],
         [Call(f"tool_{LEAKED.replace('-', '_')}", {"x": LEAKED}), Call("shell", {"command": [LEAKED]})],
         [
             Call(
                 "request_approval",
-                {"action": "post", "summary": f"Post {LEAKED}?", "evidence": {LEAKED: [LEAKED]}},
+                {
+                    "action": f"post {LEAKED}",
+                    "summary": f"Post {LEAKED}?",
+                    "evidence": {LEAKED: [LEAKED]},
+                    "kind": LEAKED,
+                    "blast_radius": LEAKED,
+                },
             )
         ],
     ]

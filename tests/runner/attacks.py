@@ -244,7 +244,7 @@ signal.pause()
     ),
     "write outside the workspace": Attack("""
 for path in ("/etc/cron.d/x", "/usr/x", "/x", "/run/x", "/run/sexton/x", "/run/sexton/bin/keeper.py",
-             "/bin/sh", "/var/x", "/home/x", "/root/x", "/lib/x", "/dev/x", "/sys/x", VICTIM):
+             "/bin/sh", "/var/x", "/mnt/x", "/root/x", "/lib/x", "/dev/x", "/sys/x", VICTIM):
     refused(path, lambda: open(path, "a").write("x"))
 """),
     "change the kernel's settings": Attack("""

@@ -25,7 +25,7 @@ class Checked:
             schema = {"type": "object"}
         self._validator = Draft202012Validator(schema)
 
-    def check(self, arguments: object) -> None:
+    def check(self, arguments: Any) -> None:
         """Raise ``BadArguments`` unless they fit.
 
         >>> Checked({"type": "object", "required": ["url"]}).check({})

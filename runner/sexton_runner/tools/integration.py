@@ -49,6 +49,8 @@ class RequestIntegration:
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Take the credential when there is a grant, else ask for one."""
         service = arguments["service"]
+        if self.redactor.text(service) != service:
+            return ToolResult("the name of the service holds a secret", ok=False)
         try:
             data = await self.plane.lend(self.lease.lease_id, service)
         except TokenRejected:
