@@ -49,7 +49,8 @@ async def test_while_the_gates_are_away_the_answer_is_no(house: House) -> None:
 
 def failing_once(store: Any, name: str, *, done: bool) -> None:
     """The call fails, and has been committed or not: as it is for a node that dies there."""
-    real, failed = getattr(store, name), []
+    real = getattr(store, name)
+    failed: list[str] = []
 
     async def sabotaged(*args: Any) -> Any:
         if failed:

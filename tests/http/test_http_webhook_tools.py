@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 from typing import Any
+from uuid import UUID
 
 import httpx2
 
@@ -62,7 +63,7 @@ async def test_a_good_sample_is_said_to_be_good_and_wakes_nobody(house: House) -
     )
     assert first["outcome"] == "accepted"
     assert not house.memory.tables.events
-    assert not house.memory.tables.frames.get(zombie_id)
+    assert not house.memory.tables.frames.get(UUID(zombie_id))
 
 
 REFUSALS: list[tuple[dict[str, Any], str, bool, str | None]] = [

@@ -18,6 +18,7 @@ from sexton_actors.webhooks.sources import github, linear, slack
 
 MAX_TRIES = 64
 """Signatures computed for hints, over all secrets and slips."""
+NO_SLIP = "No usual slip explains it: compare the secret with the sender's, and send the raw bytes."
 _MARKS = {
     "github": github.HEADER,
     "slack": slack.HEADER,
@@ -66,14 +67,7 @@ def explain(
     verdict = authenticate(trigger, headers, body, secrets, now_ms)
     if isinstance(verdict, Genuine):
         return _read(trigger, headers, body)
-    hints: tuple[str, ...] = ()
-    match verdict.reason:
-        case Reason.SIGNATURE_MISSING | Reason.SIGNATURE_MALFORMED:
-            hints = (*_other_source(trigger, headers), *_form(trigger, headers))
-        case Reason.SIGNATURE_MISMATCH:
-            hints = tuple(_slips(trigger, headers, body, secrets, now_ms)) or (
-                "No usual slip explains it: compare the secret with the sender's, and send the raw bytes.",
-            )
+    hints = _hints(trigger, headers, body, secrets, now_ms, reason=verdict.reason)
     return Explained(
         trigger.source,
         signature_ok=verdict.reason == Reason.STALE_TIMESTAMP,
@@ -82,6 +76,22 @@ def explain(
         detail=verdict.detail,
         hints=hints,
     )
+
+
+def _hints(
+    trigger: WebhookTrigger,
+    headers: Headers,
+    body: bytes,
+    secrets: Sequence[str],
+    now_ms: int,
+    *,
+    reason: str,
+) -> tuple[str, ...]:
+    if reason in {Reason.SIGNATURE_MISSING, Reason.SIGNATURE_MALFORMED}:
+        return (*_other_source(trigger, headers), *_form(trigger, headers))
+    if reason == Reason.SIGNATURE_MISMATCH:
+        return tuple(_slips(trigger, headers, body, secrets, now_ms)) or (NO_SLIP,)
+    return ()
 
 
 def _read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Explained:
