@@ -1,7 +1,9 @@
 """One live lease as the runner sees it: how much it has used, until when it is ours, and why it must end."""
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import trio
 
@@ -90,6 +92,8 @@ class LiveLease:
         self.halted: Halt | None = None
         self.reason = reason
         self.begun = False
+        self.account: Callable[[], dict[str, Any]] | None = None
+        """Set by a run that can say at any time what it has done, for the report of one that is stopped."""
 
     def __repr__(self) -> str:
         return f"<LiveLease {self.lease.lease_id} {self.halted or 'running'}>"

@@ -4,7 +4,7 @@ import random
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
@@ -121,13 +121,16 @@ async def _close(live: LiveLease, shop: Workshop, ending: Ending | None, wall_ms
             await release(live, shop)
         case Halt.CANCELLED:
             stopped = Ending(outcome=Outcome.CANCELLED, failure_reason="cancelled", response_text=live.reason)
-            await _report(live, shop, stopped, wall_ms)
+            await _report(live, shop, _accounted(live, stopped), wall_ms)
         case Halt.BALANCE_EXHAUSTED | Halt.BUDGET_EXCEEDED | Halt.CEILING as why:
-            await _report(
-                live, shop, failed(why.value, f"stopped by the control plane: {live.reason}"), wall_ms
-            )
+            stopped = failed(why.value, f"stopped by the control plane: {live.reason}")
+            await _report(live, shop, _accounted(live, stopped), wall_ms)
         case _ as never:
             assert_never(never)
+
+
+def _accounted(live: LiveLease, stopped: Ending) -> Ending:
+    return stopped if live.account is None else replace(stopped, evidence=live.account())
 
 
 async def _report(live: LiveLease, shop: Workshop, ending: Ending, wall_ms: int) -> None:

@@ -159,6 +159,22 @@ async def test_secrets_that_a_model_repeats_do_not_leave_the_run(tmp_path: Path)
     assert "[redacted]" in report.response_text
 
 
+async def test_calls_that_are_safe_beside_each_other_run_at_once_and_are_answered_in_order(
+    tmp_path: Path,
+) -> None:
+    calls = tuple(Call("memory_recall", {"query": f"q{n}"}, id=f"r{n}") for n in range(4))
+    async with (
+        open_model("openai", Say("", calls), Say("Done.")) as model,
+        runner_with(model, tmp_path) as plane,
+    ):
+        give(plane, model, policy={"tools": ["memory_recall"]})
+        await reported(plane)
+    kinds = [frame["kind"] for frame in plane.frames() if frame["kind"] != "chunk"]
+    assert kinds[:4] == ["tool_call_started"] * 4, "all have begun before one has ended"
+    answered = [turn["tool_call_id"] for turn in model.asked[1]["messages"] if turn["role"] == "tool"]
+    assert answered == ["r0", "r1", "r2", "r3"]
+
+
 # --- bounds -------------------------------------------------------------------------------------------
 
 
@@ -374,6 +390,7 @@ async def test_a_run_is_stopped_at_a_renewal_and_the_model_is_hung_up_on(
         await model.until(lambda: model.left == 1)
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
     assert report.input_tokens == 77
+    assert (report.evidence or {})["questions"] == 0
 
 
 async def test_a_cancelled_run_hangs_up_on_the_model_at_once(tmp_path: Path) -> None:
@@ -387,3 +404,52 @@ async def test_a_cancelled_run_hangs_up_on_the_model_at_once(tmp_path: Path) -> 
         report = await reported(plane)
         await model.until(lambda: model.left == 1)
     assert report.outcome == "cancelled"
+
+
+# --- waiting for people -------------------------------------------------------------------------------
+
+GATED = {
+    "tools": ["shell", "memory_store"],
+    "gates": {"rules": [{"tool": "shell", "action": "*", "behavior": "approve"}]},
+}
+
+
+def noted(call_id: str) -> Call:
+    return Call("memory_store", {"key": "seen", "content": "a heron"}, id=call_id)
+
+
+@both
+async def test_a_parked_run_goes_on_with_the_very_call_that_asked(protocol: Protocol, tmp_path: Path) -> None:
+    asks = Say("I note it and call it.", (noted("n1"), shell("echo called", "s1"), shell("echo again", "s2")))
+    timing = Timing(
+        park_after_s=0.05, gate_wait_s=0.02, flush_s=0.01, backoff_first_s=0.01, backoff_max_s=0.05
+    )
+    async with (
+        open_model(protocol, asks, Say("It came.")) as model,
+        runner_with(model, tmp_path, timing) as plane,
+    ):
+        lease = give(plane, model, policy=GATED)
+        await plane.until(lambda: plane.of("park"))
+        ((_, parked),) = plane.of("park")
+        (gate_id,) = plane.gates
+        assert str(parked.gate_id) == gate_id
+        assert plane.reports() == []
+        assert len(plane.of("remember")) == 1
+        plane.resolve(gate_id, "approved", "go on")
+        give(plane, model, policy=GATED, event=lease["event"], checkpoint=parked.checkpoint)
+        await plane.until(lambda: len(plane.gates) == 2)
+        second = next(name for name in plane.gates if name != gate_id)
+        plane.resolve(second, "denied", "not twice")
+        await plane.until(lambda: plane.reports() or plane.of("park")[1:])
+        if not plane.reports():
+            # The second question, too, may have waited until its run was parked.
+            again = plane.of("park")[1][1]
+            give(plane, model, policy=GATED, event=lease["event"], checkpoint=again.checkpoint)
+        report = await reported(plane)
+    assert (report.outcome, report.response_text) == ("processed", "It came.")
+    assert len(plane.of("remember")) == 1, "what was done before the park is not done again"
+    assert len(model.asked) == 2, "the model is not asked again for what it has said"
+    last = words_of(model.asked[1])
+    assert "kept" in last
+    assert "called" in last
+    assert "denied" in last

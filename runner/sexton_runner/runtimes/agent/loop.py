@@ -57,6 +57,7 @@ class Loop:
         first = first_message(lease, plan.context_cap_tokens, self._kept.note)
         self._messages = list(self._kept.messages) or [first]
         self._reminded = 0
+        run.live.account = self.evidence
 
     async def carry_out(self) -> Ending:
         """Go on until there is an ending. Raises ``ModelFault``, ``SandboxUnavailable`` and ``TooLarge``."""

@@ -15,13 +15,13 @@ class BadPlan(Exception):
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bounds of one run.
 
-    ``tool_window`` is how many of the latest tool results stay whole; ``auto`` keeps as many as fit.
+    ``tool_window`` is how many of the latest tool results stay whole; ``auto``, or 0, keeps as many as fit.
     ``memory_checkpoint_every`` so many tool calls the model is told to keep what it has learnt; 0 is never.
     At ``stage_chunk_threshold`` of the window the run ends, and another event goes on from its note.
     """
 
     context_cap_tokens: Annotated[int, msgspec.Meta(ge=1_024, le=10_000_000)] = DEFAULT_CAP_TOKENS
-    tool_window: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | Literal["auto"] = "auto"
+    tool_window: Annotated[int, msgspec.Meta(ge=0, le=1_000)] | Literal["auto"] = "auto"
     memory_checkpoint_every: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
     stage_chunk_threshold: Annotated[float, msgspec.Meta(ge=0.1, le=1.0)] = 0.75
     max_turns: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100

@@ -77,7 +77,7 @@ def fitted(
     With a ``tool_window`` of a number the answers before it are short. With ``auto`` nothing is touched
     until the window fills; then the oldest are shortened until there is room again, the newest one never.
     """
-    if plan.tool_window != "auto":
+    if isinstance(plan.tool_window, int) and plan.tool_window > 0:
         return windowed(messages, plan.tool_window)
     if tokens_of(messages) <= plan.full_at:
         return list(messages)
