@@ -56,7 +56,8 @@ def _taken(
         raise answer
     if isinstance(answer, Lost):
         return _look(row, message, races_left - 1)
-    return m.FramesTaken(answer.count)
+    # As many as the runner sent, however few they were joined to.
+    return m.FramesTaken(len(message.frames))
 
 
 async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sexton_actors.lease.coalescing import coalesced
 from sexton_actors.lease.messages import Activity
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.refusal import Refusal
@@ -23,7 +24,7 @@ def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | R
         NewFrame(lease.zombie_id, lease.event_id, f.kind, _at(f.at_ms, lease.granted_at, now), f.data)
         for f in message.frames
     )
-    return AppendFrames(lease.zombie_id, frames, lease.id, lease.fencing_token)
+    return AppendFrames(lease.zombie_id, coalesced(frames), lease.id, lease.fencing_token)
 
 
 def _at(said: int | None, granted_at: int, now: int) -> int:

@@ -1,0 +1,48 @@
+"""Joins a run's neighbouring pieces of text, so that a model's every word is no row of its own."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from sexton_storage.writes import NewFrame
+
+CHUNK: Final = "chunk"
+MAX_CHUNK_CHARS: Final = 8192
+"""Of a joined piece; one that came longer stays as it came."""
+
+
+def coalesced(frames: Iterable[NewFrame]) -> tuple[NewFrame, ...]:
+    """The same frames, with chunks that follow each other joined; what was said first says when.
+
+    Only those that hold text and nothing else: what a runner adds is not to be lost.
+    """
+    joined: list[NewFrame] = []
+    parts: list[str] = []
+
+    def finish() -> None:
+        if len(parts) > 1:
+            joined[-1] = msgspec.structs.replace(joined[-1], data={"text": "".join(parts)})
+        parts.clear()
+
+    chars = 0
+    for frame in frames:
+        text = _text_of(frame)
+        if text is None:
+            finish()
+            joined.append(frame)
+        elif parts and chars + len(text) <= MAX_CHUNK_CHARS:
+            parts.append(text)
+            chars += len(text)
+        else:
+            finish()
+            joined.append(frame)
+            parts.append(text)
+            chars = len(text)
+    finish()
+    return tuple(joined)
+
+
+def _text_of(frame: NewFrame) -> str | None:
+    text = frame.data.get("text")
+    return text if frame.kind == CHUNK and len(frame.data) == 1 and isinstance(text, str) else None
