@@ -1,6 +1,7 @@
 """An agent that is changed, decided on and deleted while things go wrong around it."""
 
 import logging
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from sexton_actors.runner.listening import LISTENERS_MAX
 from sexton_actors.runner.messages import Beat, Heartbeat, SetAdminState
 from sexton_actors.zombie import messages as m
 from sexton_storage.improvement import Proposal, ProposalStatus
-from sexton_storage.records import ConfigStatus, LeaseStatus, ZombieStatus
+from sexton_storage.records import ConfigStatus, LeaseStatus
 from tests.actors.plant import SKILL, TRIGGER, Later, Plant, crash_once
 
 BETTER = SKILL.format(name="doctor", tags="") + "Look twice.\n"
@@ -95,7 +96,7 @@ async def test_a_crash_at_each_step_of_a_deletion_ends_in_a_deletion(
 
 
 async def test_a_lost_race_is_decided_again_on_what_is_true_then(
-    plant: Plant, autojump_clock: MockClock
+    plant: Plant, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zombie_id = await plant.install()
     tables = plant.storage.tables
@@ -112,7 +113,7 @@ async def test_a_lost_race_is_decided_again_on_what_is_true_then(
             )
         return newest
 
-    plant.storage.zombies.newest_revision = another_node_is_first  # type: ignore[method-assign] # the race
+    monkeypatch.setattr(plant.storage.zombies, "newest_revision", another_node_is_first)
     changed = await plant.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
     assert isinstance(changed, m.Configured)
     assert changed.zombie.config_revision == 3
@@ -197,9 +198,7 @@ async def test_those_who_read_the_stream_of_a_deleted_agent_are_told_that_it_is_
     here, elsewhere = await plant.install(), await plant.install("nurse")
     async with trio.open_nursery() as nursery:
         readers = [
-            Later(
-                nursery, lambda z=zombie_id: plant.system.ask("hub", "", AwaitFrames(z, 99, 20.0), timeout=30)
-            )
+            Later(nursery, partial(plant.system.ask, "hub", "", AwaitFrames(zombie_id, 99, 20.0), timeout=30))
             for zombie_id in (here, here, elsewhere)
         ]
         await trio.sleep(5)
@@ -258,10 +257,13 @@ async def test_a_kill_on_another_node_is_heard_within_a_second(
 
 
 async def test_a_heartbeat_waits_no_longer_than_it_says(plant: Plant, autojump_clock: MockClock) -> None:
-    runner_id = await plant.enrol()
-    began = trio.current_time()
-    beat = await plant.system.ask("runner", runner_id, Heartbeat((), wait_ms=3000), timeout=10)
-    assert (beat, trio.current_time() - began) == (Beat("ok", ()), 3)
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    for claimed, waited in (((grant.lease.id,), 3), ((), 0)):
+        began = trio.current_time()
+        beat = await plant.system.ask("runner", runner_id, Heartbeat(claimed, wait_ms=3000), timeout=10)
+        assert (beat, trio.current_time() - began) == (Beat("ok", ()), waited)
 
 
 async def test_a_runner_that_is_drained_or_revoked_hears_it_while_it_waits(
@@ -287,14 +289,16 @@ async def test_a_runner_that_is_drained_or_revoked_hears_it_while_it_waits(
 
 
 async def test_only_so_many_heartbeats_of_a_runner_wait(plant: Plant, autojump_clock: MockClock) -> None:
-    runner_id = await plant.enrol()
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    await plant.deliver(zombie_id)
+    lease_id = (await plant.grant(runner_id)).lease.id
     async with trio.open_nursery() as nursery:
-        waiting = [listening(nursery, plant, runner_id) for _ in range(LISTENERS_MAX)]
+        waiting = [listening(nursery, plant, runner_id, lease_id) for _ in range(LISTENERS_MAX)]
         await trio.sleep(1)
         began = trio.current_time()
-        assert await plant.system.ask("runner", runner_id, Heartbeat((), wait_ms=20_000)) == Beat("ok", ())
+        one_more = Heartbeat((lease_id,), wait_ms=20_000)
+        assert await plant.system.ask("runner", runner_id, one_more) == Beat("ok", ())
         assert trio.current_time() == began
         assert not any(beat.is_there for beat in waiting)
         nursery.cancel_scope.cancel()
     assert plant.storage.tables.runners[runner_id].last_seen_at is not None
-    assert ZombieStatus.KILLED not in {z.status for z in plant.storage.tables.zombies.values()}

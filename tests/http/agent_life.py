@@ -126,7 +126,7 @@ async def activate(house: House, version: str) -> httpx2.Response:
 
 async def decide(house: House, proposal: dict[str, Any], how: str, **body: Any) -> httpx2.Response:
     path = f"/v1/agents/{proposal['agent_id']}/proposals/{proposal['proposal_id']}:{how}"
-    return await house.call("POST", path, **({"json": body} if body else {}))
+    return await (house.call("POST", path, json=body) if body else house.call("POST", path))
 
 
 async def profile(house: House, agent_id: str) -> dict[str, Any]:

@@ -113,7 +113,8 @@ class RunnerActor(Actor):
     async def _heartbeat(self, runner: Runner, message: m.Heartbeat) -> Any:
         beat = await self._beat(runner, message.active_lease_ids)
         quiet = isinstance(beat, m.Beat) and beat.status != "stop" and not beat.cancelled_lease_ids
-        if not quiet or message.wait_ms <= 0 or not self._listeners.has_room():
+        waits = message.wait_ms > 0 and message.active_lease_ids and self._listeners.has_room()
+        if not quiet or not waits:
             return beat
         self._listeners.add(message)
         return DEFERRED

@@ -35,7 +35,10 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class Heartbeat(msgspec.Struct, Message[Beat | Refusal], frozen=True):
-    """It lives; with ``wait_ms`` it is answered the moment there is something to stop, or after that time."""
+    """It lives; with ``wait_ms`` it is answered the moment there is something to stop, or after that time.
+
+    Who works on nothing has nothing to wait for, and is answered at once.
+    """
 
     active_lease_ids: tuple[UUID, ...]
     wait_ms: int = 0
