@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -68,35 +69,52 @@ def plan(kept: Mapping[str, Mark], changes: Sequence[MemoryChange], now: int) ->
     >>> plan(full, [MemoryChange("new", "1", "core")], 0).refused
     ('new',)
     """
-    marks = {key: mark for key, mark in kept.items() if not is_over(mark.category, mark.updated_at, now)}
+    room = _Room(
+        {key: mark for key, mark in kept.items() if not is_over(mark.category, mark.updated_at, now)}
+    )
     put: dict[str, MemoryChange] = {}
     refused: dict[str, None] = {}
     for change in changes:
-        key = storable(change.key)
+        key, category = storable(change.key), storable(change.category)
         refused.pop(key, None)
         if change.content is None:
-            marks.pop(key, None)
-        elif key in marks or _make_room(marks):
-            marks[key] = Mark(storable(change.category), now)
-            put[key] = MemoryChange(key, storable(change.content), storable(change.category))
+            room.marks.pop(key, None)
+        elif key in room.marks or room.make():
+            room.take(key, Mark(category, now))
+            put[key] = MemoryChange(key, storable(change.content), category)
         else:
             refused[key] = None
-    here = {key: change for key, change in put.items() if key in marks}
-    return Plan(here, frozenset(kept.keys() - marks.keys()), tuple(refused))
+    here = {key: change for key, change in put.items() if key in room.marks}
+    return Plan(here, frozenset(kept.keys() - room.marks.keys()), tuple(refused))
 
 
-def _make_room(marks: dict[str, Mark]) -> bool:
-    if len(marks) < MEMORY_LIMIT:
-        return True
-    oldest = min(
-        (key for key, mark in marks.items() if mark.category != CORE),
-        key=lambda key: (marks[key].updated_at, key),
-        default=None,
-    )
-    if oldest is None:
+class _Room:
+    """The entries that stay, and the next to go; those are sorted only when the first has to."""
+
+    def __init__(self, marks: dict[str, Mark]) -> None:
+        self.marks = marks
+        self._oldest: list[tuple[int, str]] | None = None
+
+    def take(self, key: str, mark: Mark) -> None:
+        self.marks[key] = mark
+        if self._oldest is not None:
+            heappush(self._oldest, (mark.updated_at, key))
+
+    def make(self) -> bool:
+        """Whether there is room for one more, if need be in the place of the oldest that is not ``core``."""
+        if len(self.marks) < MEMORY_LIMIT:
+            return True
+        if self._oldest is None:
+            self._oldest = [(mark.updated_at, key) for key, mark in self.marks.items()]
+            heapify(self._oldest)
+        while self._oldest:
+            at, key = heappop(self._oldest)
+            mark = self.marks.get(key)
+            # What was changed or forgotten since stands further back, or not at all.
+            if mark is not None and mark.category != CORE and mark.updated_at == at:
+                del self.marks[key]
+                return True
         return False
-    del marks[oldest]
-    return True
 
 
 def is_over(category: str, updated_at: int, now: int) -> bool:
