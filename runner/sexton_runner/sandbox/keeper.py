@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 READ_BYTES = 32768
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 LOWEST_PIDS = 20
@@ -80,6 +81,11 @@ def children() -> Iterator[int]:
                 yield int(file.parent.name)
 
 
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def perform(order: dict[str, Any], orders: Orders, *, alone: bool) -> bool:
     """Carry out one command; give False when the runner has gone meanwhile."""
     given = os.memfd_create("stdin")
@@ -96,6 +102,8 @@ def perform(order: dict[str, Any], orders: Orders, *, alone: bool) -> bool:
             env=order["env"],
             # Outside a namespace of its own the runner ends the whole process group, so nothing may leave it.
             start_new_session=alone,
+            # There too a command must not outlive this process, which does not outlive the runner.
+            preexec_fn=None if alone else die_with_parent,  # noqa: PLW1509 - this process has one thread
         )
     except (OSError, ValueError) as fault:
         send(b"f", str(fault).encode("utf-8", "replace")[:READ_BYTES])
