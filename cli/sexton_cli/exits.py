@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 MEANINGS: Final[Mapping[int, str]] = {
     OK: "It was done.",
-    FAILED: "The server refused it, or a check failed; the code says why.",
+    FAILED: "The server refused it, a check failed, or an event went wrong; the code says why.",
     USAGE: "The command line is wrong; nothing was sent.",
     UNAVAILABLE: "The server, the database or the sandbox cannot be had now; trying later may help.",
     PROTOCOL: "What answered is not a Sexton server, or its answer cannot be trusted.",

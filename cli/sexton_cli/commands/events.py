@@ -32,7 +32,7 @@ EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
 COLUMNS = (
     Column("event_id", "EVENT"),
     Column("agent", "AGENT", elastic=True),
-    Column("shown", "STATUS"),
+    Column("shown", "STATUS", elastic=True),
     Column("actor", "ACTOR", spare=True),
     Column("created", "CREATED", spare=True),
     Column("event_type", "TYPE", spare=True),

@@ -14,7 +14,7 @@ STATUSES = ("pending", "approved", "denied", "revoked")
 COLUMNS = (
     Column("grant_id", "GRANT"),
     Column("agent", "AGENT", elastic=True),
-    Column("service", "SERVICE"),
+    Column("service", "SERVICE", elastic=True),
     Column("status", "STATUS"),
     Column("reason", "REASON", spare=True),
     Column("requested", "ASKED", spare=True),
