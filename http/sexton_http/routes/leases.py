@@ -356,7 +356,11 @@ class ReportAnswer(Shape):
 
 @operation("POST", "/v1/runners/me/reports", tag=TAG, auth=Auth.RUNNER, hot=True, codes=FENCED)
 async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
-    """Say how the run ended; the same report again is answered with `duplicate`."""
+    """Say how the run ended; the same report again is answered with `duplicate`.
+
+    A `processed` one that leaves a `checkpoint` could not finish: a new event goes on from there, in the same
+    commit.
+    """
     body = call.body
     message = Report(
         runner_id=call.host.runner.id,
