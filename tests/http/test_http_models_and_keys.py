@@ -174,11 +174,14 @@ async def test_a_command_needs_no_key(shop: House) -> None:
 
 
 async def test_what_is_missing_has_a_code_of_its_own(shop: House) -> None:
-    where = {"tenant_id": shop.installation.tenant_id, "workspace_id": shop.installation.workspace_id}
-
-    async def resolve(**wishes: Any) -> str:
+    async def resolve(provider: str | None = None, model: str | None = None) -> str:
         shop.pass_ms(CHOICE_KEEP_MS)
-        found = await shop.world.providers.resolve_provider(**where, **wishes)
+        found = await shop.world.providers.resolve_provider(
+            tenant_id=shop.installation.tenant_id,
+            workspace_id=shop.installation.workspace_id,
+            provider=provider,
+            model=model,
+        )
         return getattr(found, "code", "")
 
     assert await resolve() == "UZ-RELAY-001"

@@ -41,9 +41,9 @@ class Plans:
 
     async def _load(self, tenant_id: UUID) -> Plan | Refusal:
         found = await self._world.storage.plans.load(tenant_id)
-        if found is None or found[1] is None:
+        tenant, plan = (None, None) if found is None else found
+        if tenant is None or plan is None:
             return Refusal("UZ-BILLING-002", f"There is no plan on record for tenant {tenant_id}.")
-        tenant, plan = found
         if fault := fault_of(plan, tenant.plan_tier):
             return Refusal("UZ-BILLING-003", f"The plan on record contradicts itself: {fault}.")
         return plan

@@ -64,7 +64,7 @@ class PostgresTenants(PostgresStore):
             note = (tenant_id, amount_nanos, reason, actor, credit_id)
             if await connection.fetchval(_NOTE_CREDIT, *note) is None:
                 return tenant
-            tenant = TENANTS.record(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos))
+            tenant = TENANTS.maybe(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos)) or tenant
             if tenant.balance_nanos > 0:
                 await connection.execute(_FREE, tenant_id, BALANCE_EXHAUSTED)
             return tenant
