@@ -39,6 +39,7 @@ create table proposals (
 );
 create index proposals_newest on proposals (zombie_id, created_at, id);
 create index proposals_decided on proposals (zombie_id, decided_at, id) where decided_at is not null;
+create index proposals_applied on proposals (zombie_id, decided_at, id) where status = 'APPLIED';
 create index proposals_pending on proposals (zombie_id, created_at, id) where status = 'PENDING';
 create index proposals_unheard on proposals (zombie_id, decided_at, id) where status = 'REJECTED' and heard_at is null;
 

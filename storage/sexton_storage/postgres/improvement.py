@@ -42,13 +42,15 @@ _DECIDE = (
 )
 # Each part steps through an index from one place, so that neither grows with the history.
 _TRUST = f"""
+WITH last AS MATERIALIZED (
+    SELECT (SELECT decided_at FROM proposals WHERE zombie_id = $1 AND status = 'APPLIED'
+             ORDER BY decided_at DESC, id DESC LIMIT 1) AS at
+)
 SELECT coalesce((SELECT streak FROM agent_heads WHERE zombie_id = $1), 0),
        array(SELECT status FROM proposals WHERE zombie_id = $1 AND decided_at IS NOT NULL
               ORDER BY decided_at DESC, id DESC LIMIT {LAST_DECIDED}),
        b.runs, b.processed, a.runs, a.processed
-  FROM (SELECT (SELECT decided_at FROM proposals
-                 WHERE zombie_id = $1 AND decided_at IS NOT NULL AND status = 'APPLIED'
-                 ORDER BY decided_at DESC, id DESC LIMIT 1) AS at) last
+  FROM last
  CROSS JOIN LATERAL (
     SELECT count(*) AS runs, count(*) FILTER (WHERE outcome = 'processed') AS processed
       FROM (SELECT outcome FROM scores
