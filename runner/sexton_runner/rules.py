@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from sexton_runner.anomalies import AnomalyRule
+
 MAX_CONDITION_CHARS = 1_024
 MAX_CONDITION_DEPTH = 16
 _TOKEN = re.compile(
@@ -48,6 +50,7 @@ class Gates(msgspec.Struct, frozen=True):
 
     rules: tuple[Rule, ...] = ()
     checks: tuple[Check, ...] = ()
+    anomaly_rules: tuple[AnomalyRule, ...] = ()
 
 
 class _Unreadable(Exception):
@@ -58,7 +61,7 @@ def read_gates(value: Any) -> Gates:
     """Read a lease's gates; raises ``msgspec.ValidationError``.
 
     >>> read_gates(None), read_gates({"rules": [{"tool": "shell"}], "timeout_ms": 5}).rules[0].tool
-    (Gates(rules=(), checks=()), 'shell')
+    (Gates(rules=(), checks=(), anomaly_rules=()), 'shell')
     """
     return msgspec.convert(value or {}, Gates)
 

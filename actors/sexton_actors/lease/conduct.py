@@ -113,8 +113,9 @@ async def _earlier(
 async def _answered(row: LeaseRow, gate: Gate) -> Gate | None:
     """The gate of the same action, if it has its outcome: asking again pauses nobody again."""
     found = await row.world.storage.gates.find_by_action(gate.zombie_id, gate.action_id)
-    same = found is not None and found.event_id == gate.event_id
-    return found if same and found.status is not GateStatus.PENDING else None
+    if found is None or found.event_id != gate.event_id or found.status is GateStatus.PENDING:
+        return None
+    return found
 
 
 async def _pause(row: LeaseRow, gate: Gate) -> Refusal | None:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from sexton_runner.anomalies import KIND, Occurrences
 from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking, Decision
 from sexton_runner.protocol import Ask
 from sexton_runner.rules import Rule, gated, glob_matches
@@ -47,9 +48,18 @@ def may_be_gated(rules: Sequence[Rule], tool: str) -> bool:
 
 
 async def decide(
-    asking: Asking, rules: Sequence[Rule], tool: str, arguments: Mapping[str, Any], call_id: str
+    asking: Asking,
+    rules: Sequence[Rule],
+    seen: Occurrences,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    call_id: str,
 ) -> Decision | None:
-    """Wait for a person where one is to be asked; None where nobody is. What ``asking`` raises passes."""
+    """Wait for a person where one is to be asked; None where nobody is. What ``asking`` raises passes.
+
+    What is done too often is brought before the control plane, too, which then asks nobody.
+    """
     action = action_of(tool, arguments)
     if tool == approval.NAME:
         ask = Ask(
@@ -61,10 +71,18 @@ async def decide(
             blast_radius=str(arguments.get("blast_radius", "")),
         )
         return await asking.decide(ask, _evidence(arguments.get("evidence", {})), call_id)
-    if not gated(rules, tool, action, arguments):
+    odd = seen.count(tool, action)
+    if not odd and not gated(rules, tool, action, arguments):
         return None
     summary = f"Call {tool} with {orjson.dumps(shown(dict(arguments))).decode()}"[:MAX_SUMMARY_CHARS]
-    ask = Ask(ask_id="", action=action, tool=tool, kind="tool_call", summary=summary, blast_radius="")
+    ask = Ask(
+        ask_id="",
+        action=action,
+        tool=tool,
+        kind=KIND if odd else "tool_call",
+        summary=summary,
+        blast_radius="",
+    )
     return await asking.decide(ask, _evidence(arguments), call_id)
 
 

@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from sexton_runner import frames
+from sexton_runner.anomalies import Occurrences
 from sexton_runner.background import beside
 from sexton_runner.checkpoint import encode
 from sexton_runner.errors import SandboxUnavailable, TokenRejected, Unavailable
@@ -39,7 +40,9 @@ class Fitted:
         self._tool = tool
         self.name, self.description = tool.name, tool.description
         self.input_schema = tool.input_schema
-        self.parallel_safe = tool.parallel_safe and not gating.may_be_gated(gates.rules, tool.name)
+        # By an anomaly rule any call may come to need a decision.
+        alone = gating.may_be_gated(gates.rules, tool.name) or bool(gates.anomaly_rules)
+        self.parallel_safe = tool.parallel_safe and not alone
         self.checked = Checked(tool.input_schema)
 
     def __repr__(self) -> str:
@@ -60,6 +63,7 @@ class Toolbox:
         self._run = run
         self._gates = gates
         self._asking = asking
+        self._seen = Occurrences(gates.anomaly_rules, run.clock)
         self._fitted = {name: Fitted(tool, gates) for name, tool in tools.items()}
         self.tools: Mapping[str, Tool] = self._fitted
         self.proposals = kit.proposals
@@ -124,7 +128,9 @@ class Toolbox:
             tool.checked.check(arguments)
         except BadArguments as fault:
             return self._refused(f"the arguments do not fit: {fault}")
-        decision = await gating.decide(self._asking, self._gates.rules, name, arguments, call_id)
+        decision = await gating.decide(
+            self._asking, self._gates.rules, self._seen, name, arguments, call_id=call_id
+        )
         if decision is not None and decision.status != "approved":
             said = f": {decision.detail}" if decision.detail else ""
             text = f"not done: a person was asked, and the answer is {decision.status}{said}"
