@@ -294,9 +294,18 @@ async def test_a_model_is_reminded_to_keep_what_it_learnt(tmp_path: Path) -> Non
     assert words_of(model.asked[-1]).count("keep it with memory_store now") == 2
 
 
+async def test_a_key_of_the_context_that_means_nothing_is_named_in_the_stream(tmp_path: Path) -> None:
+    async with open_model("openai", Say("Done.")) as model, runner_with(model, tmp_path) as plane:
+        give(plane, model, policy={"context": {"max_turn": 3, "max_turns": 3}})
+        report = await reported(plane)
+        text = shown(plane)
+    assert report.outcome == "processed"
+    assert "[context: max_turn means nothing to this runtime]" in text
+
+
 def test_a_context_that_cannot_be_used_names_its_key() -> None:
     assert read_plan(None) == Plan()
-    for wrong in ({"context_cap_token": 5}, {"tool_window": "wide"}, {"stage_chunk_threshold": 2}):
+    for wrong in ({"context_cap_tokens": 5}, {"tool_window": "wide"}, {"stage_chunk_threshold": 2}):
         with pytest.raises(BadPlan, match="context"):
             read_plan(wrong)
 
@@ -314,7 +323,7 @@ def test_a_context_that_cannot_be_used_names_its_key() -> None:
         ({"api_key": "sk-wrong-key-000000"}, None, "agent_init", "cannot be used"),
         ({}, Fail(404, "not_found_error", "model: m-1"), "agent_init", "m-1"),
         ({}, Fail(529, "overloaded_error"), "agent_run", "did not answer"),
-        ({"context": {"colour": 1}}, None, "invalid_config", "colour"),
+        ({"context": {"max_turns": "many"}}, None, "invalid_config", "max_turns"),
         ({"gates": {"rules": 7}}, None, "invalid_config", "gates"),
     ],
 )

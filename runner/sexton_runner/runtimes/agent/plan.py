@@ -12,7 +12,7 @@ class BadPlan(Exception):
     """The agent's ``context`` cannot be used; the text names the key."""
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Plan(msgspec.Struct, frozen=True):
     """The bounds of one run.
 
     ``tool_window`` is how many of the latest tool results stay whole; ``auto``, or 0, keeps as many as fit.
@@ -44,3 +44,12 @@ def read_plan(context: Mapping[str, Any] | None) -> Plan:
         return msgspec.convert(dict(context or {}), Plan)
     except msgspec.ValidationError as fault:
         raise BadPlan(f"context: {fault}") from fault
+
+
+def unused(context: Mapping[str, Any] | None) -> list[str]:
+    """Name the keys of the context that mean nothing here: they may be the author's own, or slips of the pen.
+
+    >>> unused({"max_turn": 5, "max_turns": 5})
+    ['max_turn']
+    """
+    return [key for key in context or {} if key not in Plan.__struct_fields__]

@@ -3,13 +3,14 @@
 import msgspec
 import structlog
 
+from sexton_runner import frames
 from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ProviderMissing
 from sexton_runner.providers.registry import open_provider
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.runtimes.agent.keeping import TooLarge
 from sexton_runner.runtimes.agent.loop import Loop
-from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan
+from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan, unused
 from sexton_runner.runtimes.agent.talk import Talk
 from sexton_runner.runtimes.agent.wall import Wall
 from sexton_runner.tools.toolbox import open_toolbox
@@ -24,6 +25,8 @@ async def run_agent(run: Run) -> Ending:
         return failed("agent_init", "no provider or no model is set up for this agent")
     try:
         plan = read_plan(policy.context)
+        for key in unused(policy.context):
+            run.show(frames.chunk(f"[context: {run.redactor.text(key)} means nothing to this runtime]\n"))
         return await _within_wall(run, plan)
     except BadPlan as fault:
         return failed("invalid_config", str(fault))
