@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 import trio
+from msgspec.structs import replace
 
 from sexton_actors.catalogue import Catalogue, Model
 from sexton_cli.previewing import ModelPreviewer
 from sexton_runner.providers.retrying import Patience
 from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
+from sexton_storage.stores import StorageUnavailable
 from tests.http.house import House, open_house
 from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
 
@@ -121,27 +123,42 @@ async def test_what_is_missing_is_said_before_the_stream_begins() -> None:
         assert await refused(house, {"messages": ASK}) == (400, "UZ-RELAY-001")
 
 
+async def lend(house: House) -> str:
+    """Lend the workspace's key to the whole tenant; where another workspace asks for previews."""
+    own = {"name": "openai_api_key", "data": {"api_key": KEY}}
+    assert (await house.post(f"{house.ws}/credentials", own)).status_code == 201
+    tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
+    key = PlatformKey(tenant_id, "openai", workspace_id, shared=False, updated_at=1)
+    await house.storage.providers.put_platform_key(key)
+    await prefer(house, "openai", ProviderMode.PLATFORM)
+    other = (await house.post("/v1/workspaces", {"name": "other"})).json()["workspace_id"]
+    return f"/v1/workspaces/{other}/spec/preview"
+
+
 async def test_on_the_platforms_key_a_tenant_needs_credit_and_on_its_own_it_does_not() -> None:
-    async with (
-        open_model("openai", otherwise=Say("Yes.")) as model,
-        house_before(model) as house,
-    ):
-        tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
-        own = {"name": "openai_api_key", "data": {"api_key": KEY}}
-        assert (await house.post(f"{house.ws}/credentials", own)).status_code == 201
-        other = (await house.post("/v1/workspaces", {"name": "other"})).json()["workspace_id"]
-        key = PlatformKey(tenant_id, "openai", workspace_id, shared=False, updated_at=1)
-        await house.storage.providers.put_platform_key(key)
-        await prefer(house, "openai", ProviderMode.PLATFORM)
-        path = f"/v1/workspaces/{other}/spec/preview"
+    async with open_model("openai", otherwise=Say("Yes.")) as model, house_before(model) as house:
+        path = await lend(house)
         assert (await house.post(path, {"messages": ASK})).status_code == 200
-        tenants = house.memory.tables.tenants
-        old = tenants[tenant_id]
-        tenants[tenant_id] = type(old)(old.id, old.name, old.plan_tier, 0, 1, old.created_at, old.updated_at)
+        tenants, tenant_id = house.memory.tables.tenants, house.installation.tenant_id
+        tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
         house.world.entitlements.forget(tenant_id)
         broke = await house.post(path, {"messages": ASK})
         assert (broke.status_code, broke.json()["error_code"]) == (402, "UZ-BILLING-005")
         assert (await preview(house, {"messages": ASK}))[-1][0] == "done"
+
+
+async def test_a_plan_that_cannot_be_read_lends_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_model("openai") as model, house_before(model) as house:
+        path = await lend(house)
+
+        async def away(_: object) -> None:
+            raise StorageUnavailable("away")
+
+        house.world.entitlements.forget(house.installation.tenant_id)
+        monkeypatch.setattr(house.world.entitlements._tenants, "load", away)
+        answer = await house.post(path, {"messages": ASK})
+    assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-ENTL-001")
+    assert model.asked == []
 
 
 @pytest.mark.parametrize(
