@@ -1,5 +1,6 @@
 """Nothing of a deleted agent is left behind, in whichever table it may be."""
 
+from dataclasses import fields
 from uuid import UUID
 
 import asyncpg
@@ -7,6 +8,8 @@ import pytest
 import trio
 
 from sexton_storage.improvement import ProposalStatus
+from sexton_storage.memory import MemoryStorage
+from sexton_storage.memory.tables import Tables
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.postgres.purge import HISTORY, KEPT, RECORD
@@ -87,6 +90,20 @@ async def test_a_large_history_goes_in_portions_and_the_record_last(
     assert await postgres_storage.zombies.load(agent.id) is None
     assert list(await postgres_storage.events.list(house.workspace_id, limit=9)) == []
     assert not await postgres_storage.zombies.delete(new_id())
+
+
+async def test_a_purge_in_memory_leaves_nothing_but_the_accounts(memory_storage: MemoryStorage) -> None:
+    house = await House(memory_storage).found()
+    zombie_id = await lived(house)
+    assert "events" in held(memory_storage.tables, zombie_id)
+    assert await memory_storage.zombies.delete(zombie_id)
+    assert held(memory_storage.tables, zombie_id) <= {"charges", "metering", "new_heads"}
+
+
+def held(tables: Tables, zombie_id: UUID) -> set[str]:
+    """The tables that name it anywhere."""
+    every = {field.name: repr(getattr(tables, field.name)) for field in fields(tables)}
+    return {name for name, rows in every.items() if repr(zombie_id) in rows}
 
 
 async def left(dsn: str, zombie_id: UUID) -> set[str]:

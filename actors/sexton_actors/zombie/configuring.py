@@ -10,9 +10,10 @@ from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie import messages as m, transitions, versions
+from sexton_actors.zombie.compiled import Compiled
 from sexton_actors.zombie.record import Decision, ZombieRecord
 from sexton_actors.zombie.transitions import Change, Unchanged
-from sexton_actors.zombie.versions import Compiled, Secrets
+from sexton_actors.zombie.versions import Secrets
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
 from sexton_storage.stores import Conflict

@@ -10,10 +10,10 @@ from sexton_actors.proposal.drafting import Origin, draft_fault, files_after, pr
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie import messages as m
+from sexton_actors.zombie.compiled import Compiled
 from sexton_actors.zombie.configuring import Configuring, Next
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.transitions import Unchanged, may_be_configured
-from sexton_actors.zombie.versions import Compiled
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import Zombie
 from sexton_storage.stores import Conflict

@@ -14,17 +14,11 @@ from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.secrets import MULTISIG_SEGMENT, hash_url_secret
+from sexton_actors.zombie.compiled import Compiled
 from sexton_storage.records import ConfigStatus, ConfigVersion
 
 URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret
 SECRET_BYTES = 32
-
-
-class Compiled(msgspec.Struct, frozen=True):
-    """A version that can be activated, and what it says."""
-
-    config: ConfigVersion
-    manifest: Manifest
 
 
 def draft(config_id: UUID, zombie_id: UUID, revision: int, files: tuple[str, str], now: int) -> ConfigVersion:

@@ -1,0 +1,13 @@
+"""A configuration version that makes an agent."""
+
+import msgspec
+
+from sexton_actors.manifest.model import Manifest
+from sexton_storage.records import ConfigVersion
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """A version that can be activated, and what it says."""
+
+    config: ConfigVersion
+    manifest: Manifest
