@@ -6,7 +6,7 @@ three agents; ``SEXTON_WALKS`` sets how many are made.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -71,14 +71,11 @@ class Walk:
 
     def name(self, what: UUID | None) -> object:
         """Which event, gate or agent of this walk an id is."""
-        known = (
-            [event.id for event in self.events],
-            [gate.id for gate in self.gates],
-            [a.id for a in self.agents],
-        )
-        for kind, ids in zip(("event", "gate", "agent"), known, strict=True):
-            if what in ids:
-                return kind, ids.index(what)
+        made: tuple[Sequence[Event | Gate | Zombie], ...] = (self.events, self.gates, self.agents)
+        for kind, known in zip(("event", "gate", "agent"), made, strict=True):
+            for place, one in enumerate(known):
+                if one.id == what:
+                    return kind, place
         return None if what is None else "unknown"
 
     # --- steps ----------------------------------------------------------------------------------------------

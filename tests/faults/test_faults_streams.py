@@ -64,12 +64,10 @@ class Watched:
 
     async def follow(self, enough: int) -> None:
         """Until so many frames were seen in all, or the server goes away."""
-        ready = self.server.ready
-        last_id = str(self.seen[-1]["id"]) if self.seen else self.begun_at
-        stream_path = f"{self.path}/{self.zombie_id}/events/stream"
-        async with listening(
-            ready["base_url"], stream_path, ready["api_key"], last_event_id=last_id
-        ) as stream:
+        base_url, api_key = self.server.ready["base_url"], self.server.ready["api_key"]
+        last_id = str(self.seen[-1]["id"]) if self.seen else "0"
+        path = f"{self.path}/{self.zombie_id}/events/stream"
+        async with listening(base_url, path, api_key, last_event_id=last_id) as stream:
             while len(self.seen) < enough:
                 self.seen.append(await stream.frame())
 

@@ -201,6 +201,13 @@ NO_TIMES = (
     "\u0663m",
     "9" * 12 + "d",
 )
+OUT_OF_BOUNDS: tuple[dict[str, Any], ...] = (
+    {"limit": 0},
+    {"limit": 201},
+    {"status": "done"},
+    {"actor": ""},
+    {"actor": "a" * 257},
+)
 
 
 async def test_what_is_no_filter_is_refused(house: House) -> None:
@@ -208,7 +215,7 @@ async def test_what_is_no_filter_is_refused(house: House) -> None:
         await refused(house, cursor=cursor)
     for since in NO_TIMES:
         await refused(house, since=since)
-    for query in ({"limit": 0}, {"limit": 201}, {"status": "done"}, {"actor": ""}, {"actor": "a" * 257}):
+    for query in OUT_OF_BOUNDS:
         await refused(house, **query)
 
 

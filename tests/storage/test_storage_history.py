@@ -82,8 +82,8 @@ async def history(dsn: str) -> AsyncIterator[Explained]:
             connection: Connection = await connect(dsn)
             try:
                 ids = (WORKSPACE, BUSY, QUIET, UUID(int=5), OTHER)
-                await connection.execute(_FILL, *ids, BEGAN, STEP_MS, ROWS, timeout=600)
-                await connection.execute("ANALYZE events", timeout=600)
+                await connection.execute(_FILL, *ids, BEGAN, STEP_MS, ROWS)
+                await connection.execute("ANALYZE events")
             finally:
                 await connection.close()
 
