@@ -8,7 +8,7 @@ from sexton_actors.lease.messages import Reported
 from sexton_storage.records import EventStatus, GateStatus
 from tests.actors.plant import STARTER_NANOS, Plant
 
-ROUNDS = ("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds")
+ROUNDS = ("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds", "vault_keeper")
 """What looks at the database by itself, one of each for a node."""
 
 
