@@ -59,6 +59,8 @@ class SlackServer:
     """By method, what it answers first; ``429`` and ``500`` are statuses."""
     unheard: list[str] = field(default_factory=list)
     """Methods that do their work once, and whose answer is lost."""
+    hold: trio.Event | None = None
+    """Answers are given only once it is set, though the work is done."""
     consent: str | None = None
     """What the person says instead of yes."""
     told: dict[str, Any] = field(default_factory=dict)
@@ -152,6 +154,8 @@ def make_app(slack: SlackServer) -> QuartTrio:
                 body = await request.get_json() if request.is_json else dict(await request.form)
                 answer = METHODS[method](slack, token, body)
         slack.note(method)
+        if slack.hold is not None:
+            await slack.hold.wait()
         if method in slack.unheard:
             slack.unheard.remove(method)
             return Response("the answer is lost", 502)
