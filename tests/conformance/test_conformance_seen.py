@@ -1,0 +1,33 @@
+"""Whether a delivery is a repeat can be asked before it is kept, and the answer is the journal's own."""
+
+from msgspec.structs import replace
+
+from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent, Duplicate
+from tests.conformance.house import House
+
+
+async def test_a_repeat_is_known_beforehand_as_the_journal_would_know_it(house: House) -> None:
+    agent, other = await house.agent(), await house.agent()
+    first = house.event_of(agent)
+    named, body = b"k" * 32, b"b" * 32
+    await house.storage.journal.write(AppendEvent(first, named, None, None, (), body_key=body))
+    unnamed = house.event_of(agent)
+    plain = b"p" * 32
+    await house.storage.journal.write(AppendEvent(unnamed, plain, None, None, (), body_key=plain))
+    events, now = house.storage.events, unnamed.created_at
+    asked = [
+        (named, None, first.id),
+        (named, b"x" * 32, first.id),
+        (body, body, first.id),
+        (b"n" * 32, plain, unnamed.id),
+        (b"n" * 32, body, None),
+        (b"n" * 32, None, None),
+    ]
+    for key, body_key, expected in asked:
+        assert await events.seen(agent.id, key, body_key, now=now) == expected, (key, body_key)
+        assert await events.seen(other.id, key, body_key, now=now) is None
+        assert await events.seen(agent.id, key, body_key, now=now + DEDUP_WINDOW_MS) is None
+        if expected is not None:
+            again = replace(house.event_of(agent), created_at=now)
+            write = AppendEvent(again, key, None, None, (), body_key=body_key)
+            assert await house.storage.journal.write(write) == Duplicate(expected)
