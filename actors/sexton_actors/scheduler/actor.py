@@ -4,7 +4,7 @@ import logging
 from typing import assert_never
 from uuid import UUID
 
-from sexton_actors.scheduler import messages as m, transitions
+from sexton_actors.scheduler import messages as m, times
 from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
 from sexton_actors.world import World
 from sexton_actors.zombie.messages import Fire
@@ -75,8 +75,8 @@ class Scheduler(Actor):
 
     def _first(self, entry: CronEntry) -> int:
         try:
-            return transitions.following(entry.schedule, entry.timezone, entry.since)
-        except transitions.Unreadable as fault:
+            return times.following(entry.schedule, entry.timezone, entry.since)
+        except times.Unreadable as fault:
             log.warning("agent %s does not fire: %s", entry.zombie_id, fault)
             return NEVER
 

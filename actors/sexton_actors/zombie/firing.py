@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from sexton_actors.manifest.model import CronTrigger, Manifest
-from sexton_actors.scheduler import transitions as schedules
+from sexton_actors.scheduler import times as schedules
 from sexton_actors.zombie import messages as m
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.transitions import Waking
