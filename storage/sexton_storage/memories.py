@@ -17,6 +17,8 @@ CORE = "core"
 """The category that never makes room for another."""
 DAILY = "daily"
 """The category that is forgotten by itself."""
+QUERY_WORDS = 16
+"""Words of a query that are looked for; each costs a look through all that the agent remembers."""
 DAILY_KEEP_MS = 72 * 3600 * 1000
 """So long after its last change a ``daily`` entry lives."""
 
@@ -136,12 +138,12 @@ def folded(text: str) -> str:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """What is looked for: each word once, without those that nothing can hold.
+    """What is looked for: the first words, each once.
 
     >>> words_of("  The deploy  THE ")
     ('the', 'deploy')
     """
-    return tuple(dict.fromkeys(folded(query).split()))
+    return tuple(dict.fromkeys(folded(query).split()))[:QUERY_WORDS]
 
 
 class MemoriesStore(Protocol):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sexton_storage.memories import (
     DAILY_KEEP_MS,
     MEMORY_LIMIT,
+    QUERY_WORDS,
     Memory,
     MemoryChange,
     Remembered,
@@ -201,6 +202,14 @@ async def test_more_words_come_first_and_a_cut_list_tells_the_number_of_all(hous
         ([], 0),
         ((), 0),
     )
+
+
+async def test_so_many_words_are_looked_for_and_no_more(house: House) -> None:
+    lease = await house.lease()
+    await keep(house, lease, put("a", "last"))
+    others = [f"w{n}" for n in range(QUERY_WORDS - 1)]
+    assert await keys(house, lease, " ".join([*others, *others, "last"])) == ["a"]
+    assert await keys(house, lease, " ".join([*others, "more", "last"])) == []
 
 
 async def test_a_category_narrows(house: House) -> None:
