@@ -153,6 +153,7 @@ class Plane:
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # by operation, used up one by one
     calls: list[tuple[str, Any]] = field(default_factory=list)
     turned_away: int = 0
+    polls: int = 0  # That are open; one whose client hung up is not.
     deaf: bool = False  # Connections are closed as soon as a request has come.
     _changed: trio.Event = field(default_factory=trio.Event)
 
@@ -338,9 +339,14 @@ class Routes:
 
     async def _poll(self, body: Poll, *_: object) -> Answer:
         self._note("poll", body)
-        with trio.move_on_after(body.wait_ms / 1000):
-            while not self._plane.queue or self._plane.heartbeat["status"] != "ok":
-                await self._plane._changed.wait()
+        self._plane.polls += 1
+        try:
+            with trio.move_on_after(body.wait_ms / 1000):
+                while not self._plane.queue or self._plane.heartbeat["status"] != "ok":
+                    await self._plane._changed.wait()
+        finally:
+            self._plane.polls -= 1
+            self._plane.changed()
         if self._plane.heartbeat["status"] != "ok":
             return 200, {"lease": None, "leases": [], "retry_after_ms": 0}
         granted, self._plane.queue = self._plane.queue[: body.max], self._plane.queue[body.max :]

@@ -55,6 +55,7 @@ async def test_sigterm_lets_a_run_finish_takes_nothing_new_and_ends_well(tmp_pat
         await plane.until(lambda: plane.gates)
         runner.send(signal.SIGTERM)
         await eventually(lambda: "draining" in runner.log)
+        await plane.until(lambda: plane.polls == 0)
         plane.give(WAITING)
         plane.resolve(next(iter(plane.gates)), "approved")
         await plane.until(plane.reports)
