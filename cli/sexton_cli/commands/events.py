@@ -1,7 +1,8 @@
 """``events``, ``watch``, ``steer``, ``replay`` and ``cancel``: what wakes agents, and what comes of it."""
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -124,7 +125,7 @@ def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool) -> 
             event_id = field(sent, "event_id", str)
             caller.output.document(sent) if caller.output.as_json else caller.output.say(event_id)
             return
-        event = _follow_to_the_end(caller, client, path, text)
+        event = follow_to_the_end(caller, client, path, text)
     if caller.output.as_json:
         caller.output.document(event)
     if event.get("status") != "processed":
@@ -151,11 +152,13 @@ def _piped(caller: Caller) -> str:
     return text
 
 
-def _follow_to_the_end(caller: Caller, client: Client, path: str, text: str) -> Row:
+def follow_to_the_end(
+    caller: Caller, client: Client, path: str, text: str, *, sleep: Callable[[float], None] = time.sleep
+) -> Row:
     """Send once the stream stands, so that no frame of the answer is missed; the event as it ended."""
     said = False
     event_id: str | None = None
-    for frame in Follower(client, f"{path}/events/stream", note=caller.output.note):
+    for frame in Follower(client, f"{path}/events/stream", note=caller.output.note, sleep=sleep):
         if frame.kind == OPENED:
             event_id = field(client.post(f"{path}/messages", {"message": text}), "event_id", str)
             caller.output.note(f"Event {event_id}.")

@@ -1,0 +1,88 @@
+"""What ``sexton steer`` shows of an answer while it comes."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from sexton_cli.caller import Caller, Given
+from sexton_cli.commands.events import follow_to_the_end
+from sexton_cli.exits import Fault
+from tests.cli.test_cli_streams import Server, refusal, stream
+
+PATH = "/v1/workspaces/w/zombies/z"
+
+
+def told(number: int, kind: str, event_id: str = "e", **more: Any) -> str:
+    data = httpx2.Response(200, json={"kind": kind, "event_id": event_id, "at_ms": 0, **more}).text
+    return f"id: {number}\nevent: {kind}\ndata: {data}"
+
+
+def accepted() -> httpx2.Response:
+    return httpx2.Response(202, json={"status": "accepted", "event_id": "e"})
+
+
+def ended(**more: Any) -> httpx2.Response:
+    event = {"event_id": "e", "zombie_id": "z", "status": "processed", "response_text": "whole", **more}
+    return httpx2.Response(200, json={"items": [event], "next_cursor": None})
+
+
+def steer(server: Server, *, as_json: bool = False) -> Any:
+    caller = Caller(Given(as_json=as_json), {}, None)
+    return follow_to_the_end(caller, server.client, PATH, "hello", sleep=server.sleep)
+
+
+def test_the_answer_is_shown_as_it_comes_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    frames = [
+        told(1, "event_received"),
+        told(2, "chunk", text="First line\nand "),
+        told(3, "chunk", event_id="another's", text="NOT OURS"),
+        told(4, "tool_call_started", name="shell"),
+        told(5, "chunk", text="the\x1b[2Jsecond"),
+        told(6, "event_complete", event_id="another's", status="processed"),
+        told(7, "event_complete", status="processed"),
+        told(8, "chunk", text="AFTER"),
+    ]
+    server = Server(stream(*frames), accepted(), ended())
+    assert steer(server)["status"] == "processed"
+    out, err = capsys.readouterr()
+    assert out == "First line\nand the�[2Jsecond\n"
+    assert "… shell" in err
+    assert [call.method for call in server.calls] == ["GET", "POST", "GET"], "sent once the stream stood"
+
+
+def test_an_answer_without_pieces_is_shown_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server(stream(told(1, "event_complete", status="processed")), accepted(), ended())
+    steer(server)
+    assert capsys.readouterr().out == "whole\n"
+
+
+def test_what_happened_while_the_server_was_away_is_not_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server(
+        stream(told(8, "chunk", text="one "), begin=7),
+        accepted(),
+        httpx2.ConnectError("refused"),
+        stream(told(9, "chunk", text="two"), told(10, "event_complete", status="processed"), begin=8),
+        ended(),
+    )
+    steer(server)
+    assert capsys.readouterr().out == "one two\n"
+    assert [call.headers.get("last-event-id") for call in server.calls if "stream" in call.url.path] == [
+        None,
+        "8",
+        "8",
+    ]
+    assert [call.method for call in server.calls].count("POST") == 1
+
+
+def test_a_message_that_is_refused_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Fault, match="UZ-ZMB-012"):
+        steer(Server(stream(), refusal(409, "UZ-ZMB-012")))
+    assert capsys.readouterr().out == ""
+
+
+def test_with_json_nothing_but_the_document_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    frames = [told(1, "chunk", text="x"), told(2, "event_complete", status="agent_error")]
+    event = steer(Server(stream(*frames), accepted(), ended(status="agent_error")), as_json=True)
+    assert event["status"] == "agent_error"
+    assert capsys.readouterr().out == ""
