@@ -98,11 +98,11 @@ class Scene:
         shown: dict[str, Any] = (await self.house.get(f"{self.house.ws}/approvals/{gate_id}")).json()
         return shown
 
-    async def later(self, true: Callable[[], bool]) -> None:
+    async def later(self, true: Callable[[], bool], step_ms: int = 10_000) -> None:
         """Until time has passed that made it true."""
         with trio.fail_after(30):
             while not true():
-                self.house.pass_ms(10_000)
+                self.house.pass_ms(step_ms)
                 self.house.system.tell("chat", self.house.installation.workspace_id, Look())
                 await trio.sleep(0.05)
 
