@@ -36,6 +36,13 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "list_agent_scores": (400,),
     "list_harness_versions": (400,),
     "list_runner_events": (400,),
+    "list_charges": (400,),
+    # What is chosen must be there: a credential in a vault, a model in the catalogue.
+    "put_tenant_provider": (400,),
+    # The name in the path and that in the body are one.
+    "put_named_platform_key": (400,),
+    # The master keys may be the operator's own, and then are his to change.
+    "rotate_vault": (400,),
     # The same, and cursor and since exclude each other.
     "list_zombie_events": (400,),
     "list_workspace_events": (400,),
