@@ -9,12 +9,17 @@ import trio
 from trio.testing import MockClock
 
 from sexton_storage.records import ZombieStatus
+from tests.actors import plant as plants
 from tests.actors.plant import open_plant
 from tests.simulation.town import Town
 
 SEEDS = range(12)
 AGENTS, RUNNERS, EVENTS = 5, 4, 60
 CHAOS_S, PEACE_S = 180, 400
+CRON = """
+  - type: cron
+    schedule: "* * * * *"
+"""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -28,12 +33,13 @@ async def test_whatever_happens_everything_adds_up_and_all_work_ends(
     async with open_plant(seed=seed) as plant, trio.open_nursery() as nursery:
         town = Town(plant, Random(seed), nursery)
         town.agents += [
-            await plant.install(f"doctor-{n}", "gates: {timeout_ms: 20000}") for n in range(AGENTS)
+            await plant.install(f"doctor-{n}", (CRON if n < 2 else "") + "gates: {timeout_ms: 20000}")
+            for n in range(AGENTS)
         ]
         runners = [await plant.enrol(f"r{n}") for n in range(RUNNERS)]
         for runner_id in runners:
             nursery.start_soon(town.run, runner_id)
-        for task in (town.decide, town.manage, town.plague):
+        for task in (town.decide, town.manage, town.meddle, town.plague):
             nursery.start_soon(task)
         nursery.start_soon(town.send, EVENTS)
         nursery.start_soon(town.drain, runners[0])
@@ -41,7 +47,7 @@ async def test_whatever_happens_everything_adds_up_and_all_work_ends(
         for _ in range(CHAOS_S * 4):
             await trio.sleep(0.25)
             town.everything_adds_up()
-        town.calm = True
+        town.calm, calm_at = True, plants.clock()
         await trio.sleep(40)
         for agent in set(town.agents) - town.killed:
             await town.patiently(partial(plant.change_status, agent, "active"))
@@ -49,10 +55,11 @@ async def test_whatever_happens_everything_adds_up_and_all_work_ends(
             await trio.sleep(1)
             town.everything_adds_up()
             assert town.overdue() == []
-            if not town.still_open():
+            if not town.still_open(before=calm_at):
                 break
 
-        assert town.still_open() == []
+        assert town.still_open(before=calm_at) == []
+        assert town.cancels
         assert len(town.accepted) > EVENTS // 3
         assert town.reported
         assert town.faults > 20

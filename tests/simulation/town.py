@@ -12,10 +12,10 @@ import trio
 from sexton_actors.gate.messages import Await
 from sexton_actors.lease.messages import Parked, Renewal, Reported
 from sexton_actors.ledger.messages import Credit
-from sexton_actors.queue.messages import Grant
+from sexton_actors.queue.messages import Cancel, Cancelling, Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import SetAdminState
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, ChangeStatus
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, ChangeStatus, Replay
 from sexton_engine import EngineError
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.stores import StorageUnavailable
@@ -43,8 +43,22 @@ CRASHING = (
     ("gates", "of_lease"),
     ("runners", "load"),
     ("zombies", "load"),
+    ("crons", "due"),
+    ("crons", "load"),
+    ("crons", "plan"),
 )
-KINDS = ("lease", "queue", "zombie", "gate", "runner", "dispatcher", "hub", "reclaimer", "sweeper")
+KINDS = (
+    "lease",
+    "queue",
+    "zombie",
+    "gate",
+    "runner",
+    "dispatcher",
+    "hub",
+    "reclaimer",
+    "sweeper",
+    "scheduler",
+)
 
 
 @dataclass
@@ -64,6 +78,7 @@ class Town:
     calm: bool = False
     faults: int = 0
     reclaims: int = 0
+    cancels: int = 0
 
     async def patiently(self, step: Callable[[], Awaitable[T]]) -> T:
         """What every client does that hears 503: it comes again."""
@@ -186,6 +201,26 @@ class Town:
                     lambda: self.plant.system.ask("ledger", self.plant.tenant_id, Credit(10**6, "", "user:1"))
                 )
 
+    async def meddle(self) -> None:
+        """Cancels whatever is open, and has what is over worked on once more."""
+        while not self.calm:
+            await trio.sleep(self.rng.uniform(1, 8))
+            events = list(self.plant.storage.tables.events.values())
+            if not events:
+                continue
+            event = self.rng.choice(events)
+            ask = self.plant.system.ask
+            if self.rng.random() < 0.6:
+                cancel = Cancel(event.id, "user:1")
+                answer = await self.patiently(partial(ask, "queue", event.zombie_id, cancel))
+                assert isinstance(answer, Cancelling) or answer.code == "UZ-REQ-009", answer
+                self.cancels += isinstance(answer, Cancelling)
+            elif event.completed_at is not None:
+                replay = Replay(event.id, "user:1")
+                kept = await self.patiently(partial(ask, "zombie", event.zombie_id, replay))
+                if isinstance(kept, Accepted):
+                    self.accepted.add(kept.event_id)
+
     async def drain(self, runner_id: UUID) -> None:
         while not self.calm:
             for state in ("draining", "active", "cordoned", "active"):
@@ -257,14 +292,19 @@ class Town:
         self.plant.everything_adds_up()
         events = self.plant.storage.tables.events
         assert self.accepted <= set(events), "what was accepted is there"
-        sources = [event.source_event_id for event in events.values()]
-        assert len(sources) == len(set(sources)), "and there once"
+        delivered = [e for e in events.values() if e.source_event_id and e.resumes_event_id is None]
+        assert len(delivered) == len({event.source_event_id for event in delivered}), "and there once"
+        fired = [e for e in events.values() if e.event_type == "cron" and e.resumes_event_id is None]
+        firings = {(event.zombie_id, event.request_json) for event in fired}
+        assert len(fired) == len(firings), "a schedule fires once for each of its minutes"
         for event_id, lease_id in self.reported.items():
             assert self.plant.storage.tables.leases[lease_id].status == "reported"
             assert events[event_id].status not in {EventStatus.RECEIVED, EventStatus.RUNNING}
 
-    def still_open(self) -> list[UUID]:
-        return [e.id for e in self.plant.storage.tables.events.values() if e.completed_at is None]
+    def still_open(self, before: int) -> list[UUID]:
+        """Of those that came by then: schedules go on for ever."""
+        events = self.plant.storage.tables.events.values()
+        return [e.id for e in events if e.completed_at is None and e.created_at < before]
 
     def overdue(self) -> list[UUID]:
         """Live leases that should have been reclaimed by now."""
