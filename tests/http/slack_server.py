@@ -147,9 +147,9 @@ def make_app(slack: SlackServer) -> QuartTrio:
             slack.note(method)
             return _error(name)
         if bodies := slack.raw.get(method):
-            body = bodies.pop(0)
+            whole = bodies.pop(0)
             slack.note(method)
-            return Response(body, 200, content_type="application/json")
+            return Response(whole, 200, content_type="application/json")
         if method == "oauth.v2.access":
             answer = _exchange(slack, dict(await request.form))
         else:
