@@ -27,7 +27,7 @@ from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_works
 from sexton_runner.settings import SandboxTier
 
 CANARY = "canary-of-the-runner-5c1f"
-LIMITS = Limits(wall_s=30, memory_bytes=192 << 20, pids=48)
+LIMITS = Limits(wall_s=30, memory_bytes=96 << 20, pids=48)
 MARKER = "31337.25"
 BROKEN = "BROKEN"
 SYSTEM_CALLS = {"x86_64": 0, "aarch64": 1}
@@ -147,7 +147,7 @@ if len(children) >= 48: print("BROKEN", len(children), "children")
     "fork bomb that does not stop": Attack(
         "import subprocess\nsubprocess.run(['/bin/sh', '-c', ':(){ :|:& };: 2>/dev/null'])\n"
         f"os.execv('/bin/sh', ['sh', '-c', 'b() {{ b | b & }}; b 2>/dev/null; sleep {MARKER}'])",
-        timeout_s=1.0,
+        timeout_s=0.5,
         seen_outside=survivors,
         expect=("timed out", "held", "gone"),
     ),
@@ -189,7 +189,7 @@ try:
 except OSError: pass
 if made >= 2_999_999: print("BROKEN", made)
 """,
-        timeout_s=3.0,
+        timeout_s=1.5,
         expect=("held", "killed", "exception", "gone", "timed out"),
     ),
     "escape by symbolic link": Attack("""
@@ -238,7 +238,7 @@ for _ in range(4):
         signal.pause()
 signal.pause()
 """,
-        timeout_s=1.0,
+        timeout_s=0.5,
         seen_outside=survivors,
         expect=("timed out",),
     ),
@@ -359,7 +359,7 @@ class Target:
         """Set the targets up and give the beginning of every attack."""
         server = socket.create_server(("127.0.0.1", 0))
         abstract = socket.socket(socket.AF_UNIX)
-        name = f"sexton-attack-{os.getpid()}".encode()
+        name = f"sexton-attack-{os.urandom(8).hex()}".encode()
         abstract.bind(b"\0" + name)
         abstract.listen()
         path = socket.socket(socket.AF_UNIX)
