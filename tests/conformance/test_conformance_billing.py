@@ -1,5 +1,6 @@
 """Plans, charges, counted events, providers and sealed rows are kept alike in memory and in PostgreSQL."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
@@ -177,8 +178,7 @@ async def test_a_tenants_own_entry_comes_before_the_shared_one_of_which_there_is
     assert await providers.delete_platform_key(house.tenant_id, "a") is False
 
 
-def key_of(keys: object, provider: str) -> PlatformKey:
-    assert isinstance(keys, list)
+def key_of(keys: Sequence[PlatformKey], provider: str) -> PlatformKey:
     return next(key for key in keys if key.provider == provider)
 
 
