@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +25,7 @@ from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import RunnerSettings
 from tests.http.house import House, open_house
 from tests.runner.agents import HASTE
-from tests.runner.harness import PACE
+from tests.runner.harness import PACE, command_line, process
 from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model
 
 PATIENCE_S = 60.0
@@ -167,3 +169,31 @@ async def check(house: House, zombie_id: str, event: dict[str, Any], before: int
 def test_a_run_that_dies_at_any_step_ends_in_exactly_one_result(moment: int, swallowed: bool) -> None:
     with TemporaryDirectory() as folder:
         trio.run(partial(live_through, moment, swallowed=swallowed, folder=Path(folder)))
+
+
+async def test_a_runner_process_killed_while_its_model_speaks_is_succeeded_by_another(tmp_path: Path) -> None:
+    def slowly(question: dict[str, Any]) -> Say:
+        said = answer(question)
+        return replace(said, hang_after=2) if len(model.asked) <= 2 and said.text == VERDICT else said
+
+    async with open_model("openai", otherwise=slowly) as model, open_house(catalogue=CATALOGUE) as house:
+        await house.keep_secret()
+        zombie = await house.install(config=CONFIG)
+        key = {"name": "openai_api_key", "data": {"api_key": KEY}}
+        assert (await house.post(f"{house.ws}/credentials", key)).status_code == 201
+        before = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+        await house.deliver(zombie["webhook_urls"]["github"])
+        words = command_line({"base-url": house.base_url, "state-dir": tmp_path / "state"})
+        secrets = {
+            "SEXTON_RUNNER_TOKEN": await house.enrol("h1"),
+            "SEXTON_OPENAI_BASE_URL": model.base_url,
+        }
+        async with process(tmp_path, words, secrets) as doomed:
+            await model.until(lambda: len(model.asked) == 2)
+            doomed.send(signal.SIGKILL)
+            await model.until(lambda: model.left == 1)
+        house.pass_ms(31_000)
+        async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), tmp_path / "2", model)):
+            event = await until_it_ends(house, zombie["zombie_id"])
+        assert event["attempts"] == 2
+        await check(house, zombie["zombie_id"], event, before)
