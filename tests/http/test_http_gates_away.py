@@ -29,6 +29,7 @@ async def test_while_the_gates_are_away_the_answer_is_no(house: House) -> None:
     calls: list[Callable[[], Awaitable[Any]]] = [
         lambda: house.post(at, {**ask, "action_id": "a2"}, token),
         lambda: house.get(f"{at}/{gate_id}", token),
+        lambda: house.get(f"{at}/{gate_id}", token, params={"wait_ms": 10}),
         lambda: house.post(f"{inbox}:approve"),
         lambda: house.post(f"{inbox}:deny"),
     ]
