@@ -30,7 +30,7 @@ from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model
 
 PATIENCE_S = 60.0
 MOMENTS = 48  # More passages than a whole run has: the last ones let the first runner live.
-EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "8"))
+EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
 CATALOGUE = Catalogue("2026-11-20", [Model("m-1", "openai", 100_000, 1_000_000, 1_000_000, 1_000_000)])
 CONFIG = "provider: openai\nmodel: m-1\ntools: [memory_store]\n"
 VERDICT = "It was the disk."
