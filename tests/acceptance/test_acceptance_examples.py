@@ -123,6 +123,7 @@ async def test_cron_health_check_notices_that_a_service_went_down(tmp_path: Path
             Say("state: down\nchanged: yes\nseen: 503 twice"),
         ]
         zombie = await install(house, "cron-health-check", "status.example.com", web)
+        event: dict[str, Any] = {}
         for turn in (1, 2):
             await house.system.ask("scheduler", "", Look())
             house.pass_ms(FIVE_MINUTES_MS)

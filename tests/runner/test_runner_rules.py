@@ -32,7 +32,9 @@ WORDS = [
     " ",
 ]
 CONDITIONS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
-VALUES = st.sampled_from(["a", "b", "x y", "it's", True, False, None, 7, 1.5, [], {}, ["a"]])
+VALUES: st.SearchStrategy[object] = st.sampled_from(
+    ["a", "b", "x y", "it's", True, False, None, 7, 1.5, [], {}, ["a"]]
+)
 FIELDS = st.dictionaries(st.sampled_from(["a", "b", "x"]), VALUES)
 GLOBS = st.text(alphabet="ab*", max_size=8)
 TEXTS = st.text(alphabet="ab", max_size=10)
