@@ -6,11 +6,8 @@ import sys
 from pathlib import Path
 
 import httpx2
-import orjson
 import pytest
-import trio
 
-from tests.cli.shell import COMMAND, PATIENCE_S, Ended, said
 from tests.faults.server_process import ServerProcess, open_server
 from tests.http.terminal import Party
 
@@ -95,42 +92,3 @@ def test_a_mistake_about_whom_to_trust_stops_the_start(
     last = ended.stderr.splitlines()[-1]
     assert last.startswith("sexton: UZ-STARTUP-002: ")
     assert words in ended.stderr
-
-
-# --- a fresh link -------------------------------------------------------------------------------------------
-
-
-async def test_a_fresh_link_signs_the_operator_in_once_and_needs_the_servers_own_folder(
-    tmp_path: Path,
-) -> None:
-    async with open_server(tmp_path, "--port", "0", "--runners", "0") as server:
-        data, base = tmp_path / "data", server.ready["base_url"]
-        link = (await run("sign-in-link", "--data", str(data))).stdout.strip()
-        assert link.startswith(f"{base}/auth/sign-in/")
-        document = orjson.loads((await run("sign-in-link", "--data", str(data), "--json")).stdout)
-        assert document["sign_in_url"] != link
-        async with httpx2.AsyncClient(base_url=base, timeout=30) as client:
-            assert (await client.post(link, headers=OURS)).status_code == 303
-            assert "local:admin" in (await client.get("/")).text
-            assert (await client.post(link, headers=OURS)).status_code == 410
-        elsewhere = await run("sign-in-link", "--data", str(data), "--server", "https://sexton.example/x/")
-        assert elsewhere.stdout.startswith("https://sexton.example/x/auth/sign-in/")
-        wrong = await run("sign-in-link", "--data", str(data), "--server", "javascript:1")
-        assert (wrong.returncode, wrong.stdout) == (2, "")
-
-
-async def test_without_a_server_there_is_nothing_to_sign_in_to(tmp_path: Path) -> None:
-    ended = await run("sign-in-link", "--data", str(tmp_path))
-    assert (ended.returncode, ended.stdout) == (69, "")
-    assert "UZ-STARTUP-003" in said(ended)
-    assert "sexton up" in said(ended)
-
-
-async def run(*words: str) -> Ended:
-    command = [*COMMAND, *words]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "PYTHONWARNINGS": "error"}
-    return await trio.to_thread.run_sync(
-        lambda: subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE_S
-        )
-    )

@@ -1,6 +1,7 @@
-"""``sexton top``: once for scripts, and live in a terminal."""
+"""What operators have beside their server: ``sexton top`` and ``sexton sign-in-link``."""
 
 import re
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -11,6 +12,7 @@ from tests.cli.folders import SKILL, TRIGGER
 from tests.cli.shell import Shell, said
 from tests.faults.server_process import ServerProcess
 
+OURS = {"sec-fetch-site": "same-origin"}
 ID = "019363b0-0000-7000-8000-0000000000aa"
 
 
@@ -68,6 +70,33 @@ def test_who_is_no_platform_admin_is_told_so(server: ServerProcess, shell: Shell
     ended = shell("top", "--token", server.ready["api_key"])
     assert (ended.returncode, "UZ-AUTH-021" in said(ended)) == (77, True)
     assert "sexton sign-in-link" in said(ended)
+
+
+# --- a fresh link -------------------------------------------------------------------------------------------
+
+
+def test_a_fresh_link_signs_the_operator_in_once_and_needs_the_servers_own_folder(
+    server: ServerProcess, shell: Shell
+) -> None:
+    data, base = str(server.folder / "data"), server.ready["base_url"]
+    link = shell("sign-in-link", "--data", data, SEXTON_TOKEN="").stdout.strip()
+    assert link.startswith(f"{base}/auth/sign-in/")
+    assert shell.json("sign-in-link", SEXTON_DATA=data)["sign_in_url"] != link
+    with httpx2.Client(base_url=base, timeout=30) as browser:
+        assert browser.post(link, headers=OURS).status_code == 303
+        assert "local:admin" in browser.get("/").text
+        assert browser.post(link, headers=OURS).status_code == 410
+    elsewhere = shell("sign-in-link", "--data", data, "--server", "https://sexton.example/x/")
+    assert elsewhere.stdout.startswith("https://sexton.example/x/auth/sign-in/")
+    wrong = shell("sign-in-link", "--data", data, "--server", "javascript:1")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_without_a_server_there_is_nothing_to_sign_in_to(bare_shell: Shell, tmp_path: Path) -> None:
+    ended = bare_shell("sign-in-link", "--data", str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (69, "")
+    assert "UZ-STARTUP-003" in said(ended)
+    assert "sexton up" in said(ended)
 
 
 # --- the screen ---------------------------------------------------------------------------------------------
