@@ -28,6 +28,14 @@ Message = m.Install | m.Uninstall | m.Probe | m.Look | m.Work
 log = structlog.get_logger()
 
 
+class _Desk(msgspec.Struct, frozen=True):
+    """What a turn works with: as it was when the turn began."""
+
+    platform: ChatPlatform
+    install: ChatInstall
+    token: str
+
+
 class ChatActor(Actor):
     """One workspace's chat, and the only writer of its install on this node.
 
@@ -118,28 +126,31 @@ class ChatActor(Actor):
         platform = self._world.chat
         if platform is None or self._not_before > self._world.now_ms():
             return
+        # Most workspaces have no chat: they cost a read, and no claim.
+        install = await self._world.storage.chats.load(self._id)
+        if install is None or install.revoked_at is not None or (token := await self._token()) is None:
+            return
+        desk = _Desk(platform, install, token)
         for _ in range(TURN):
             now = self._world.now_ms()
             work = await self._world.storage.chats.claim(self._id, now, now + CLAIM_MS)
             if work is None:
                 return
-            if not await self._do(work, platform):
+            if not await self._do(work, desk):
                 return
         self.context.set_timer("work", 0, m.Work())
 
-    async def _do(self, work: ChatWork, platform: ChatPlatform) -> bool:
+    async def _do(self, work: ChatWork, desk: _Desk) -> bool:
         """False when the platform wants to be left alone for a while."""
-        install, token = await self._world.storage.chats.load(self._id), await self._token()
-        if install is None or token is None:
-            return False
+        platform, channel_id, token = desk.platform, desk.install.channel_id, desk.token
         notice, post = notice_of(work.gate), work.post
         match transitions.todo(work):
             case transitions.Drop():
                 await self._world.storage.chats.forget(post)
                 return True
             case transitions.Post():
-                answer = await platform.post(token, install.channel_id, notice, post.gate_id)
-                came = transitions.posted(work, install.channel_id, answer, self._world.now_ms())
+                answer = await platform.post(token, channel_id, notice, post.gate_id)
+                came = transitions.posted(work, channel_id, answer, self._world.now_ms())
             case transitions.Update(message_id=message_id):
                 answer = await platform.update(token, post.channel_id, message_id, notice)
                 came = transitions.updated(work, answer, self._world.now_ms())
