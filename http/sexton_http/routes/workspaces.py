@@ -60,7 +60,7 @@ async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
         raise Problem("UZ-AUTH-001", "the token is limited to one workspace")
     limit = (await limits_of(call)).workspaces
     if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the plan holds {limit} workspaces")
+        raise Problem("UZ-WORKSPACE-003", f"the {member.plan} plan holds {limit} workspaces")
     workspace_id = call.new_id()
     name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else call.body.name
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())

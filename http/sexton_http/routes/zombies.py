@@ -299,7 +299,7 @@ async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> Non
     limits = await limits_of(call)
     limit, zombies = limits.agents_per_workspace, call.ctx.world.storage.zombies
     if limit is not None and await zombies.count(workspace_id) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the plan holds {limit} agents a workspace")
+        raise Problem("UZ-WORKSPACE-003", f"the {call.member.plan} plan holds {limit} agents a workspace")
 
 
 def _item(zombie: Zombie) -> ZombieItem:
