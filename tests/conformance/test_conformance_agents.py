@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_storage.records import (
+    ConfigStatus,
     ConfigVersion,
     EventStatus,
     GateStatus,
@@ -64,14 +65,16 @@ async def test_a_save_leaves_what_events_move(house: House) -> None:
 
 async def test_a_new_configuration_takes_the_place_of_the_old(house: House) -> None:
     agent = await house.agent()
-    config = ConfigVersion(new_id(), agent.id, 2, "COMPILED", "# new", "# t", {"tools": ["sql"]}, house.now)
+    config = ConfigVersion(
+        new_id(), agent.id, 2, ConfigStatus.COMPILED, "# new", "# t", {"tools": ["sql"]}, house.now
+    )
     changed = replace(agent, version=2, config_version_id=config.id, config_revision=2, required_tags=("x",))
     await house.storage.zombies.save(changed, (), config)
     assert await house.storage.zombies.load(agent.id) == replace(changed, compiled=config.compiled)
-    assert await house.storage.zombies.load_config(config.id) == replace(config, status="ACTIVE")
+    assert await house.storage.zombies.load_config(config.id) == replace(config, status=ConfigStatus.ACTIVE)
     old = await house.storage.zombies.load_config(agent.config_version_id)
     assert old is not None
-    assert old.status == "SUPERSEDED"
+    assert old.status is ConfigStatus.SUPERSEDED
     back = replace(changed, version=3, config_version_id=old.id, config_revision=1)
     await house.storage.zombies.save(back, (), old)
     loaded = await house.storage.zombies.load(agent.id)

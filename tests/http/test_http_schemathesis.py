@@ -43,6 +43,8 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "put_named_platform_key": (400,),
     # The master keys may be the operator's own, and then are his to change.
     "rotate_vault": (400,),
+    # A model is set up first, which no schema says.
+    "preview_spec": (400,),
     # The same, and cursor and since exclude each other.
     "list_zombie_events": (400,),
     "list_workspace_events": (400,),
