@@ -80,7 +80,7 @@ CALLERS = {
 _SUMMARY = re.compile(r"(\d+) generated, .*")
 
 
-def settings(house: House, zombie_id: str, spare_id: str) -> str:
+def settings(house: House, zombie_id: str, spare_id: str, spare_workspace_id: str) -> str:
     """The configuration: what exists, and what no schema can say."""
     lines = [
         "[parameters]",
@@ -91,6 +91,10 @@ def settings(house: House, zombie_id: str, spare_id: str) -> str:
         "[[operations]]",
         'include-operation-id = "delete_zombie"',
         f'parameters = {{ "path.zombie_id" = "{spare_id}" }}',
+        # Else it would be paused, and the others stopped at that.
+        "[[operations]]",
+        'include-operation-id = "change_workspace"',
+        f'parameters = {{ "path.workspace_id" = "{spare_workspace_id}" }}',
     ]
     for operation in OPERATIONS:
         more = [str(status) for status in MORE_STATUSES.get(operation.name, ())]
@@ -124,13 +128,17 @@ async def test_no_input_that_can_be_generated_finds_a_fault(caller: str, tmp_pat
     async with open_house(address_rate=None, stream_heartbeat_s=0.2) as house:
         await house.keep_secret()
         zombie, spare = await house.install(), await house.install("spare")
+        workspace = (await house.post("/v1/workspaces", {"name": "spare"})).json()
         tokens = {
             "platform admin": house.admin_token(),
             "runner": await cordoned(house),
             "approver": zombie["approval_token"],
         }
         config = tmp_path / "schemathesis.toml"
-        config.write_text(settings(house, zombie["zombie_id"], spare["zombie_id"]), encoding="utf-8")
+        config.write_text(
+            settings(house, zombie["zombie_id"], spare["zombie_id"], workspace["workspace_id"]),
+            encoding="utf-8",
+        )
         command = [
             str(Path(sys.executable).with_name("schemathesis")),
             f"--config-file={config}",

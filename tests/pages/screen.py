@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trio
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.command import Command
@@ -49,8 +49,8 @@ class Screen:
             shown: str = driver.find_element(By.TAG_NAME, "body").text
             return shown if words in shown else None
 
-        # The page may go while it is looked at: then another comes.
-        waiting = WebDriverWait(self.driver, PATIENCE_S, 0.05, [StaleElementReferenceException])
+        # The page may go while it is looked at, which the driver has more than one word for: another comes.
+        waiting = WebDriverWait(self.driver, PATIENCE_S, 0.05, [WebDriverException])
         return await self._do(lambda: str(waiting.until(look)))
 
     async def hands(self, work: Callable[[Chrome], Any]) -> None:
