@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from rich.console import Group, RenderableType
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -72,16 +71,21 @@ def screen(seen: Look, base_url: str, *, height: int | None = None, trouble: str
     if trouble:
         parts.append(Text(printable(trouble), style="bold red"))
     parts += [
-        Rule("queue", align="left"),
+        _heading("queue"),
         _queue(seen, share),
-        Rule(f"leases, {len(seen.leases)} with the least time left", align="left"),
+        _heading(f"leases, {len(seen.leases)} with the least time left"),
         _leases(seen, share),
-        Rule(f"runners, {seen.runners_total}", align="left"),
+        _heading(f"runners, {seen.runners_total}"),
         _runners(seen, share),
-        Rule("supervision", align="left"),
+        _heading("supervision"),
         _tree(seen, share),
     ]
     return Group(*parts)
+
+
+def _heading(title: str) -> Text:
+    # No rule across: a pipe has no width, and would be given a thousand columns of it.
+    return Text(title, style="bold")
 
 
 def _summary(seen: Look, base_url: str) -> Text:
