@@ -15,6 +15,7 @@ from sexton_runner.errors import Refused, TokenRejected, Unavailable
 from sexton_runner.timing import Clock
 from sexton_runner.wire import (
     Enrolled,
+    FollowUp,
     Gate,
     Lease,
     LentService,
@@ -133,6 +134,10 @@ class ControlPlane:
         """Ask for a grant on behalf of the agent; an open request is found again."""
         body = {"service": service, "reason": reason}
         await self._send("POST", f"{ME}/leases/{lease_id}/integration-requests", body)
+
+    async def schedule_follow_up(self, lease_id: str, ask: Body) -> FollowUp:
+        """Have the agent woken later; the same ``call_id`` of an event is the same follow-up."""
+        return await self._ask("POST", f"{ME}/leases/{lease_id}/follow-ups", FollowUp, ask)
 
     async def recall(self, lease: Lease, wanted: Body) -> Memories:
         """Look up what the agent of a live lease remembers."""

@@ -136,6 +136,13 @@ class Memories(msgspec.Struct, frozen=True):
     total: int = 0
 
 
+class FollowUp(msgspec.Struct, frozen=True):
+    """What the agent will be woken for, and when: Unix ms."""
+
+    follow_up_id: str
+    at: int
+
+
 class LentService(msgspec.Struct, frozen=True):
     """The credential of a service that the agent was granted. Holds secrets, so it shows none of itself."""
 

@@ -11,6 +11,7 @@ from sexton_storage.billing import ChargeStore, PlanStore
 from sexton_storage.chat import ChatStore
 from sexton_storage.crons import CronStore
 from sexton_storage.fleet import FleetStore, RunnerStore
+from sexton_storage.follow_ups import FollowUpStore
 from sexton_storage.grants import GrantStore
 from sexton_storage.identity import AuthSessionStore, SignInStore
 from sexton_storage.improvement import ImprovementStore, Proposal
@@ -301,8 +302,8 @@ class InstanceStore(Protocol):
     async def sweep(self, now: int) -> int:
         """Delete what is past keeping and small.
 
-        Dedup keys beyond the window, used or expired enrolment tokens, auth sessions an hour after their
-        time, links, browser sessions and sign-ins that are over.
+        Dedup keys beyond the window, follow-ups long over, used or expired enrolment tokens, auth sessions an
+        hour after their time, links, browser sessions and sign-ins that are over.
         """
         ...
 
@@ -335,6 +336,8 @@ class Storage(Protocol):
     def events(self) -> EventStore: ...
     @property
     def crons(self) -> CronStore: ...
+    @property
+    def follow_ups(self) -> FollowUpStore: ...
     @property
     def leases(self) -> LeaseStore: ...
     @property

@@ -78,8 +78,9 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     ``dedup_key`` it is (one without an id) is a duplicate of this one; and this one is a duplicate where its
     ``body_key`` was the ``dedup_key`` of another. Two writes that share the ``body_key`` only are two events.
     ``Lost`` when the agent does not exist any more or is killed (reason ``gone``), or when the ``firing`` is
-    not due any more (reason ``stale``). A firing is over with this write, also when it is over budget. Moves
-    the agent's ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
+    not due, or the follow-up not pending, any more (reason ``stale``). Either is over with this write, also
+    when it is over budget: the follow-up is dropped then. Moves the agent's ``last_event_at``. Saves ``gate``
+    (and its event as waiting_approval) in the same commit.
     """
 
     event: Event
@@ -90,6 +91,8 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     gate: Gate | None = None
     body_key: bytes | None = None
     firing: Firing | None = None
+    follow_up_id: UUID | None = None
+    """What this event was asked for as; it is fired in the same commit."""
     events_limit: int | None = None
     """What the plan allows the tenant in a UTC day; None: it is not counted.
 

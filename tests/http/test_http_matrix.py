@@ -44,6 +44,7 @@ BODIES: dict[str, Any] = {
     "change_grant": {"status": "approved"},
     "create_proposal": {"title": "t", "rationale": "r", "source_markdown": "s"},
     "reject_proposal": {"rejection_reason": "no"},
+    "schedule_follow_up": {"call_id": "c", "message": "m", "delay_s": 60},
 }
 NOT_FOUND = {
     "zombie_id": "UZ-ZMB-009",

@@ -94,6 +94,7 @@ async def test_a_tool_that_is_not_attached_is_told_from_one_that_is_not_there(tm
         ("request_integration", {"service": "No Such", "reason": "r"}),
         ("memory_store", {"key": "k" * 256, "content": "c"}),
         ("propose_improvement", {"title": "t"}),
+        ("schedule_follow_up", {"message": "m", "delay_s": 59}),
         (
             "shell",
             {

@@ -31,7 +31,7 @@ from tests.runner.harness import PACE
 LIMITS = Limits(wall_s=30.0, memory_bytes=256 << 20, pids=48)
 ALL_TOOLS = [
     "shell", "python", "http_request", "memory_store", "memory_recall", "request_integration",
-    "request_approval", "propose_improvement",
+    "request_approval", "propose_improvement", "schedule_follow_up",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from sexton_actors.lease import conduct, ending, integrations, messages as m, renewing
+from sexton_actors.lease import conduct, ending, following, integrations, messages as m, renewing
 from sexton_actors.lease.row import LeaseRow
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.refusal import Refusal
@@ -10,7 +10,7 @@ from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
 
-RareFromRunner = m.Report | m.Release | m.Park | m.AskApproval | m.AskIntegration | m.Lend
+RareFromRunner = m.Report | m.Release | m.Park | m.AskApproval | m.AskIntegration | m.Lend | m.AskFollowUp
 FromRunner = m.Renew | m.Activity | RareFromRunner
 FromPlatform = m.Granted | m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
 
@@ -54,10 +54,10 @@ class LeaseActor(Actor):
         if self._row.state is None and await self._row.load() is None:
             return self._row.unknown()
         match message:
-            case m.Report() | m.Release() | m.Park() | m.AskApproval() | m.AskIntegration() | m.Lend():
-                return await self._asked(message)
-            case _:
+            case m.GateClosed() | m.CancelRun() | m.Undelivered() | m.Abort() | m.Expire() | m.Revoke():
                 return await self._told(message)
+            case _:
+                return await self._asked(message)
 
     async def _asked(self, message: RareFromRunner) -> Any:
         reply: Any | Refusal
@@ -74,6 +74,8 @@ class LeaseActor(Actor):
                 reply = await integrations.ask(self._row, message)
             case m.Lend():
                 reply = await integrations.lend(self._row, message)
+            case m.AskFollowUp():
+                reply = await following.ask(self._row, message)
             case _:
                 assert_never(message)
         self._row.world.meters.refused(type(message).__name__.lower(), reply)

@@ -10,6 +10,7 @@ from sexton_actors.grants.messages import Requested
 from sexton_actors.proposal.drafting import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
+from sexton_storage.follow_ups import FollowUp
 from sexton_storage.memories import MemoryChange
 from sexton_storage.records import Gate, Lease
 
@@ -143,6 +144,19 @@ class Lend(msgspec.Struct, Message[Lent | Refusal], frozen=True):
 
     runner_id: UUID
     service: str
+
+
+class AskFollowUp(msgspec.Struct, Message[FollowUp | Refusal], frozen=True):
+    """Wake the agent later with a message; the same ``call_id`` of the same event is the same follow-up.
+
+    One of ``delay_s`` (from now) and ``at`` (Unix ms).
+    """
+
+    runner_id: UUID
+    call_id: str
+    message: str
+    delay_s: int | None = None
+    at: int | None = None
 
 
 class GateClosed(msgspec.Struct, Message[None], frozen=True):

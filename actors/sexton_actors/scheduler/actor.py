@@ -1,13 +1,14 @@
 """The scheduler: has the agents fire whose time has come."""
 
 import logging
+from collections.abc import Hashable
 from typing import assert_never
 from uuid import UUID
 
 from sexton_actors.scheduler import messages as m, times
 from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
 from sexton_actors.world import World
-from sexton_actors.zombie.messages import Fire
+from sexton_actors.zombie.messages import Fire, FollowUpDue
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.crons import NEVER, CronEntry
 from sexton_storage.stores import StorageUnavailable
@@ -17,7 +18,7 @@ TOLD_FOR_MS = 5_000
 """An agent that was told of a firing is told again after this, should it still be due."""
 
 log = logging.getLogger("sexton.scheduler")
-Told = dict[tuple[UUID, str, str, int | None], int]
+Told = dict[Hashable, int]
 
 
 class Scheduler(Actor):
@@ -57,15 +58,25 @@ class Scheduler(Actor):
             if entry.next_at is None:
                 await crons.plan(entry, self._first(entry))
             else:
-                self._tell(entry, now)
-        if len(found) == DUE_PAGE:
+                self._tell_once(
+                    (entry.zombie_id, entry.schedule, entry.timezone, entry.next_at),
+                    entry.zombie_id,
+                    Fire(entry.schedule, entry.timezone),
+                    now,
+                )
+        asked = await self._world.storage.follow_ups.due(before=now, limit=DUE_PAGE)
+        for follow_up in asked:
+            self._tell_once(follow_up.id, follow_up.zombie_id, FollowUpDue(follow_up.id), now)
+        if DUE_PAGE in {len(found), len(asked)}:
             self.context.set_timer("look", SCHEDULE_MORE_S, m.Look())
             return
         await self._look_when_due(now)
 
     async def _look_when_due(self, now: int) -> None:
         """Other nodes may plan meanwhile, so this waits for the next firing, but not for long."""
-        earliest = await self._world.storage.crons.next_at()
+        storage = self._world.storage
+        next_ones = (await storage.crons.next_at(), await storage.follow_ups.next_at())
+        earliest = min((at for at in next_ones if at is not None), default=None)
         if earliest is None:
             return
         left_s = max(0, earliest - now) / 1000 + DEADLINE_SLACK_S
@@ -80,8 +91,7 @@ class Scheduler(Actor):
             log.warning("agent %s does not fire: %s", entry.zombie_id, fault)
             return NEVER
 
-    def _tell(self, entry: CronEntry, now: int) -> None:
-        firing = (entry.zombie_id, entry.schedule, entry.timezone, entry.next_at)
-        if firing not in self._told:
-            self._told[firing] = now
-            self.context.tell("zombie", entry.zombie_id, Fire(entry.schedule, entry.timezone))
+    def _tell_once(self, name: Hashable, zombie_id: UUID, message: Fire | FollowUpDue, now: int) -> None:
+        if name not in self._told:
+            self._told[name] = now
+            self.context.tell("zombie", zombie_id, message)

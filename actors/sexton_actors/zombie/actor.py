@@ -9,6 +9,7 @@ from sexton_actors.zombie import messages as m, transitions
 from sexton_actors.zombie.configuring import Configuring
 from sexton_actors.zombie.delivering import Deliveries
 from sexton_actors.zombie.firing import Firings
+from sexton_actors.zombie.following import FollowUps
 from sexton_actors.zombie.install import install
 from sexton_actors.zombie.proposing import Proposing
 from sexton_actors.zombie.record import ZombieRecord
@@ -21,7 +22,7 @@ from sexton_storage.improvement import Proposal
 from sexton_storage.records import ConfigVersion, Zombie
 from sexton_storage.stores import NameTaken, StorageUnavailable
 
-Waking = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.Replay
+Waking = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
 Changing = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken
 Configuration = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 Proposals = m.Propose | m.ApproveProposal | m.RejectProposal
@@ -42,6 +43,7 @@ class ZombieActor(Actor):
         self._waker = Waker(self._record, self._rejections)
         self._deliveries = Deliveries(self._record, self._waker, self._rejections)
         self._firings = Firings(self._record, self._waker)
+        self._follow_ups = FollowUps(self._record, self._waker)
         self._configuring = Configuring(self._record)
         self._proposing = Proposing(self._record, self._configuring)
 
@@ -69,6 +71,10 @@ class ZombieActor(Actor):
             case m.Fire():
                 if zombie is not None and manifest is not None:
                     return await self._firings.fire(zombie, manifest, message)
+            case m.FollowUpDue():
+                return await self._follow_ups.due(message)
+            case m.CancelFollowUp():
+                return await self._follow_ups.cancel(message)
             case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove():
                 return await self._change(message)
             case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():

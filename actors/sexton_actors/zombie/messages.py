@@ -100,6 +100,18 @@ class Fire(msgspec.Struct, Message[None], frozen=True):
     timezone: str
 
 
+class FollowUpDue(msgspec.Struct, Message[None], frozen=True):
+    """The time of a follow-up has come, as far as the scheduler saw."""
+
+    follow_up_id: UUID
+
+
+class CancelFollowUp(msgspec.Struct, Message[Refusal | None], frozen=True):
+    """Take back a follow-up that waits; one that was taken back before stays so."""
+
+    follow_up_id: UUID
+
+
 class Replay(msgspec.Struct, Message[Accepted | Refusal], frozen=True):
     """Work on an event that is over once more, as a new one; ``by`` is a user or key name."""
 

@@ -51,6 +51,7 @@ class Waking(msgspec.Struct, frozen=True):
     body_key: bytes | None = None
     """Of a delivery whose ``dedup_key`` is an id that could be dropped."""
     firing: Firing | None = None
+    follow_up_id: UUID | None = None
     source_event_id: str | None = None
     resumes_event_id: UUID | None = None
     replayed_by: str = ""
@@ -190,12 +191,15 @@ def append(
         "source_event_id": event.source_event_id,
     }
     if waking.resumes_event_id is not None:
-        data |= {"resumes_event_id": str(waking.resumes_event_id), "replayed_by": waking.replayed_by}
+        data |= {"resumes_event_id": str(waking.resumes_event_id)}
+    if waking.replayed_by:
+        data |= {"replayed_by": waking.replayed_by}
     return AppendEvent(
         event=event,
         dedup_key=waking.dedup_key,
         body_key=waking.body_key,
         firing=waking.firing,
+        follow_up_id=waking.follow_up_id,
         budget_daily_nanos=budgets[0],
         budget_monthly_nanos=budgets[1],
         frames=(NewFrame(zombie.id, event_id, "event_received", now, data),),

@@ -8,6 +8,7 @@ from sexton_runner.run import Run
 from sexton_runner.tools.approval import RequestApproval
 from sexton_runner.tools.base import Tool
 from sexton_runner.tools.fetch import Reach
+from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.tools.http_request import HttpRequest
 from sexton_runner.tools.integration import RequestIntegration
 from sexton_runner.tools.lent import Lent
@@ -48,5 +49,6 @@ TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
         kit.run.plane, kit.run.live.lease, kit.lent, kit.run.redactor
     ),
     "request_approval": lambda _: RequestApproval(),
+    "schedule_follow_up": lambda kit: ScheduleFollowUp(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "propose_improvement": lambda kit: ProposeImprovement(kit.proposals, kit.run.redactor),
 }

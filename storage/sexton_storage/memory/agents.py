@@ -9,6 +9,7 @@ from sexton_storage.documents import copied
 from sexton_storage.globs import matches
 from sexton_storage.improvement import Proposal
 from sexton_storage.memory.apply_events import close_gates, end_as_cancelled, mark_cancelling
+from sexton_storage.memory.apply_follow_ups import drop_follow_ups
 from sexton_storage.memory.apply_improvement import check_pending, put_decision
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.crons import keep_crons
@@ -155,6 +156,7 @@ class MemoryZombies(MemoryStore):
         self._replace(replace(zombie, status=ZombieStatus.KILLED), None)
         self._end_gates(zombie.id, now)
         self._end_events(zombie.id, now)
+        drop_follow_ups(self._tables, zombie.id, now)
         lease_id = mark_cancelling(self._tables, zombie.id)
         self._tables.append_frames(frames)
         self._journal.announce_frames()

@@ -6,6 +6,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import storable
+from sexton_storage.follow_ups import FollowUpStatus
+from sexton_storage.memory.apply_follow_ups import close_follow_up
 from sexton_storage.memory.tables import Tables
 from sexton_storage.periods import day_of
 from sexton_storage.records import (
@@ -44,7 +46,7 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
     if not _is_due(tables, write):
         return Lost(STALE)
     if period := _spent_up(tables, write) or _counted_up(tables, write):
-        _fired(tables, write)
+        _fired(tables, write, FollowUpStatus.DROPPED)
         return OverBudget(period)
     if event.id in tables.events:
         raise RowRefused(f"event {event.id} is there already")
@@ -72,6 +74,9 @@ def seen(
 
 
 def _is_due(tables: Tables, write: AppendEvent) -> bool:
+    if write.follow_up_id is not None:
+        follow_up = tables.follow_ups.get(write.follow_up_id)
+        return follow_up is not None and follow_up.status is FollowUpStatus.PENDING
     firing = write.firing
     if firing is None:
         return True
@@ -79,7 +84,9 @@ def _is_due(tables: Tables, write: AppendEvent) -> bool:
     return entry is not None and entry.next_at == firing.due_at
 
 
-def _fired(tables: Tables, write: AppendEvent) -> None:
+def _fired(tables: Tables, write: AppendEvent, status: FollowUpStatus = FollowUpStatus.FIRED) -> None:
+    if write.follow_up_id is not None:
+        close_follow_up(tables, write.follow_up_id, status, write.event.created_at)
     firing = write.firing
     if firing is not None:
         key = (write.event.zombie_id, firing.schedule, firing.timezone)

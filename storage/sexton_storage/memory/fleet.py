@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.billing import COUNT_KEEP_DAYS, first_plan
 from sexton_storage.fleet import RunnerChange
+from sexton_storage.memory.apply_follow_ups import sweep_follow_ups
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.identity import sweep_identity
@@ -126,4 +127,5 @@ class MemoryInstance(MemoryStore):
             + sweep_key_uses(tables, now)
             + sweep_changes(tables, now)
             + sweep_memories(tables, now)
+            + sweep_follow_ups(tables, now)
         )

@@ -26,5 +26,6 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.grants = {i: row for i, row in tables.grants.items() if row.zombie_id != zombie_id}
     tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
+    tables.follow_ups = {i: row for i, row in tables.follow_ups.items() if row.zombie_id != zombie_id}
     tables.spend = {key: row for key, row in tables.spend.items() if key[0] != zombie_id}
     return True

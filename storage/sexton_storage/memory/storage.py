@@ -11,6 +11,7 @@ from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
+from sexton_storage.memory.follow_ups import MemoryFollowUps
 from sexton_storage.memory.grants import MemoryGrants
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
@@ -57,6 +58,7 @@ class MemoryStorage:
         self.zombies = MemoryZombies(tables, faults, journal)
         self.events = MemoryEvents(tables, faults, journal)
         self.crons = MemoryCrons(tables, faults, journal)
+        self.follow_ups = MemoryFollowUps(tables, faults, journal)
         self.leases = MemoryLeases(tables, faults, journal)
         self.gates = MemoryGates(tables, faults, journal)
         self.frames = MemoryFrames(tables, faults, journal)

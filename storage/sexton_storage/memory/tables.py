@@ -12,6 +12,7 @@ from sexton_storage.chat import ChatInstall, ChatPost
 from sexton_storage.crons import CronEntry
 from sexton_storage.documents import copied
 from sexton_storage.fleet import RunnerChange
+from sexton_storage.follow_ups import FollowUp
 from sexton_storage.grants import Grant
 from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.improvement import Proposal, Score
@@ -93,6 +94,7 @@ class Tables:
     """Agent and key to the event, when it was seen, and whether the key is that of its body only."""
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
+    follow_ups: dict[UUID, FollowUp] = field(default_factory=dict)
     proposals: dict[UUID, Proposal] = field(default_factory=dict)
     scores: dict[UUID, Score] = field(default_factory=dict)
     """By event."""

@@ -12,6 +12,7 @@ from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.crons import keep_crons
 from sexton_storage.postgres.database import Database
+from sexton_storage.postgres.follow_ups import drop_follow_ups
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.improvement import decide_proposal
 from sexton_storage.postgres.journal import PostgresJournal
@@ -170,6 +171,7 @@ class PostgresZombies(PostgresStore):
             lease_id = await connection.fetchval(_LOCK_HEAD, zombie.id)
             await _save(connection, killed, None)
             ends = await _end_all(connection, zombie.id, now)
+            await drop_follow_ups(connection, zombie.id, now)
             await connection.execute(_MARK_LEASE, lease_id)
             return lease_id, await _stream(connection, (*ends, *frames))
 

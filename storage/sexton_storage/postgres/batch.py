@@ -77,6 +77,8 @@ def _touched_by_append(write: AppendEvent) -> Touched:
     alone: list[Hashable] = [] if write.dedup_key is None else [(zombie_id, write.dedup_key)]
     if firing is not None:
         alone.append((zombie_id, firing.schedule, firing.timezone))
+    if write.follow_up_id is not None:
+        alone.append(write.follow_up_id)
     by_body = write.body_key is not None and write.body_key != write.dedup_key
     return Touched(tuple(alone), ((zombie_id, write.body_key),) if by_body else ())
 

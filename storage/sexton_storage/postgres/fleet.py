@@ -9,6 +9,7 @@ from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.periods import day_of
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.follow_ups import sweep_follow_ups
 from sexton_storage.postgres.identity import sweep_identity
 from sexton_storage.postgres.key_uses import sweep_key_uses
 from sexton_storage.postgres.memories import sweep_memories
@@ -141,6 +142,7 @@ class PostgresInstance(PostgresStore):
             swept += await sweep_key_uses(connection, now)
             swept += await sweep_changes(connection, now, SWEEP_LIMIT)
             swept += await sweep_memories(connection, now, SWEEP_LIMIT)
+            swept += await sweep_follow_ups(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

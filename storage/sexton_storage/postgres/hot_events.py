@@ -29,7 +29,7 @@ from sexton_storage.writes import (
 # The agents' heads are locked by the batch already: what is read of an agent here stays so until the commit.
 _APPEND_TYPES = (
     "int uuid uuid uuid uuid text text text text bigint bigint text uuid text text text bigint uuid bytea"
-    " bigint bigint int int int bytea text text bigint bigint bigint"
+    " bigint bigint int int int bytea text text bigint bigint bigint uuid"
 )
 _APPEND = f"""
 WITH v AS (
@@ -37,12 +37,13 @@ WITH v AS (
         AS v(ord, id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
              updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
              completed_at, gate_id, key, daily, monthly, day, month, next_month, body_key, schedule, timezone,
-             due_at, next_at, events_limit)
+             due_at, next_at, events_limit, follow_up_id)
 ), checked AS (
     SELECT v.*, d.event_id AS first_id,
            CASE WHEN h.zombie_id IS NULL OR h.status = 'killed' THEN 'gone'
                 WHEN d.event_id IS NOT NULL THEN 'duplicate'
                 WHEN v.due_at IS NOT NULL AND c.next_at IS DISTINCT FROM v.due_at THEN 'stale'
+                WHEN v.follow_up_id IS NOT NULL AND u.status IS DISTINCT FROM 'pending' THEN 'stale'
                 WHEN s.in_day >= v.daily THEN 'day'
                 WHEN s.in_month >= v.monthly THEN 'month'
                 ELSE 'kept' END AS verdict, coalesce(n.events, 0) AS counted
@@ -52,13 +53,14 @@ WITH v AS (
              ON v.events_limit IS NOT NULL AND n.tenant_id = v.tenant_id AND n.day = v.day
       LEFT JOIN LATERAL (
           SELECT k.event_id FROM dedup_keys k
-           WHERE k.zombie_id = v.zombie_id AND k.key IN (v.key, v.body_key) AND k.seen_at > v.created_at - $31
+           WHERE k.zombie_id = v.zombie_id AND k.key IN (v.key, v.body_key) AND k.seen_at > v.created_at - $32
              AND (k.key = v.key OR NOT k.by_body)
            ORDER BY k.key = v.key DESC LIMIT 1
       ) d ON v.key IS NOT NULL
       LEFT JOIN cron_triggers c
              ON v.due_at IS NOT NULL
             AND c.zombie_id = v.zombie_id AND c.schedule = v.schedule AND c.timezone = v.timezone
+      LEFT JOIN follow_ups u ON v.follow_up_id IS NOT NULL AND u.id = v.follow_up_id
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month
@@ -96,6 +98,12 @@ WITH v AS (
       FROM f
      WHERE f.due_at IS NOT NULL AND f.outcome NOT IN ('gone', 'stale') AND c.next_at = f.due_at
        AND c.zombie_id = f.zombie_id AND c.schedule = f.schedule AND c.timezone = f.timezone
+), followed AS (
+    UPDATE follow_ups u
+       SET status = CASE WHEN f.outcome IN ('kept', 'duplicate') THEN 'fired' ELSE 'dropped' END,
+           closed_at = f.created_at
+      FROM f
+     WHERE u.id = f.follow_up_id AND u.status = 'pending' AND f.outcome NOT IN ('gone', 'stale')
 ), moved AS (
     UPDATE agent_heads h SET last_event_at = greatest(h.last_event_at, m.at)
       FROM (SELECT zombie_id, max(created_at) AS at FROM f WHERE outcome = 'kept' GROUP BY zombie_id) m
@@ -170,6 +178,7 @@ def _append_values(ord_: int, write: AppendEvent) -> tuple[Any, ...]:
             else (write.firing.schedule, write.firing.timezone, write.firing.due_at, write.firing.next_at)
         ),
         write.events_limit,
+        write.follow_up_id,
     )
 
 

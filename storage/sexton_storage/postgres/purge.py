@@ -16,6 +16,7 @@ HISTORY: Final = (
     "gates",
     "dedup_keys",
     "cron_triggers",
+    "follow_ups",
     "spend",
     "proposals",
     "scores",

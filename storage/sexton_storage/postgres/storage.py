@@ -20,6 +20,7 @@ from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
+from sexton_storage.postgres.follow_ups import PostgresFollowUps
 from sexton_storage.postgres.grants import PostgresGrants
 from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.improvement import PostgresImprovement
@@ -69,6 +70,7 @@ class PostgresStorage:
         self.zombies = PostgresZombies(database, self.journal)
         self.events = PostgresEvents(database)
         self.crons = PostgresCrons(database)
+        self.follow_ups = PostgresFollowUps(database)
         self.leases = PostgresLeases(database)
         self.gates = PostgresGates(database)
         self.frames = PostgresFrames(database)

@@ -1,0 +1,35 @@
+"""Ends follow-ups."""
+
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from sexton_storage.follow_ups import FOLLOW_UPS_KEEP_MS, FollowUpStatus
+from sexton_storage.memory.tables import Tables
+
+
+def close_follow_up(tables: Tables, follow_up_id: UUID, status: FollowUpStatus, now: int) -> bool:
+    """End one that is pending; False when it is over, or gone."""
+    follow_up = tables.follow_ups.get(follow_up_id)
+    if follow_up is None or follow_up.status is not FollowUpStatus.PENDING:
+        return False
+    tables.follow_ups[follow_up_id] = replace(follow_up, status=status, closed_at=now)
+    return True
+
+
+def drop_follow_ups(tables: Tables, zombie_id: UUID, now: int) -> None:
+    """End all that wait of an agent that is killed."""
+    for follow_up_id in [f.id for f in tables.follow_ups.values() if f.zombie_id == zombie_id]:
+        close_follow_up(tables, follow_up_id, FollowUpStatus.DROPPED, now)
+
+
+def sweep_follow_ups(tables: Tables, now: int) -> int:
+    """Delete those that are over for long; how many rows."""
+    over = [
+        follow_up.id
+        for follow_up in tables.follow_ups.values()
+        if follow_up.closed_at is not None and follow_up.closed_at <= now - FOLLOW_UPS_KEEP_MS
+    ]
+    for follow_up_id in over:
+        del tables.follow_ups[follow_up_id]
+    return len(over)

@@ -1,0 +1,54 @@
+"""Follow-ups over restarts and nodes, on PostgreSQL: each becomes one event."""
+
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import trio
+
+from sexton_actors.scheduler.messages import Look
+from sexton_actors.tree import tree
+from sexton_actors.zombie.messages import FollowUpDue
+from sexton_engine import open_system
+from sexton_storage.follow_ups import FollowUp
+from sexton_storage.postgres import open_postgres_storage
+from sexton_storage.records import Held
+from tests.actors.test_cron_nodes import install, world_over
+from tests.conformance.house import House, new_id
+
+NODES, EACH = 3, 5
+
+
+async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(postgres_dsn: str) -> None:
+    async with AsyncExitStack() as stack:
+        storages = [
+            await stack.enter_async_context(open_postgres_storage(postgres_dsn)) for _ in range(NODES)
+        ]
+        storage = storages[0]
+        house = await House(storage).found()
+        async with open_system(tree(world_over(storage, 9))) as first:
+            agent_id = await install(first, house.tenant_id, house.workspace_id, "follower")
+        agent = await storage.zombies.load(agent_id)
+        assert agent is not None
+        event = await house.append(agent)
+        lease = (await house.claim(agent)).lease
+        held, past = Held(lease.id, lease.fencing_token), house.now - 3_600_000
+        asked = [FollowUp(new_id(), agent.id, event.id, str(n), "look", past, house.now) for n in range(EACH)]
+        for follow_up in asked:
+            assert await storage.follow_ups.keep(follow_up, held) == follow_up
+        systems = [
+            await stack.enter_async_context(open_system(tree(world_over(each, seed))))
+            for seed, each in enumerate(storages)
+        ]
+        for system in systems:
+            system.tell("scheduler", "", Look())
+            for follow_up in asked:
+                for _again in range(3):
+                    system.tell("zombie", agent.id, FollowUpDue(follow_up.id))
+        with trio.fail_after(30):
+            while await storage.follow_ups.next_at() is not None:
+                await trio.sleep(0.01)
+        for system in systems:
+            system.tell("zombie", agent.id, FollowUpDue(asked[0].id))
+        kept = await storage.events.list(house.workspace_id, limit=99, actor_glob="follow_up:*")
+        made = Counter((e.actor, e.event_type, e.resumes_event_id) for e in kept)
+        assert made == {(f"follow_up:{event.id}", "follow_up", event.id): EACH}
