@@ -54,5 +54,5 @@ class ScheduleFollowUp:
         except Refused as refusal:
             facts = {"code": refusal.code}
             return ToolResult(f"not scheduled: {refusal.code}: {refusal.detail}", ok=False, facts=facts)
-        facts = {"follow_up_id": made.follow_up_id, "at": made.at}
-        return ToolResult(f"scheduled for {made.at} (Unix milliseconds)", facts=facts)
+        scheduled = {"follow_up_id": made.follow_up_id, "at": made.at}
+        return ToolResult(f"scheduled for {made.at} (Unix milliseconds)", facts=scheduled)
