@@ -1,5 +1,6 @@
 """Measures in alternating rounds, compares round by round, and says what was met."""
 
+import os
 import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,6 +47,11 @@ def at_least(bound: float, unit: str) -> Budget:
 
 def at_most(bound: float, unit: str) -> Budget:
     return Budget(f"≤ {bound:,g} {unit}", lambda value, _: value <= bound)
+
+
+def at_most_times(factor: float) -> Budget:
+    """No more than so many times what it is measured against, in the median of the rounds."""
+    return Budget(f"≤ {factor:g} x", lambda _, ratio: ratio is not None and ratio <= factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,11 @@ def once(value: float) -> Spread:
 def report(name: str, machine: Mapping[str, Any], figures: Sequence[Figure]) -> dict[str, Any]:
     """What a benchmark answers."""
     return {"bench": name, "machine": dict(machine), "figures": [figure.as_json() for figure in figures]}
+
+
+def size(name: str, default: int) -> int:
+    """How large a benchmark is to be: ``BENCH_<NAME>`` of the environment, or what it is by itself."""
+    return int(os.environ.get(f"BENCH_{name}", default))
 
 
 def tell(what: str) -> None:

@@ -6,6 +6,7 @@ nor authentication, nor a body.
 
 import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import trio
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 from bench import harness, machine, server
 from bench.empty import Rival, open_empty_server
 from bench.load import Client, Job, Loaded, open_client
+from bench.load_figures import open_figures
 from bench.product import Held, Site, payload, renew, renew_many, send_renewals
 
 LEASES = 512
@@ -23,6 +25,9 @@ CONNECTIONS = 32
 BATCH_CONNECTIONS = LEASES // BATCH
 RUN_S = 3.0
 ROUNDS = 3
+SHARE = 0.5
+"""Of what the closed loop reached: the rate of the open one, whose latencies count from when each was due."""
+OPEN_S = 5.0
 
 
 class Renewals:
@@ -35,7 +40,7 @@ class Renewals:
         self._single = [renew(site, lease) for lease in leases]
         self._batches = [renew_many(site, leases[at : at + BATCH]) for at in range(0, len(leases), BATCH)]
         self.granted = 0
-        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": []}
+        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": [], "open": []}
 
     async def single(self) -> float:
         loaded = await self._put_on("single", self._single, CONNECTIONS)
@@ -45,8 +50,15 @@ class Renewals:
         loaded = await self._put_on("batches", self._batches, BATCH_CONNECTIONS)
         return loaded.per_second * BATCH
 
-    async def _put_on(self, name: str, requests: list[bytes], connections: int) -> Loaded:
-        job = Job(self._site.address, send_renewals, (requests,), connections, RUN_S)
+    async def open_loop(self) -> Loaded:
+        """One a request again, sent at fixed times, at a share of the closed loop's rate."""
+        rate = SHARE * median(run.per_second for run in self.runs["single"])
+        harness.tell(f"{rate:,.0f} renewals a second, sent when they are due")
+        return await self._put_on("open", self._single, CONNECTIONS, rate)
+
+    async def _put_on(self, name: str, requests: list[bytes], connections: int, rate: float = 0) -> Loaded:
+        run_s = OPEN_S if rate else RUN_S
+        job = Job(self._site.address, send_renewals, (requests, rate), connections, run_s)
         loaded = await self._client.run(job, self._pid)
         assert set(loaded.statuses) == {200}, loaded.statuses
         self.granted += sum(granted[0] for granted in loaded.notes)
@@ -69,6 +81,7 @@ async def measure() -> dict[str, Any]:
                 "empty": lambda: rival.round(client),
             }
             samples = await harness.alternate(contenders, rounds=ROUNDS)
+            await renewals.open_loop()
             await _check(client, site, renewals, leases, before)
     return harness.report("http_renewal", about, _figures(samples, renewals, rival))
 
@@ -112,6 +125,7 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals, rival: Rival) 
             for name in ("single", "batches")
             for label, share in (("p50", 0.5), ("p99", 0.99))
         ),
+        *open_figures(runs["open"][0], "renewals/s"),
         harness.Figure("empty: server's processor time", _each(rival.runs, 1), "µs/request"),
         harness.Figure("single: server's processor time", _each(runs["single"], 1), "µs/renewal"),
         harness.Figure("batches: server's processor time", _each(runs["batches"], BATCH), "µs/renewal"),

@@ -81,6 +81,16 @@ class Place:
         """Whether what happens now is part of the figure."""
         return self.count_from_ns <= now_ns < self.over_ns
 
+    def due_ns(self, turn: int, per_second: float) -> int:
+        """When this connection's next request is due, if all of them together send so many a second.
+
+        ``turn`` counts its own requests from 0. Without a rate it is due at once: a closed loop. The times
+        are fixed in advance, so that an answer that is late makes no later request less late.
+        """
+        if not per_second:
+            return NOW
+        return self.began_ns + int((self.number + turn * self.connections) * 1e9 / per_second)
+
 
 Begin = Callable[..., Conversation]
 """Called with a Place and the job's arguments; a function at the top of a module."""

@@ -69,6 +69,13 @@ def processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident_bytes(pid: int, field: str = "VmRSS") -> int:
+    """Memory of a process that is in use now; with ``VmHWM``, the most that ever was."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    kib = next(line.split()[1] for line in lines if line.startswith(f"{field}:"))
+    return 1024 * int(kib)
+
+
 def plain_environment() -> dict[str, str]:
     """Without what the caller's shell says about other databases."""
     return {

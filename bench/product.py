@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import uuid
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import orjson
@@ -52,6 +53,10 @@ class Site(NamedTuple):
 
     def get(self, path: str) -> bytes:
         return request("GET", path, host=self.host, token=self.api_key)
+
+    def admin(self, path: str) -> bytes:
+        """Ask what only the platform's admin may see."""
+        return request("GET", path, host=self.host, token=self.admin_token)
 
     def post(self, path: str, value: dict[str, Any], token: str | None = None) -> bytes:
         return post_json(path, value, host=self.host, token=token or self.api_key)
@@ -143,16 +148,18 @@ def payload(number: int = 0) -> dict[str, Any]:
     return {"action": "completed", "workflow_run": run, "repository": repository, "sender": person}
 
 
-def send_webhooks(place: Place, deliveries: Sequence[Delivery]) -> Conversation:
-    """A closed loop of accepted events; notes the event ids, and what was not accepted with 202."""
+def send_webhooks(place: Place, deliveries: Sequence[Delivery], per_second: float = 0) -> Conversation:
+    """Accepted events, in a closed loop or so many a second; notes the event ids.
+
+    Anything but 202 ends the benchmark.
+    """
     mine = deliveries[place.number % len(deliveries) :: place.connections] or deliveries
     accepted: list[str] = []
     place.notes.append(accepted)
-    while True:
-        for signed in mine:
-            answer = yield Send(signed.with_id(str(uuid.uuid4())))
-            assert answer.status == 202, (answer.status, answer.body)
-            accepted.append(answer.json()["event_id"])
+    for turn, signed in enumerate(cycle(mine)):
+        answer = yield Send(signed.with_id(str(uuid.uuid4())), place.due_ns(turn, per_second))
+        assert answer.status == 202, (answer.status, answer.body)
+        accepted.append(answer.json()["event_id"])
 
 
 # --- the runner plane ---------------------------------------------------------------------------------------
@@ -214,21 +221,20 @@ def report(site: Site, lease: Held) -> bytes:
     return site.post("/v1/runners/me/reports", body, token=lease.token)
 
 
-def send_renewals(place: Place, requests: Sequence[bytes]) -> Conversation:
-    """A closed loop of renewals, one a request or many; notes how many were granted."""
+def send_renewals(place: Place, requests: Sequence[bytes], per_second: float = 0) -> Conversation:
+    """Renewals, one a request or many, in a closed loop or so many requests a second; notes the granted."""
     granted = [0]
     place.notes.append(granted)
     mine = requests[place.number :: place.connections]
-    while True:
-        for data in mine:
-            answer = yield Send(data)
-            assert answer.status == 200, (answer.status, answer.body)
-            results = answer.json().get("results")
-            if results is None:
-                granted[0] += 1
-            else:
-                assert all(result["ok"] for result in results), results
-                granted[0] += len(results)
+    for turn, data in enumerate(cycle(mine)):
+        answer = yield Send(data, place.due_ns(turn, per_second))
+        assert answer.status == 200, (answer.status, answer.body)
+        results = answer.json().get("results")
+        if results is None:
+            granted[0] += 1
+        else:
+            assert all(result["ok"] for result in results), results
+            granted[0] += len(results)
 
 
 def run_cycles(place: Place, site: Site, tokens: Sequence[str], wait_ms: int) -> Conversation:
