@@ -25,6 +25,7 @@ from sexton_actors.lease.messages import Renew, Renewal
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
+from sexton_cli.up import spare_the_collector
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
@@ -136,6 +137,7 @@ async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) ->
         for at in range(0, LEASES, WOKEN_AT_ONCE):
             ours.fill(term_ms=TERM_MS, first=at + 1, last=at + WOKEN_AT_ONCE)
             await askers.wake(range(at, at + WOKEN_AT_ONCE))
+        spare_the_collector()  # as a server does when it is up
         askers.latencies.clear()
         samples = await harness.alternate({"actors": askers.round, "pgbench": rival.round}, rounds=ROUNDS)
     batches = storage.journal.statistics().hot

@@ -89,14 +89,17 @@ async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None
                 open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node,
                 trio.open_nursery() as runners,
             ):
-                _spare_the_collector()
+                spare_the_collector()
                 await ready(node, runners)
                 await trio.sleep_forever()
 
 
-def _spare_the_collector() -> None:
-    # What is there now stays for good, and what comes after is mostly freed by its reference count: to look
-    # through all of it every few hundred allocations was two fifths of the work of a busy node.
+def spare_the_collector() -> None:
+    """Have the cyclic collector come rarely.
+
+    What is there now stays for good, and what comes after is mostly freed by its reference count: to look
+    through all of it every few hundred allocations was two fifths of the work of a busy node.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

@@ -12,7 +12,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.improvement import insert_proposals, keep_scores
 from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import array_literal, unnest, unnest_literals
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.scoring import score_of
@@ -36,7 +36,7 @@ _BACK = (
 # Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
 _RENEWED = f"""
 WITH v AS (
-    SELECT * FROM {unnest(f"uuid bigint {_SLICE_TYPES}" + " bigint" * 6, 4)} WITH ORDINALITY
+    SELECT * FROM {unnest_literals(f"uuid bigint {_SLICE_TYPES}" + " bigint" * 6, 4)} WITH ORDINALITY
         AS v(id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
              run_ms, ord)
 ), changed AS (
@@ -144,7 +144,7 @@ def _statement(writes: Sequence[tuple[int, LeaseWrite]]) -> tuple[Any, ...]:
     if len(renewals) == len(writes) and len(days) == 1:
         (day,) = days
         month = month_of(day)
-        return (RENEW, day, month.first_day, month.end_day, *_renewal_columns(renewals))
+        return (RENEW, day, month.first_day, month.end_day, *map(array_literal, _renewal_columns(renewals)))
     columns = zip(*(_change_values(w) for _, w in writes), strict=True)
     return (RENEW_AND_END, *(list(column) for column in columns))
 
