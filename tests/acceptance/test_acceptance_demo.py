@@ -1,26 +1,95 @@
 """The demo is true: it ends with status 0 only if every claim it makes held."""
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import trio
+
+from sexton_cli.demo.model import find_model
+from tests.runner.model_servers import KEY, Call, Say, open_model, words_of
+
+PLAN = (
+    "import hashlib, json, pathlib\n"
+    "path = pathlib.Path('rollback-plan.json')\n"
+    "path.write_text(json.dumps({'steps': ['hold', 'deploy', 'revert', 'release']}, sort_keys=True))\n"
+    "print('plan', hashlib.sha256(path.read_bytes()).hexdigest())\n"
+)
+MANIFEST = (
+    "import hashlib, json, pathlib\n"
+    "plan = pathlib.Path('rollback-plan.json').read_bytes()\n"
+    "text = json.dumps({'plan_sha256': hashlib.sha256(plan).hexdigest()})\n"
+    "pathlib.Path('rollback-manifest.json').write_text(text)\n"
+    "print('manifest', hashlib.sha256(text.encode()).hexdigest())\n"
+)
+PLANNED = hashlib.sha256(b'{"steps": ["hold", "deploy", "revert", "release"]}').hexdigest()
 
 
-def test_the_demo_shows_the_whole_path_and_every_claim_holds(tmp_path: Path) -> None:
-    ended = subprocess.run(
+def run_demo(folder: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run it with these variables, and with no model but theirs."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "DATABASE_URL" and find_model({name: value}) is None
+    }
+    return subprocess.run(
         [sys.executable, "-m", "sexton_cli.main", "demo"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        | {"HOME": str(tmp_path)},
+        cwd=folder,
+        env=inherited | {"HOME": str(folder)} | changes,
     )
+
+
+def every_claim_held(ended: subprocess.CompletedProcess[str]) -> int:
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
     summary = re.search(r"(\d+) of (\d+) claims held", ended.stdout)
     assert summary is not None
     assert summary[1] == summary[2]
-    assert int(summary[1]) >= 18
     assert "✗" not in ended.stdout
+    return int(summary[1])
+
+
+def test_the_demo_shows_the_whole_path_and_every_claim_holds(tmp_path: Path) -> None:
+    assert every_claim_held(run_demo(tmp_path)) >= 18
+
+
+async def test_with_a_key_the_demo_has_a_model_carry_deploy_doctor_out(tmp_path: Path) -> None:
+    def ask(question: dict[str, Any]) -> Say:
+        assert PLANNED in words_of(question), "the model is shown what its program printed"
+        arguments = {
+            "action": "deploy.rollback",
+            "kind": "deployment",
+            "summary": "Roll back the failed deployment",
+            "evidence": {"plan_sha256": PLANNED},
+            "blast_radius": "production",
+        }
+        return Say("", (Call("request_approval", arguments),))
+
+    def conclude(question: dict[str, Any]) -> Say:
+        manifest = re.findall(r"manifest ([0-9a-f]{64})", words_of(question))
+        return Say(f"verdict: persistent deployment failure\nmanifest: {manifest[-1]}")
+
+    async with open_model("anthropic") as model:
+        model.script = [
+            Say("", (Call("python", {"code": PLAN}),)),
+            ask,
+            Say("", (Call("python", {"code": MANIFEST}),)),
+            conclude,
+        ]
+        run = partial(run_demo, ANTHROPIC_API_KEY=KEY, SEXTON_ANTHROPIC_BASE_URL=model.base_url)
+        ended = await trio.to_thread.run_sync(lambda: run(tmp_path))
+        assert every_claim_held(ended) >= 20
+        assert len(model.asked) == 4
+        first = words_of(model.asked[0])
+    assert "You diagnose deployments that failed" in first
+    assert "octo-deployer" in first, "the event is shown, whole"
+    assert "verdict: persistent deployment failure" in ended.stdout
+    assert KEY not in ended.stdout

@@ -37,6 +37,10 @@ class Client:
         headers = self._headers | {"content-type": "application/json"}
         return _answer(await self.http.post(path, content=content, headers=headers))
 
+    async def put(self, path: str, body: Mapping[str, Any]) -> Answer:
+        headers = self._headers | {"content-type": "application/json"}
+        return _answer(await self.http.put(path, content=orjson.dumps(body), headers=headers))
+
     async def post_raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         return _answer(await self.http.post(path, content=body, headers=dict(headers)))
 

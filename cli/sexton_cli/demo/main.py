@@ -1,5 +1,6 @@
 """Runs the demo from an empty folder to its summary."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import trio
 from rich.console import Console
 
 from sexton_cli.demo.client import TIMEOUT_S, Client
+from sexton_cli.demo.model import find_model
 from sexton_cli.demo.play import Play
 from sexton_cli.demo.stage import NotReady, open_stage
 from sexton_cli.demo.telling import Teller
@@ -24,7 +26,7 @@ async def demo(folder: Path, teller: Teller) -> bool:
     ):
         client = Client(http, str(stage.ready["api_key"]))
         admin = Client(http, str(stage.ready["admin_token"]))
-        await Play(stage, client, admin, teller).run()
+        await Play(stage, client, admin, teller, find_model(os.environ)).run()
     return teller.summary()
 
 

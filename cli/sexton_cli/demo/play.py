@@ -10,10 +10,13 @@ import trio
 
 from sexton_cli.demo import examples
 from sexton_cli.demo.client import Answer, Client, StreamFrame, github_headers
+from sexton_cli.demo.model import Model
 from sexton_cli.demo.stage import Stage
 from sexton_cli.demo.telling import Teller
 
 RUN_S = 45.0
+THINK_S = 300.0
+"""A model takes its time, and is asked again when its provider is busy."""
 RECLAIM_S = 75.0
 """A lease's term of 30 s, the second that follows it, and the run itself."""
 
@@ -51,7 +54,10 @@ class Watcher:
 class Play:
     """One run of the demo against a stage."""
 
-    def __init__(self, stage: Stage, client: Client, admin: Client, teller: Teller) -> None:
+    def __init__(
+        self, stage: Stage, client: Client, admin: Client, teller: Teller, model: Model | None
+    ) -> None:
+        self.model = model
         self.stage = stage
         self.client = client
         self.admin = admin
@@ -64,8 +70,8 @@ class Play:
         self.stage.start_runner(name, minted.body["token"])
         self.tell.fact(f"runner {name!r} enrols itself with a one-time token")
 
-    async def install(self, example: str) -> tuple[str, dict[str, str]]:
-        files = examples.load(example)
+    async def install(self, example: str, variant: str = "") -> tuple[str, dict[str, str]]:
+        files = examples.load(f"{example}/{variant}")
         made = await self.client.post(f"{self.workspace}/zombies", files._asdict())
         self.tell.check(f"agent {example} is installed", made.status == HTTPStatus.CREATED, made)
         self.tell.fact(f"zombie_id {made.body['zombie_id']}")
@@ -93,22 +99,31 @@ class Play:
         self.tell.check(
             "the webhook's signing secret is sealed in the vault", kept.status == HTTPStatus.CREATED, kept
         )
+        if self.model is not None:
+            await self._lend(self.model)
         await self.woken_gated_billed()
         await self.reclaimed()
+
+    async def _lend(self, model: Model) -> None:
+        kept = await self.client.put(f"{self.workspace}/credentials/llm", model._asdict())
+        self.tell.check(
+            f"the workspace has a model of {model.provider}'s", kept.status == HTTPStatus.NO_CONTENT, kept
+        )
 
     # --- one event, from the signed webhook to the bill ----------------------------------------------------
 
     async def woken_gated_billed(self) -> None:
         self.tell.act("A failed GitHub workflow_run wakes deploy-doctor")
-        zombie_id, urls = await self.install("deploy-doctor")
+        zombie_id, urls = await self.install("deploy-doctor", "with-model" if self.model else "")
+        within_s = THINK_S if self.model else RUN_S
         before = await self.balance()
         watcher = Watcher(self.client, f"{self.workspace}/zombies/{zombie_id}/events/stream", self.tell)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.follow)
             event_id = await self._knock(urls["github"])
-            pending = await watcher.until(lambda f: f.kind == "gate_pending", RUN_S)
+            pending = await watcher.until(lambda f: f.kind == "gate_pending", within_s)
             await self._approve(pending.data["gate_id"])
-            done = await watcher.until(lambda f: f.kind == "event_complete", RUN_S)
+            done = await watcher.until(lambda f: f.kind == "event_complete", within_s)
             self.tell.check(
                 "the run went on and was processed", done.data["status"] == "processed", done.data
             )
@@ -161,6 +176,10 @@ class Play:
         self.tell.check("the history holds the event exactly once", len(events) == 1, history.body)
         evidence = events[0]["evidence"] if events else None
         self.tell.check("it carries evidence", bool(evidence), events)
+        if self.model is not None:
+            provider = (evidence or {}).get("provider")
+            self.tell.check("and says whose model carried it out", provider == self.model.provider, evidence)
+            self.tell.fact(events[0]["response_text"] if events else "")
         self.tell.data(evidence)
 
     async def _bill(self, event_id: str, before: int) -> None:
