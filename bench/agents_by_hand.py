@@ -4,6 +4,8 @@ Every column that is not named here is that of the first agent, so that the copi
 leaves behind, of whatever columns there are by now.
 """
 
+from collections.abc import Mapping
+
 from bench.leases_by_hand import RUN_NANOS_PER_SEC, identity
 from bench.machine import query
 from bench.product import Held
@@ -89,30 +91,30 @@ class Agents:
         total = agents * each
         for at in range(offset, offset + total, PAGE):
             last = min(at + PAGE, offset + total)
-            turns = {"agent": f"1 + (n - 1) % {agents}", "total": offset + total, "apart_ms": APART_MS}
-            self._run(_QUEUE, at + 1, last, **turns)
+            turn = identity(self._kind(AGENT), f"1 + (n - 1) % {agents}")
+            self._run(_QUEUE, at + 1, last, {"agent": turn, "total": offset + total, "apart_ms": APART_MS})
 
     def lease(self, agents: int, runner_id: str, *, term_ms: int) -> None:
         """Put each of the first agents, with an event of its own, under a live lease of the runner."""
         self.queue(agents, each=1)
         for at in range(0, agents, PAGE):
-            more = {"runner": runner_id, "term_ms": term_ms, "rate": RUN_NANOS_PER_SEC}
-            self._run(_LEASE, at + 1, min(at + PAGE, agents), **more)
+            more: dict[str, object] = {"runner": runner_id, "term_ms": term_ms, "rate": RUN_NANOS_PER_SEC}
+            self._run(_LEASE, at + 1, min(at + PAGE, agents), more)
 
     def held(self, count: int, token: str) -> list[Held]:
         """The first leases, as their runner knows them; the end that it was told is not known here."""
         ids = zip(self.ids(LEASE, count), self.ids(EVENT, count), strict=True)
         return [Held(token, lease_id, event_id, 1, 0) for lease_id, event_id in ids]
 
-    def _run(self, sql: str, first: int, last: int, *, agent: str = "n", **values: str | int) -> None:
-        ids = {
-            "agent": identity(self._kind(AGENT), agent),
+    def _run(self, sql: str, first: int, last: int, more: Mapping[str, object] | None = None) -> None:
+        values: dict[str, object] = {
+            "agent": identity(self._kind(AGENT), "n"),
             "config": identity(self._kind(CONFIG), "n"),
             "event": identity(self._kind(EVENT), "n"),
             "lease": identity(self._kind(LEASE), "n"),
         }
-        numbers = f"generate_series({first}, {last}) n"
-        query(self._url, sql.format(**ids, **values, numbers=numbers, first=self._first, family=self._family))
+        values |= {"numbers": f"generate_series({first}, {last}) n", "first": self._first}
+        query(self._url, sql.format_map(values | {"family": self._family} | dict(more or {})))
 
     def waiting(self) -> int:
         """Events of this family that nobody has taken."""
