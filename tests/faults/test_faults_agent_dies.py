@@ -3,77 +3,32 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sexton_actors.catalogue import Catalogue, Model
-from sexton_runner.main import run_runner
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import RunnerSettings
+from tests.faults.dying import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
 from tests.http.house import House, open_house
 from tests.runner.agents import HASTE
-from tests.runner.harness import PACE, command_line, process
+from tests.runner.harness import command_line, process
 from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model
 
-PATIENCE_S = 60.0
 MOMENTS = 48  # More passages than a whole run has: the last ones let the first runner live.
 EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
 CATALOGUE = Catalogue("2026-11-20", [Model("m-1", "openai", 100_000, 1_000_000, 1_000_000, 1_000_000)])
 CONFIG = "provider: openai\nmodel: m-1\ntools: [memory_store]\n"
 VERDICT = "It was the disk."
-
-
-class Tap:
-    """Stands between a runner and its control plane, and tells when so many pieces have passed."""
-
-    def __init__(self, base_url: str, moment: int, *, swallowed: bool) -> None:
-        self._port = urlsplit(base_url).port or 0
-        self._left = moment
-        self._swallowed = swallowed
-        self.base_url = ""
-        self.now = trio.Event()
-
-    async def serve(self, task_status: trio.TaskStatus[None]) -> None:
-        async with trio.open_nursery() as nursery:
-            listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-            self.base_url = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
-            nursery.start_soon(trio.serve_listeners, self._pass_on, listeners)
-            task_status.started()
-
-    async def _pass_on(self, near: trio.SocketStream) -> None:
-        far = await trio.open_tcp_stream("127.0.0.1", self._port)
-        async with near, far, trio.open_nursery() as nursery:
-            nursery.start_soon(self._pump, near, far, nursery.cancel_scope)
-            nursery.start_soon(self._pump, far, near, nursery.cancel_scope)
-
-    async def _pump(
-        self, source: trio.SocketStream, sink: trio.SocketStream, scope: trio.CancelScope
-    ) -> None:
-        try:
-            while piece := await source.receive_some(65536):
-                if self._left == 0 and self._swallowed:
-                    self.now.set()
-                    await trio.sleep_forever()
-                await sink.send_all(piece)
-                if self._left == 0:
-                    self.now.set()
-                self._left -= 1
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
-        scope.cancel()
 
 
 def answer(question: dict[str, Any]) -> Say:
@@ -94,28 +49,6 @@ def runner_settings(base_url: str, token: str, folder: Path, model: ModelServer)
     )
 
 
-@asynccontextmanager
-async def a_runner(settings_: RunnerSettings) -> AsyncIterator[None]:
-    """A runner that is torn down at the end: no farewell, its connections just close."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_runner, settings_, timing=PACE, rng=random.Random(1)))
-        yield
-        nursery.cancel_scope.cancel()
-
-
-async def the_event(house: House, zombie_id: str) -> dict[str, Any]:
-    page = (await house.get(f"{house.ws}/zombies/{zombie_id}/events")).json()
-    [event] = page["items"]
-    return dict(event)
-
-
-async def until_it_ends(house: House, zombie_id: str) -> dict[str, Any]:
-    with trio.fail_after(PATIENCE_S):
-        while (event := await the_event(house, zombie_id))["completed_at"] is None:
-            await trio.sleep(0.02)
-    return event
-
-
 async def live_through(moment: int, *, swallowed: bool, folder: Path) -> None:
     """Let the first runner die at that moment, and another one take over when its term has passed."""
     async with (
@@ -132,16 +65,9 @@ async def live_through(moment: int, *, swallowed: bool, folder: Path) -> None:
         tap = Tap(house.base_url, moment, swallowed=swallowed)
         await nursery.start(tap.serve)
         first = runner_settings(tap.base_url, await house.enrol("h1"), folder / "1", model)
-        async with a_runner(first), trio.open_nursery() as watching:
-
-            async def ended(scope: trio.CancelScope) -> None:
-                await until_it_ends(house, zombie["zombie_id"])
-                scope.cancel()
-
-            watching.start_soon(ended, watching.cancel_scope)
-            await tap.now.wait()
-            watching.cancel_scope.cancel()
-        house.pass_ms(31_000)
+        async with a_runner(first):
+            await until_it_ends_or(tap.now, house, zombie["zombie_id"])
+        house.pass_ms(TERM_MS)
         async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), folder / "2", model)):
             event = await until_it_ends(house, zombie["zombie_id"])
         await check(house, zombie["zombie_id"], event, before)
@@ -192,7 +118,7 @@ async def test_a_runner_process_killed_while_its_model_speaks_is_succeeded_by_an
             await model.until(lambda: len(model.asked) == 2)
             doomed.send(signal.SIGKILL)
             await model.until(lambda: model.left == 1)
-        house.pass_ms(31_000)
+        house.pass_ms(TERM_MS)
         async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), tmp_path / "2", model)):
             event = await until_it_ends(house, zombie["zombie_id"])
         assert event["attempts"] == 2
