@@ -32,11 +32,15 @@ class Watcher:
         self._news = trio.Event()
 
     async def follow(self) -> None:
-        async for frame in self._client.stream(self._path):
-            self._teller.frame(frame.id, frame.kind, frame.data)
-            self.frames.append(frame)
-            self._news.set()
-            self._news = trio.Event()
+        # From the agent's first frame on: what it does before the stream is open belongs to the tale.
+        last_id = "0"
+        while True:
+            async for frame in self._client.stream(self._path, last_id):
+                last_id = frame.id
+                self._teller.frame(frame.id, frame.kind, frame.data)
+                self.frames.append(frame)
+                self._news.set()
+                self._news = trio.Event()
 
     async def until(
         self, what: Callable[[StreamFrame], bool], within_s: float, *, after: int = 0
