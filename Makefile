@@ -62,7 +62,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
-bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table
+bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot
 	@$(ALONE) $(BIN)/python -m bench $(ARGS)
 
 # The peers' packages must agree among themselves only, so they have an environment of their own.

@@ -1,7 +1,8 @@
 """Runs the benchmarks, each in a process of its own, and sets out what they found.
 
-``python -m bench [NAME ...]``: all that are short, or those that are named; one JSON line each, then a table.
-The exit status is 0 also when a budget is missed (the table says so), and 1 when a benchmark itself failed.
+``python -m bench [NAME ...]``: all that are short, or those that are named; one JSON line each, then a
+table and a plot. The exit status is 0 also when a budget is missed (the table says so), and 1 when a
+benchmark itself failed.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from bench.plot import bars, draw
 from bench.table import table
 
 ALL = (
@@ -80,7 +82,9 @@ def main(names: Sequence[str]) -> int:
         if (result := run_one(name)) is not None:
             print(orjson.dumps(result).decode(), flush=True)
             results.append(result)
-    print(f"\n{machine_of(results)}\n\n{table(results)}\n\n{time.monotonic() - began:.0f} s")
+    took = f"{time.monotonic() - began:.0f} s"
+    parts = (machine_of(results), table(results), draw(bars(results)), took)
+    print("\n" + "\n\n".join(filter(None, parts)))
     return 0 if len(results) == len(chosen) else 1
 
 
