@@ -32,6 +32,9 @@ _BACK = (
     " coalesce(v.run_fee + v.token_cost, 0) AS cost,"
 )
 
+# Always inside a CASE that looks at the batch's row too. As a condition on leases alone the planner would
+# think that it leaves next to none of them, read all that are live, and compare each with every write.
+_LIVE = "l.status IN ('active', 'cancelling')"
 
 # Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
 _RENEWED = f"""
@@ -45,8 +48,8 @@ WITH v AS (
            input_tokens = v.input_tokens, cached_input_tokens = v.cached_input_tokens,
            output_tokens = v.output_tokens, run_ms = v.run_ms
       FROM v
-     WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
-       AND l.expires_at > (SELECT sexton_now_ms())
+     WHERE l.id = v.id AND l.version = v.version - 1
+       AND CASE WHEN v.ord > 0 THEN {_LIVE} AND l.expires_at > (SELECT sexton_now_ms()) END
     {_BACK} $1::int AS day, $2::int AS month, $3::int AS next_month
 )"""
 # Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch
@@ -70,7 +73,7 @@ WITH v AS (
            output_tokens = coalesce(v.output_tokens, l.output_tokens + coalesce(v.d_output, 0)),
            run_ms = coalesce(v.run_ms, l.run_ms)
       FROM v
-     WHERE l.id = v.id AND l.version = v.version - 1 AND l.status IN ('active', 'cancelling')
+     WHERE l.id = v.id AND l.version = v.version - 1 AND CASE WHEN v.ord > 0 THEN {_LIVE} END
        AND (NOT v.unexpired OR l.expires_at > (SELECT sexton_now_ms()))
        AND (NOT v.expired OR l.expires_at <= (SELECT sexton_now_ms()))
     {_BACK} v.day, v.month, v.next_month
