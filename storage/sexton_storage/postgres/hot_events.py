@@ -9,7 +9,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.hot_gates import insert_gates
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import beside, unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE
 from sexton_storage.streams import GateKey, closed_frame
@@ -103,7 +103,8 @@ WITH v AS (
        SET status = CASE WHEN f.outcome IN ('kept', 'duplicate') THEN 'fired' ELSE 'dropped' END,
            closed_at = f.created_at
       FROM f
-     WHERE u.id = f.follow_up_id AND u.status = 'pending' AND f.outcome NOT IN ('gone', 'stale')
+     WHERE u.id = f.follow_up_id AND {beside("f.ord", "u.status = 'pending'")}
+       AND f.outcome NOT IN ('gone', 'stale')
 ), moved AS (
     UPDATE agent_heads h SET last_event_at = greatest(h.last_event_at, m.at)
       FROM (SELECT zombie_id, max(created_at) AS at FROM f WHERE outcome = 'kept' GROUP BY zombie_id) m
@@ -200,10 +201,12 @@ WITH v AS (
       FROM f WHERE e.id = f.event_id AND f.outcome = 'ended'
 ), marked AS (
     UPDATE leases l SET status = 'cancelling', version = l.version + 1
-      FROM f WHERE l.id = f.live_lease_id AND f.outcome = 'cancelling' AND l.status = 'active'
+      FROM f WHERE l.id = f.live_lease_id AND f.outcome = 'cancelling'
+       AND {beside("f.ord", "l.status = 'active'")}
 ), closed AS (
     UPDATE gates g SET status = 'denied', updated_at = f.now, resolved_by = $6
-      FROM f WHERE g.event_id = f.event_id AND g.status = 'pending' AND f.outcome = 'ended'
+      FROM f
+     WHERE g.event_id = f.event_id AND {beside("f.ord", "g.status = 'pending'")} AND f.outcome = 'ended'
     RETURNING f.ord, g.id, g.action_id, g.requested_at
 ), seen AS (
     SELECT ord, array_agg(id ORDER BY requested_at, id) AS ids,

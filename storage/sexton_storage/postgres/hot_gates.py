@@ -9,7 +9,7 @@ from sexton_storage.documents import storable
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import GATES
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import beside, unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import FENCED, STALE, storable_gate
 from sexton_storage.writes import GateOpened, GateResolved, Lost, OpenGate, ResolveGate
@@ -37,7 +37,7 @@ SELECT v.ord,
 _ADOPT = f"""
 UPDATE gates g SET lease_id = v.lease_id
   FROM {unnest("uuid uuid")} AS v(id, lease_id)
- WHERE g.id = v.id AND g.status = 'pending'
+ WHERE g.id = v.id AND {beside("v.id", "g.status = 'pending'")}
 """
 _RESOLVE = f"""
 WITH v AS (
@@ -45,7 +45,7 @@ WITH v AS (
         AS v(ord, id, status, now, resolved_by, detail, event_status, failure_label, completed_at)
 ), resolved AS (
     UPDATE gates g SET status = v.status, updated_at = v.now, resolved_by = v.resolved_by, detail = v.detail
-      FROM v WHERE g.id = v.id AND g.status = 'pending'
+      FROM v WHERE g.id = v.id AND {beside("v.ord", "g.status = 'pending'")}
     RETURNING v.ord, v.event_status, v.failure_label, v.completed_at, v.now, g.*
 ), freed AS (
     UPDATE events e SET status = r.event_status, failure_label = coalesce(r.failure_label, e.failure_label),

@@ -12,7 +12,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.improvement import insert_proposals, keep_scores
 from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.postgres.sql import array_literal, unnest, unnest_literals
+from sexton_storage.postgres.sql import array_literal, beside, unnest, unnest_literals
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.scoring import score_of
@@ -32,8 +32,6 @@ _BACK = (
     " coalesce(v.run_fee + v.token_cost, 0) AS cost,"
 )
 
-# Always inside a CASE that looks at the batch's row too. As a condition on leases alone the planner would
-# think that it leaves next to none of them, read all that are live, and compare each with every write.
 _LIVE = "l.status IN ('active', 'cancelling')"
 
 # Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
@@ -49,7 +47,7 @@ WITH v AS (
            output_tokens = v.output_tokens, run_ms = v.run_ms
       FROM v
      WHERE l.id = v.id AND l.version = v.version - 1
-       AND CASE WHEN v.ord > 0 THEN {_LIVE} AND l.expires_at > (SELECT sexton_now_ms()) END
+       AND {beside("v.ord", _LIVE + " AND l.expires_at > (SELECT sexton_now_ms())")}
     {_BACK} $1::int AS day, $2::int AS month, $3::int AS next_month
 )"""
 # Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch
@@ -73,7 +71,7 @@ WITH v AS (
            output_tokens = coalesce(v.output_tokens, l.output_tokens + coalesce(v.d_output, 0)),
            run_ms = coalesce(v.run_ms, l.run_ms)
       FROM v
-     WHERE l.id = v.id AND l.version = v.version - 1 AND CASE WHEN v.ord > 0 THEN {_LIVE} END
+     WHERE l.id = v.id AND l.version = v.version - 1 AND {beside("v.ord", _LIVE)}
        AND (NOT v.unexpired OR l.expires_at > (SELECT sexton_now_ms()))
        AND (NOT v.expired OR l.expires_at <= (SELECT sexton_now_ms()))
     {_BACK} v.day, v.month, v.next_month
@@ -213,8 +211,8 @@ WITH v AS (
 ), f AS (
     SELECT v.*, g.id AS waits_at,
            CASE WHEN v.asked = 'waiting_approval' AND g.id IS NULL THEN 'received' ELSE v.asked END AS status
-      FROM v LEFT JOIN gates g ON g.id = v.gate_id AND g.event_id = v.event_id AND g.status = 'pending'
-                              AND v.asked = 'waiting_approval'
+      FROM v LEFT JOIN gates g ON g.id = v.gate_id AND g.event_id = v.event_id
+                              AND v.asked = 'waiting_approval' AND {beside("v.ord", "g.status = 'pending'")}
 ), freed AS (
     UPDATE agent_heads h
        SET live_lease_id = NULL,

@@ -23,17 +23,17 @@ from sexton_storage.improvement import (
 from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.schema import PROPOSALS, SCORES
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import beside, unnest
 from sexton_storage.stores import Conflict, Page
 
 _PROPOSAL = f"SELECT {PROPOSALS.columns()} FROM proposals"
 _LOCK_HEAD = "SELECT zombie_id FROM agent_heads WHERE zombie_id = $1 FOR UPDATE"
 _DISPLACE = f"""
-UPDATE proposals SET status = 'REJECTED', rejection_reason = $2, decided_by = $3, decided_at = $4
- WHERE status = 'PENDING' AND id IN (
-    SELECT p.id FROM unnest($1::uuid[]) AS v(zombie_id)
-     CROSS JOIN LATERAL (SELECT id FROM proposals WHERE zombie_id = v.zombie_id AND status = 'PENDING'
-                          ORDER BY created_at DESC, id DESC OFFSET {PENDING_KEPT}) p)
+UPDATE proposals p SET status = 'REJECTED', rejection_reason = $2, decided_by = $3, decided_at = $4
+  FROM unnest($1::uuid[]) AS v(zombie_id)
+ CROSS JOIN LATERAL (SELECT id FROM proposals WHERE zombie_id = v.zombie_id AND status = 'PENDING'
+                      ORDER BY created_at DESC, id DESC OFFSET {PENDING_KEPT}) u
+ WHERE p.id = u.id AND {beside("u.id", "p.status = 'PENDING'")}
 """
 _DECIDED = ("status", "config_version_id", "rejection_reason", "decided_at", "decided_by")
 _DECIDE = (
@@ -83,8 +83,11 @@ WITH v AS (
         AS v({", ".join(SCORES.names)}, lease_id)
 ), heard AS (
     UPDATE proposals p SET heard_at = v.created_at
-      FROM v WHERE p.zombie_id = v.zombie_id AND p.handed_lease_id = v.lease_id AND p.heard_at IS NULL
-               AND p.status = 'REJECTED' AND v.outcome = 'processed'
+      FROM v CROSS JOIN LATERAL (
+        SELECT id FROM proposals
+         WHERE zombie_id = v.zombie_id AND handed_lease_id = v.lease_id AND status = 'REJECTED'
+           AND heard_at IS NULL OFFSET 0) u
+     WHERE p.id = u.id AND v.outcome = 'processed'
 )
 INSERT INTO scores ({", ".join(SCORES.names)}) SELECT {", ".join(SCORES.names)} FROM v
 ON CONFLICT (event_id) DO NOTHING

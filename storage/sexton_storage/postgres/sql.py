@@ -26,6 +26,18 @@ def unnest_literals(types: str, first: int = 1) -> str:
     return unnest(types, first).replace("::", "::text::")
 
 
+def beside(row: str, condition: str) -> str:
+    """Spell a condition on a table for a join with a batch's rows, so that it stays a part of the join.
+
+    As a condition on the table alone (``status = 'pending'``) the planner would take it for one that leaves
+    next to no rows: it would read all that there are, and compare each of them with every row of the batch.
+
+    >>> beside("v.ord", "g.status = 'pending'")
+    "CASE WHEN v.ord IS NOT NULL THEN g.status = 'pending' END"
+    """
+    return f"CASE WHEN {row} IS NOT NULL THEN {condition} END"
+
+
 def array_literal(values: Sequence[int | UUID | None]) -> str:
     """Spell an array as PostgreSQL reads it.
 
