@@ -15,6 +15,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import parse_socket_addr
 
 from sexton_http.intake import Intake
+from sexton_http.masking import masked
 from sexton_http.protocols import Spoken
 
 RECEIVE_BYTES: Final = 64 * 1024
@@ -108,7 +109,7 @@ class Tasks:
             await app(scope, intake.receive, answer)
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its exchange, not the server
             if not intake.gone:
-                log.warning("request_failed", faults=_spell(group), path=scope["path"])
+                log.warning("request_failed", faults=_spell(group), path=masked(scope["path"]))
         finally:
             intake.discard()
             if not intake.gone:

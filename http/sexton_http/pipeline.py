@@ -11,6 +11,7 @@ import trio
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import TurnedAway
+from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
@@ -267,19 +268,20 @@ class Mounted:
             if scope is not None:
                 try:
                     self._admit(scope.workspace_id, settings.plan_rates[scope.plan], verdicts)
-                except Problem:
-                    self._show_limited(params)
+                except Problem as problem:
+                    self._show_limited(problem, params)
                     raise
                 return
         self._admit(("address", head.client), settings.address_rate, verdicts)
 
-    def _show_limited(self, params: Mapping[str, Any]) -> None:
+    def _show_limited(self, problem: Problem, params: Mapping[str, Any]) -> None:
         """In the agent's stream, for a webhook; so seldom that a flood does not fill its mailbox either."""
         services, zombie_id = self._services, params["zombie_id"]
         if self.operation.auth is not Auth.WEBHOOK:
             return
+        problem.facts["reason"] = reason_code(RATE_LIMITED)
         if services.limiter.spend(("shown", zombie_id), SHOWN).allowed:
-            told = TurnedAway(params.get("segment"), "rate_limited")
+            told = TurnedAway(params.get("segment"), RATE_LIMITED)
             services.ctx.system.tell("zombie", zombie_id, told)
 
     def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import structlog
 import trio
 
+from sexton_http.masking import masked
 from sexton_http.parsing import Parser, Request
 
 App = Callable[..., Awaitable[None]]
@@ -267,7 +268,7 @@ class _Exchange:
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its exchange, not the server
             if not connection._gone:  # noqa: SLF001 - two halves of one thing
                 faults = [repr(fault) for fault in group.exceptions]
-                log.warning("request_failed", faults=faults, path=request.path)
+                log.warning("request_failed", faults=faults, path=masked(request.path))
         if not self._started:
             await connection.settle(request)
             broken = not request.complete

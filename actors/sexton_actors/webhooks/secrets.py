@@ -57,6 +57,17 @@ def resolve_segment(
     return _by_secret(triggers, url_secret_hashes, segment or "")
 
 
+def source_shown(manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None) -> str:
+    """What may be shown of an address: the label of the trigger that it means, else nothing.
+
+    A segment that is no declared label may be a secret, or most of one.
+    """
+    if segment is None:
+        return ""
+    named = manifest.trigger_for(segment) or _by_secret(manifest.webhook_triggers, url_secret_hashes, segment)
+    return "" if isinstance(named, Rejected) else named.source
+
+
 def _unsigned() -> Rejected:
     detail = "this source does not sign: use the address with the secret that was shown at install"
     return rejected(Reason.CREDENTIAL_MISSING, detail)

@@ -59,7 +59,7 @@ class ZombieActor(Actor):
                     return Refusal("UZ-WH-001", f"There is no agent {self._record.id}.")
                 return await self._deliveries.deliver(zombie, manifest, message)
             case m.TurnedAway():
-                self._rejections.show(message.reason, message.segment or "")
+                self._deliveries.turned_away(message)
             case m.Steer():
                 if zombie is None or manifest is None:
                     return self._record.unknown()

@@ -7,10 +7,10 @@ from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.authenticate import Rejected, authenticate
 from sexton_actors.webhooks.read import Challenge, Delivery, Malformed, Ping, listed, read
-from sexton_actors.webhooks.secrets import resolve_segment, secrets_of
+from sexton_actors.webhooks.secrets import resolve_segment, secrets_of, source_shown
 from sexton_actors.zombie import messages as m, transitions
 from sexton_actors.zombie.record import ZombieRecord
-from sexton_actors.zombie.rejections import Rejections
+from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
 from sexton_actors.zombie.waking import Waker
 from sexton_storage.records import Zombie, ZombieStatus
 
@@ -30,20 +30,22 @@ class Deliveries:
 
     async def deliver(self, zombie: Zombie, manifest: Manifest, message: m.Deliver) -> Any:
         if zombie.status is ZombieStatus.KILLED:
-            return Refusal("UZ-WH-004", "The agent was killed.", {"current_state": "killed"})
+            gone = Refusal("UZ-WH-004", "The agent was killed.", {"current_state": "killed"})
+            shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
+            return self._rejections.refuse(gone, NOT_ACTIVE, shown)
         trigger = resolve_segment(
             manifest, zombie.url_secret_hashes, message.segment, multisig=message.multisig
         )
         if isinstance(trigger, Rejected):
-            return self._refuse(trigger, message.segment or "")
+            shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
+            return self._refuse(trigger, shown)
         secrets = await self._secrets(zombie, trigger)
         now = self._record.world.now_ms()
         verdict = authenticate(trigger, message.headers, message.body, secrets, now)
         if isinstance(verdict, Rejected):
             return self._refuse(verdict, trigger.source)
         if refusal := transitions.may_be_delivered_to(zombie, workspace_paused=self._record.workspace_paused):
-            self._rejections.show("not_active", trigger.source)
-            return refusal
+            return self._rejections.refuse(refusal, NOT_ACTIVE, trigger.source)
         return await self._take(zombie, manifest, trigger, message)
 
     async def _secrets(self, zombie: Zombie, trigger: WebhookTrigger) -> Sequence[str]:
@@ -82,5 +84,12 @@ class Deliveries:
                 assert_never(found)
 
     def _refuse(self, rejected: Rejected, source: str) -> Refusal:
-        self._rejections.show(rejected.reason, source)
-        return Refusal(rejected.code, rejected.detail, {"reason": f"webhook_rejected: {rejected.reason}"})
+        return self._rejections.refuse(Refusal(rejected.code, rejected.detail), rejected.reason, source)
+
+    def turned_away(self, message: m.TurnedAway) -> None:
+        """Show what was refused before it was looked at."""
+        zombie, manifest = self._record.zombie, self._record.manifest
+        if zombie is None or manifest is None:
+            return
+        shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
+        self._rejections.show(message.reason, shown)

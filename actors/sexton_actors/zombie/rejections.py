@@ -1,14 +1,19 @@
 """Shows rejected deliveries in an agent's stream, so many that a person sees them and no flood fills it."""
 
+from msgspec.structs import replace
+
+from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_storage.writes import AppendFrames, NewFrame
 
 BURST = 10
 REFILL_MS = 6_000
 """One more each so many milliseconds: ten a minute for each reason."""
+TOO_LARGE, RATE_LIMITED, NOT_ACTIVE = "too_large", "rate_limited", "not_active"
+"""What needs no look at the delivery."""
 REASONS_MAX = 32
 SOURCE_CHARS = 64
-"""Of a source that the sender named, in the frame."""
+"""Of a source, in the frame."""
 
 
 class RejectionMeter:
@@ -48,14 +53,31 @@ class Rejections:
     def __repr__(self) -> str:
         return f"<Rejections {self._meter!r}>"
 
+    def refuse(self, refusal: Refusal, reason: str, source: str) -> Refusal:
+        """Show it, and tell the sender the reason beside the code."""
+        self.show(reason, source)
+        return replace(refusal, facts={**refusal.facts, "reason": reason_code(reason)})
+
     def show(self, reason: str, source: str) -> None:
-        """Nothing is written for an agent that does not exist, nor beyond the meter."""
+        """Nothing is written for an agent that does not exist, nor beyond the meter.
+
+        ``source`` is a label that the agent declares, or nothing: what a sender named may be a secret.
+        """
         record, now = self._record, self._record.world.now_ms()
         if record.zombie is None or not self._meter.admits(reason, now):
             return
-        data = {"reason": f"webhook_rejected: {reason}", "source": source[:SOURCE_CHARS]}
+        data = {"reason": reason_code(reason), "source": source[:SOURCE_CHARS]}
         frame = NewFrame(record.id, None, "webhook_rejected", now, data)
         record.world.storage.journal.submit(AppendFrames(record.id, (frame,)), _ignore)
+
+
+def reason_code(reason: str) -> str:
+    """As frames and answers bear it.
+
+    >>> reason_code("too_large")
+    'webhook_rejected: too_large'
+    """
+    return f"webhook_rejected: {reason}"
 
 
 def _ignore(_outcome: object) -> None:

@@ -18,7 +18,7 @@ from sexton_actors.zombie import messages as m, transitions
 from sexton_actors.zombie.actions import Actions
 from sexton_actors.zombie.budgets import over_budget
 from sexton_actors.zombie.record import ZombieRecord
-from sexton_actors.zombie.rejections import Rejections
+from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
 from sexton_actors.zombie.transitions import Waking
 from sexton_engine import DEFERRED, ReplyPort
 from sexton_storage.records import Gate, GateStatus, Zombie
@@ -122,18 +122,23 @@ class Waker:
             case Duplicate(event_id=event_id):
                 port.set(m.AlreadyAccepted(event_id))
             case OverBudget():
-                if webhook:
-                    reason = "rate_limited" if outcome.period == "plan" else "budget_exceeded"
-                    self._rejections.show(reason, write.event.actor.removeprefix("webhook:"))
                 now = self._record.world.now_ms()
-                port.set(over_budget(now, outcome.period, status=503 if webhook else None))
+                refusal = over_budget(now, outcome.period, status=503 if webhook else None)
+                if webhook:
+                    reason = RATE_LIMITED if outcome.period == "plan" else "budget_exceeded"
+                    refusal = self._rejections.refuse(refusal, reason, _source(write))
+                port.set(refusal)
             case Lost():
                 self._record.doubt()
-                port.set(Refusal("UZ-WH-004", "The agent was killed.") if webhook else self._record.unknown())
+                port.set(self._closed(write) if webhook else self._record.unknown())
             case Exception():
                 port.set_exception(outcome)
             case _:
                 assert_never(outcome)
+
+    def _closed(self, write: AppendEvent) -> Refusal:
+        gone = Refusal("UZ-WH-004", "The agent was killed.", {"current_state": "killed"})
+        return self._rejections.refuse(gone, NOT_ACTIVE, _source(write))
 
     def _appended(self, write: AppendEvent) -> None:
         gate, context = write.gate, self._record.context
@@ -141,3 +146,7 @@ class Waker:
             context.tell("queue", self._record.id, EventQueued(write.event.created_at))
         elif gate.status is GateStatus.PENDING:
             context.tell("gate", gate.id, Opened(gate))
+
+
+def _source(write: AppendEvent) -> str:
+    return write.event.actor.removeprefix("webhook:")

@@ -10,6 +10,7 @@ import msgspec
 from sexton_actors.gate.messages import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TurnedAway
+from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.deciding import GateDecided, decide, or_denied
 from sexton_http.operations import (
@@ -58,9 +59,10 @@ class Delivery(Shape):
 async def _too_large(services: Services, params: Mapping[str, Any]) -> Problem:
     zombie_id: UUID = params["zombie_id"]
     if await services.scopes.zombie(zombie_id) is not None:
-        services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), "too_large"))
+        services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), TOO_LARGE))
     services.metrics.webhooks.labels("UZ-WH-030").inc()
-    return Problem("UZ-WH-030", f"the body is over {MAX_WEBHOOK_BYTES} bytes")
+    facts = {"reason": reason_code(TOO_LARGE)}
+    return Problem("UZ-WH-030", f"the body is over {MAX_WEBHOOK_BYTES} bytes", facts=facts)
 
 
 def _route(path: str) -> Callable[[Handler], Operation]:
