@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 import httpx2
-import orjson
+import msgspec
 
 from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
 from sexton_cli.problems import NotSexton, Unreachable, Untrusted, read_problem
@@ -104,8 +104,8 @@ class Client:
 
     def _document(self, body: bytes) -> dict[str, Any]:
         try:
-            document = orjson.loads(body)
-        except orjson.JSONDecodeError:
+            document = msgspec.json.decode(body)  # Whole numbers of any size: senders' bodies have such.
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             document = None
         if not isinstance(document, dict):
             raise NotSexton(self._base_url, "the answer is no JSON object")
@@ -114,7 +114,7 @@ class Client:
     def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
     ) -> Reply:
-        content = None if body is None else orjson.dumps(body)
+        content = None if body is None else msgspec.json.encode(body)
         typed = {} if body is None else {"content-type": "application/json"}
         with (
             self._faults_told(),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-import orjson
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
@@ -47,12 +47,12 @@ class Output:
         """For ``--json``: one document, indented for who looks at it all the same."""
         # JSON is UTF-8, whatever the locale is.
         sys.stdout.flush()
-        sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
     def item(self, value: Any) -> None:
         """For ``--json`` of what goes on for long: one document a line, written at once."""
         sys.stdout.flush()
-        sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
         sys.stdout.buffer.flush()
 
     def piece(self, text: str) -> None:

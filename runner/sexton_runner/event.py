@@ -1,6 +1,6 @@
 """The event of a lease as a program of the run reads it."""
 
-import orjson
+import msgspec
 
 from sexton_runner.wire import Lease
 
@@ -11,10 +11,10 @@ def event_json(lease: Lease) -> bytes:
     body = event.request_json
     if isinstance(body, str):
         try:
-            body = orjson.loads(body)
-        except orjson.JSONDecodeError:
+            body = msgspec.json.decode(body)
+        except msgspec.MsgspecError:
             body = {"text": body}
-    return orjson.dumps(
+    return msgspec.json.encode(
         {
             "event_id": event.event_id,
             "zombie_id": event.zombie_id,

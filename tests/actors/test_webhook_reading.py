@@ -1,8 +1,9 @@
 """A genuine webhook becomes what its agent gets, and a key by which its repeat is known."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
+import msgspec
 import orjson
 import pytest
 
@@ -313,3 +314,37 @@ def test_events_are_listed_by_type_or_by_the_part_before_the_dot(
     expected: bool,
 ) -> None:
     assert listed(WebhookTrigger("github", events), event_type) is expected
+
+
+SPELLED = '{"n": 123456789012345678901234567890,  "price":1.10,\n "e":1E5, "a": "\\u00e4", "huge": %s }' % (
+    "9" * 400
+)
+
+
+def test_a_body_is_kept_as_its_sender_wrote_it() -> None:
+    for trigger, headers in ((BILLING, {}), (SVIX, {"svix-id": "m", "svix-signature": "v1,x"})):
+        found = read(trigger, headers, b"\xef\xbb\xbf " + SPELLED.encode() + b"\n")
+        assert isinstance(found, Delivery)
+        assert found.text == SPELLED
+        assert found.payload["n"] == 123456789012345678901234567890
+
+
+def test_a_normalised_body_keeps_its_own_spelling_inside() -> None:
+    form = b"payload=" + quote(SPELLED).encode()
+    for body in (SPELLED.encode(), form):
+        found = read(GITHUB, GITHUB_HEADERS, body)
+        assert isinstance(found, Delivery)
+        assert found.text.endswith(f'"raw":{SPELLED}}}')
+        assert msgspec.json.decode(found.text) == found.payload
+
+
+def test_an_envelope_keeps_its_data_as_it_was_written() -> None:
+    body = f'{{"event_id": "e", "type": "a", "data": {SPELLED}}}'
+    found = read(BILLING, {}, body.encode())
+    assert isinstance(found, Delivery)
+    assert found.text == body
+
+
+def test_a_number_that_nobody_could_read_is_malformed() -> None:
+    for number in ("9" * 5_000, "1e400", "-1e309"):
+        assert isinstance(read(BILLING, {}, f'{{"n": {number}}}'.encode()), Malformed)

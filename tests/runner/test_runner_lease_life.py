@@ -340,3 +340,10 @@ async def test_a_lease_that_comes_when_the_runner_is_leaving_is_given_back_unbeg
         (late["lease_id"], "drain")
     ]
     assert plane.of("report") == []
+
+
+async def test_a_whole_number_of_any_size_reaches_the_command_to_its_last_digit(tmp_path: Path) -> None:
+    number = 123456789012345678901234567890
+    source = "import json, sys\nprint(json.dumps({'n': str(json.load(sys.stdin)['request_json']['n'])}))"
+    _, report = await outcome_of(tmp_path, python(source), event={"request_json": f'{{"n": {number}}}'})
+    assert report.evidence == {"n": str(number)}

@@ -4,7 +4,7 @@ import codecs
 from typing import Any
 from urllib.parse import parse_qsl
 
-import orjson
+import msgspec
 
 from sexton_actors.webhooks.model import Malformed
 
@@ -15,11 +15,24 @@ MAX_FORM_FIELDS = 32
 _WHITESPACE = b" \t\r\n"
 
 
-def read_object(body: bytes) -> dict[str, Any] | Malformed:
-    """The object in the body, whatever its Content-Type says; never raises.
+class Content(msgspec.Struct, frozen=True):
+    """An object, and how its sender wrote it."""
 
-    A key that stands twice counts with its last value, and a whole number beyond 64 bits becomes a double,
-    both as in most readers of JSON. NaN and Infinity are no JSON.
+    document: dict[str, Any]
+    text: str
+
+
+def read_object(body: bytes) -> dict[str, Any] | Malformed:
+    """The object in the body; never raises."""
+    content = read_content(body)
+    return content if isinstance(content, Malformed) else content.document
+
+
+def read_content(body: bytes) -> Content | Malformed:
+    """The object in the body with its text, whatever its Content-Type says; never raises.
+
+    A key that stands twice counts with its last value, as in most readers of JSON. NaN and Infinity are no
+    JSON. A whole number may have up to 4,300 digits, another must be within the range of a double.
     """
     text = body.removeprefix(codecs.BOM_UTF8).lstrip(_WHITESPACE)
     if not text.startswith((b"{", b"[")) and b"=" in text:
@@ -28,14 +41,17 @@ def read_object(body: bytes) -> dict[str, Any] | Malformed:
             return field
         text = field
     try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
+        document = msgspec.json.decode(text)
+        spelled = text.decode().rstrip()
+    except RecursionError:
+        return Malformed(f"the body is nested deeper than {MAX_BODY_DEPTH}")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         return Malformed(f"the body is not JSON: {error}")
     if not isinstance(document, dict):
         return Malformed("the body must be a JSON object")
     if _is_too_deep(document):
         return Malformed(f"the body is nested deeper than {MAX_BODY_DEPTH}")
-    return document
+    return Content(document, spelled)
 
 
 def _form_payload(body: bytes) -> bytes | Malformed:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
-import orjson
 
 from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.webhooks.authenticate import authenticate
@@ -190,7 +189,7 @@ def _as_text(raw: bytes) -> list[str]:
 
 def _compact(body: bytes) -> bytes | None:
     document = read_object(body)
-    return None if isinstance(document, Malformed) else orjson.dumps(document)
+    return None if isinstance(document, Malformed) else msgspec.json.encode(document)
 
 
 def _spaced(body: bytes) -> bytes | None:
@@ -198,7 +197,7 @@ def _spaced(body: bytes) -> bytes | None:
     document = read_object(body)
     if isinstance(document, Malformed):
         return None
-    text = orjson.dumps(document).decode()
+    text = msgspec.json.encode(document).decode()
     return re.sub(r'("(?:[^"\\]|\\.)*")|([:,])', lambda m: m[1] or f"{m[2]} ", text).encode()
 
 

@@ -63,7 +63,9 @@ class Delivery(msgspec.Struct, frozen=True):
     its id is then known by it."""
     source_event_id: str | None
     payload: dict[str, Any]
-    """A JSON object, no deeper than the limit; orjson writes it."""
+    """A JSON object, no deeper than the limit."""
+    text: str
+    """The same as it is kept: what the sender wrote stays as it was written, numbers to the last digit."""
 
 
 class Ping(msgspec.Struct, frozen=True):

@@ -2,8 +2,10 @@
 
 import hashlib
 
+import msgspec
+
 from sexton_actors.manifest.model import WebhookTrigger
-from sexton_actors.webhooks.bodies import read_object
+from sexton_actors.webhooks.bodies import Content, read_content
 from sexton_actors.webhooks.model import Challenge, Delivery, Headers, Malformed, Ping, Reading
 from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CHARS, Said
 from sexton_actors.webhooks.table import source_of
@@ -20,10 +22,10 @@ def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
     the id it is no new delivery: the key is then made from the body, and ``body_key`` of the first one is
     the same.
     """
-    document = read_object(body)
-    if isinstance(document, Malformed):
-        return document
-    said = source_of(trigger.source).read(trigger.source, headers, document)
+    content = read_content(body)
+    if isinstance(content, Malformed):
+        return content
+    said = source_of(trigger.source).read(trigger.source, headers, content.document)
     if not isinstance(said, Said):
         return said
     if not _is_line(said.event_type, MAX_EVENT_TYPE_CHARS):
@@ -33,7 +35,8 @@ def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
     body_key = _key("body", trigger.source, body)
     sender_id = said.sender_id or None
     dedup_key = _key("id", trigger.source, sender_id.encode()) if sender_id else body_key
-    return Delivery(said.event_type, dedup_key, body_key, sender_id, said.payload)
+    text = _spelled(said, content)
+    return Delivery(said.event_type, dedup_key, body_key, sender_id, said.payload, text)
 
 
 def listed(trigger: WebhookTrigger, event_type: str) -> bool:
@@ -43,6 +46,13 @@ def listed(trigger: WebhookTrigger, event_type: str) -> bool:
     True
     """
     return trigger.events is None or bool({event_type, event_type.partition(".")[0]} & set(trigger.events))
+
+
+def _spelled(said: Said, content: Content) -> str:
+    if said.payload is content.document:
+        return content.text
+    shaped = {**said.payload, "raw": msgspec.Raw(content.text.encode())}
+    return msgspec.json.encode(shaped).decode()
 
 
 def _key(kind: str, label: str, content: bytes) -> bytes:

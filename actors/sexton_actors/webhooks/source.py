@@ -33,6 +33,7 @@ class Said(msgspec.Struct, frozen=True):
     event_type: str
     sender_id: str | None
     payload: dict[str, Any]
+    """The body's own object, or one that holds it as ``raw``."""
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -74,6 +74,7 @@ class Deliveries:
                     actor=f"webhook:{trigger.source}",
                     event_type=found.event_type,
                     request=found.payload,
+                    text=found.text,
                     dedup_key=found.dedup_key,
                     body_key=found.body_key,
                     source_event_id=found.source_event_id,

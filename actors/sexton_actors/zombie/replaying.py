@@ -31,6 +31,7 @@ async def replay(
         actor=event.actor,
         event_type=event.event_type,
         request=msgspec.json.decode(event.request_json),
+        text=event.request_json,
         source_event_id=event.source_event_id,
         resumes_event_id=event.id,
         replayed_by=message.by,

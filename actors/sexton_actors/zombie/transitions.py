@@ -47,6 +47,8 @@ class Waking(msgspec.Struct, frozen=True):
     actor: str
     event_type: str
     request: Mapping[str, Any]
+    text: str | None = None
+    """How ``request`` is written, where somebody else wrote it: it is kept so, to the last digit."""
     dedup_key: bytes | None = None
     body_key: bytes | None = None
     """Of a delivery whose ``dedup_key`` is an id that could be dropped."""
@@ -178,7 +180,7 @@ def append(
         actor=waking.actor,
         event_type=waking.event_type,
         status=EventStatus.RECEIVED,
-        request_json=msgspec.json.encode(waking.request).decode(),
+        request_json=msgspec.json.encode(waking.request).decode() if waking.text is None else waking.text,
         created_at=now,
         updated_at=now,
         source_event_id=waking.source_event_id,
