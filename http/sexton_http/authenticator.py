@@ -11,7 +11,7 @@ import msgspec
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.browsers import Browsers
 from sexton_http.context import Claims, HttpContext, Issuer
-from sexton_http.principals import Approver, Delegate, Enroller, Member, RunnerHost
+from sexton_http.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
 from sexton_http.tokens import TokenKind, digest, same
 from sexton_storage.records import AdminState, Role
 from sexton_storage.stores import Storage, StorageUnavailable
@@ -120,6 +120,7 @@ class Authenticator:
             raise Problem(
                 "UZ-AUTH-021", "a runner is enrolled with an enrolment token, or by a platform admin"
             )
+        check_unlimited(member)
         return Enroller(None, member.tenant_id)
 
     async def approver(self, head: RequestHead, zombie_id: UUID) -> Approver:

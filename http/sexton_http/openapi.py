@@ -154,6 +154,8 @@ def _description(operation: Operation) -> str:
         who += " or the agent's own key"
     if operation.role is not None:
         who += f", from the role {operation.role.value} on"
+    if operation.tenant_wide:
+        who += "; not for a token that is limited to one workspace"
     wait = "" if operation.wait is Wait.ORDINARY else f" Deadline: {operation.wait.value}."
     return " ".join(part for part in (operation.notes, f"{who}.{wait}") if part)
 

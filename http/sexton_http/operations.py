@@ -178,6 +178,8 @@ class Operation:
     """The signed form of a chat platform is taken in the place of token and body."""
     agents: str
     """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
+    tenant_wide: bool
+    """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
 
     @property
     def name(self) -> str:
@@ -311,6 +313,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     form: type[msgspec.Struct] | None = None,
     press: bool = False,
     agents: str = "",
+    tenant_wide: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -349,6 +352,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             form=form,
             press=press,
             agents=agents,
+            tenant_wide=tenant_wide or auth is Auth.PLATFORM,
         )
 
     return declare

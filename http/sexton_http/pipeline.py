@@ -19,7 +19,7 @@ from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
-from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role
+from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
 from sexton_http.services import Services
 from sexton_storage.stores import StorageError, StorageUnavailable
 
@@ -173,6 +173,8 @@ class Mounted:
         if body is None and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
         principal = await self._authenticate(head, params)
+        if operation.tenant_wide:
+            check_unlimited(principal)
         checked: Mapping[str, Any] = params
         if self._ids:
             checked = {**params, **{name: parse_id(params[name], name) for name in self._ids}}

@@ -109,3 +109,9 @@ def check_role(member: Member, needed: Role | None) -> Member:
     if needed is not None and not is_enough(member.role, needed):
         raise Problem("UZ-AUTH-009", f"this needs the role {needed.value}, the caller is {member.role.value}")
     return member
+
+
+def check_unlimited(principal: Principal) -> None:
+    """Raises Problem UZ-AUTH-001 for a token that is limited to one workspace, whichever it is."""
+    if isinstance(principal, Member) and principal.workspace_id is not None:
+        raise Problem("UZ-AUTH-001", "the token is limited to one workspace, and this is the whole tenant's")

@@ -81,6 +81,8 @@ def facts(operation: Operation) -> list[str]:
     who = operation.auth.value
     if operation.auth is Auth.MEMBER and operation.role is not None:
         who = f"{who}, role {operation.role.value} and above"
+    if operation.tenant_wide and operation.auth is Auth.MEMBER:
+        who += "; not limited to one workspace"
     statuses = " or ".join(str(status) for status in (operation.status, *operation.also))
     lines = [f"For {who}", f"Success: {statuses}"]
     if operation.wait is not Wait.ORDINARY:

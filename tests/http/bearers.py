@@ -32,6 +32,8 @@ class Worth:
     platform: bool = False
     workspace: str = ""
     """Of a member, in the workspace of the first tenant."""
+    limited: bool = False
+    """To one workspace: nothing that is the whole tenant's."""
     runner: str = "UZ-RUN-001"
     enroller: str | None = None
     """Where runners are enrolled; None: as for members, of whom only platform admins are let in."""
@@ -191,10 +193,19 @@ async def orphaned_key(house: House) -> str:
     return header
 
 
-async def confined(house: House) -> str:
+async def confined(house: House, **claims: Any) -> str:
     """Limited to a workspace that is not the first."""
     made = (await house.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
-    return bearer(house.user_token(Role.ADMIN, workspace_id=UUID(made)))
+    return bearer(house.user_token(Role.ADMIN, workspace_id=UUID(made), **claims))
+
+
+async def confined_platform_admin(house: House) -> str:
+    return await confined(house, platform_admin=True)
+
+
+async def at_home(house: House) -> str:
+    """Limited to the first workspace."""
+    return bearer(house.user_token(Role.ADMIN, workspace_id=house.installation.workspace_id))
 
 
 async def runner(house: House) -> str:
@@ -301,7 +312,12 @@ KINDS: dict[str, Kind] = {
     "JWT of another tenant": Kind(neighbour, Worth(member="", role=Role.ADMIN, workspace="UZ-WORKSPACE-001")),
     "JWT of a deleted tenant": Kind(orphan, LOST),
     "JWT limited to another workspace": Kind(
-        confined, Worth(member="", role=Role.ADMIN, workspace="UZ-AUTH-001")
+        confined, Worth(member="", role=Role.ADMIN, workspace="UZ-AUTH-001", limited=True)
+    ),
+    "JWT limited to the workspace": Kind(at_home, Worth(member="", role=Role.ADMIN, limited=True)),
+    "JWT of a platform admin, limited to another workspace": Kind(
+        confined_platform_admin,
+        Worth(member="", role=Role.ADMIN, platform=True, workspace="UZ-AUTH-001", limited=True),
     ),
     "JWT of role user": Kind(true(role="user", platform_admin=None), Worth(member="", role=Role.USER)),
     "JWT of role operator": Kind(

@@ -70,20 +70,28 @@ def expected(operation: Operation, worth: Worth) -> str:
         case Auth.APPROVAL:
             return worth.approver
         case Auth.PLATFORM:
-            return worth.member or ("" if worth.platform else "UZ-AUTH-021")
+            return worth.member or _to_platform(worth)
         case Auth.ENROLMENT:
             if worth.enroller is not None:
                 return worth.enroller
-            return worth.member or ("" if worth.platform else "UZ-AUTH-021")
+            return worth.member or _to_platform(worth)
         case Auth.MEMBER if operation.agents and worth.agent:
             return "" if worth.agent == "own" else operation.agents
         case Auth.MEMBER:
             return worth.member or _within(operation, worth)
 
 
+def _to_platform(worth: Worth) -> str:
+    if not worth.platform:
+        return "UZ-AUTH-021"
+    return "UZ-AUTH-001" if worth.limited else ""
+
+
 def _within(operation: Operation, worth: Worth) -> str:
     if RANK[worth.role] < RANK[operation.role or Role.USER]:
         return "UZ-AUTH-009"
+    if operation.tenant_wide and worth.limited:
+        return "UZ-AUTH-001"
     return worth.workspace if operation.in_workspace else ""
 
 
@@ -183,6 +191,16 @@ async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
     assert tried >= len(NOT_FOUND)
     shown = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}")).json()
     assert shown["status"] == "active"
+
+
+def test_a_limited_token_changes_nothing_of_the_whole_tenant() -> None:
+    """What is of no workspace and no agent, and is not the caller's own, is declared to be the tenant's."""
+    own = {"abort_auth_sessions", "abort_auth_session", "complete_auth_session", "approve_auth_session"}
+    for operation in OPERATIONS:
+        changes = operation.auth is Auth.MEMBER and operation.method not in {"GET", "HEAD"}
+        placed = {"workspace_id", "zombie_id", "agent_id"} & {*operation.params}
+        if changes and not placed and operation.name not in own:
+            assert operation.tenant_wide, operation.name
 
 
 def test_the_matrix_leaves_no_route_and_no_kind_of_route_out() -> None:

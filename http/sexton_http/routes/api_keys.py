@@ -63,6 +63,7 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     "/v1/api-keys",
     tag=TAG,
     role=Role.OPERATOR,
+    tenant_wide=True,
     status=201,
     creates=Creates.AGAIN,
     codes=("UZ-APIKEY-005",),
@@ -97,6 +98,7 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
     "/v1/api-keys/{key_id}",
     tag=TAG,
     role=Role.OPERATOR,
+    tenant_wide=True,
     codes=("UZ-APIKEY-003", "UZ-APIKEY-006", "UZ-APIKEY-007"),
 )
 async def change_api_key(call: Call[KeyPatch, NoQuery]) -> KeyChanged:
@@ -123,6 +125,7 @@ async def change_api_key(call: Call[KeyPatch, NoQuery]) -> KeyChanged:
     "/v1/api-keys/{key_id}",
     tag=TAG,
     role=Role.OPERATOR,
+    tenant_wide=True,
     status=204,
     codes=("UZ-APIKEY-003", "UZ-APIKEY-008"),
 )

@@ -85,14 +85,14 @@ class ChargeQuery(Query):
     cursor: Cursor | None = None
 
 
-@operation("GET", "/v1/tenants/me/billing", tag=TAG, codes=("UZ-BILLING-002",))
+@operation("GET", "/v1/tenants/me/billing", tag=TAG, tenant_wide=True, codes=("UZ-BILLING-002",))
 async def get_balance(call: Call[NoBody, NoQuery]) -> Balance | Refusal:
     """Show the tenant's balance."""
     reply = await call.ctx.system.ask("ledger", call.member.tenant_id, ReadBalance())
     return reply if isinstance(reply, Refusal) else _view(call, reply)
 
 
-@operation("GET", "/v1/tenants/me/billing/charges", tag=TAG)
+@operation("GET", "/v1/tenants/me/billing/charges", tag=TAG, tenant_wide=True)
 async def list_charges(call: Call[NoBody, ChargeQuery]) -> ChargePage:
     """List what the tenant's runs were billed, newest first; one entry for each lease that has ended."""
     query, tenant_id = call.query, call.member.tenant_id
@@ -106,7 +106,7 @@ async def list_charges(call: Call[NoBody, ChargeQuery]) -> ChargePage:
     return ChargePage([_charge(row) for row in shown], following)
 
 
-@operation("GET", "/v1/tenants/me/billing/charges/{event_id}/metering-periods", tag=TAG)
+@operation("GET", "/v1/tenants/me/billing/charges/{event_id}/metering-periods", tag=TAG, tenant_wide=True)
 async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     """List the metering rows of one event, oldest first; none for another tenant's."""
     rows = await call.ctx.world.storage.metering.list(call.member.tenant_id, call.id("event_id"))

@@ -115,7 +115,7 @@ async def get_tenant_provider(call: Call[NoBody, NoQuery]) -> TenantProviderView
     return TenantProviderView(ProviderMode.PLATFORM, None, None, None, None) if kept is None else _shown(kept)
 
 
-@operation("PUT", CHOICE, tag=TAG, role=Role.OPERATOR, codes=CHOICE_CODES)
+@operation("PUT", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True, codes=CHOICE_CODES)
 async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantProviderView:
     """Choose it: on the platform's key, or on the tenant's own from a credential of a workspace's vault."""
     world, body = call.ctx.world, call.body
@@ -145,7 +145,7 @@ async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantP
     return _shown(kept)
 
 
-@operation("DELETE", CHOICE, tag=TAG, role=Role.OPERATOR, status=204)
+@operation("DELETE", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True, status=204)
 async def delete_tenant_provider(call: Call[NoBody, NoQuery]) -> None:
     """Choose nothing: runs use what their workspace or the platform has."""
     tenant_id = call.member.tenant_id
@@ -188,14 +188,14 @@ KEYS = "/v1/admin/platform-keys"
 KEY_CODES = ("UZ-WORKSPACE-001", "UZ-AUTH-021")
 
 
-@operation("GET", KEYS, tag=TAG, role=Role.ADMIN)
+@operation("GET", KEYS, tag=TAG, role=Role.ADMIN, tenant_wide=True)
 async def list_platform_keys(call: Call[NoBody, NoQuery]) -> PlatformKeyList:
     """List the tenant's entries: for which providers a workspace's vault lends its key."""
     rows = await call.ctx.world.storage.providers.platform_keys(call.member.tenant_id)
     return PlatformKeyList([_entry(row) for row in rows])
 
 
-@operation("GET", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, codes=("UZ-REQ-003",))
+@operation("GET", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, tenant_wide=True, codes=("UZ-REQ-003",))
 async def get_platform_key(call: Call[NoBody, NoQuery]) -> PlatformKeyView:
     """Show the entry of one provider."""
     row = await _find(call, call.text("provider"))
@@ -204,13 +204,13 @@ async def get_platform_key(call: Call[NoBody, NoQuery]) -> PlatformKeyView:
     return _entry(row)
 
 
-@operation("PUT", KEYS, tag=TAG, role=Role.ADMIN, codes=KEY_CODES)
+@operation("PUT", KEYS, tag=TAG, role=Role.ADMIN, tenant_wide=True, codes=KEY_CODES)
 async def put_platform_key(call: Call[NewPlatformKeyEntry, NoQuery]) -> PlatformKeyView:
     """Lend the key of a workspace's vault to the whole tenant; a platform admin's serves all tenants."""
     return await _put(call, call.body.provider, call.body.source_workspace_id)
 
 
-@operation("PUT", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, codes=KEY_CODES)
+@operation("PUT", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, tenant_wide=True, codes=KEY_CODES)
 async def put_named_platform_key(call: Call[NewPlatformKey, NoQuery]) -> PlatformKeyView:
     """The same, with the provider in the path."""
     try:
@@ -222,7 +222,15 @@ async def put_named_platform_key(call: Call[NewPlatformKey, NoQuery]) -> Platfor
     return await _put(call, provider, call.body.source_workspace_id)
 
 
-@operation("DELETE", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, status=204, codes=("UZ-AUTH-021",))
+@operation(
+    "DELETE",
+    KEYS + "/{provider}",
+    tag=TAG,
+    role=Role.ADMIN,
+    tenant_wide=True,
+    status=204,
+    codes=("UZ-AUTH-021",),
+)
 async def delete_platform_key(call: Call[NoBody, NoQuery]) -> None:
     """Lend it no more; where there is no entry, it is not lent already."""
     await _may_change(call, call.text("provider"))

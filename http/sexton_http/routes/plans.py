@@ -90,6 +90,7 @@ async def get_plan(call: Call[NoBody, NoQuery]) -> PlanRecord | Refusal:
     tag=TAG,
     role=Role.OPERATOR,
     creates=Creates.AGAIN,
+    tenant_wide=True,
     codes=(*PLAN_CODES, "UZ-BILLING-001"),
 )
 async def scale_plan(call: Call[NewSubscription, NoQuery]) -> BillingPlan | Refusal:
@@ -105,6 +106,7 @@ async def scale_plan(call: Call[NewSubscription, NoQuery]) -> BillingPlan | Refu
     tag=TAG,
     role=Role.ADMIN,
     creates=Creates.AGAIN,
+    tenant_wide=True,
     codes=(*PLAN_CODES, "UZ-BILLING-004"),
 )
 async def take_billing_event(call: Call[NewBillingEvent, NoQuery]) -> BillingPlan | Refusal:

@@ -51,13 +51,12 @@ async def list_workspaces(call: Call[NoBody, NoQuery]) -> WorkspaceList:
     tag=TAG,
     status=201,
     creates=Creates.AGAIN,
-    codes=("UZ-WORKSPACE-003", "UZ-WORKSPACE-004", "UZ-AUTH-001", "UZ-ENTL-001"),
+    tenant_wide=True,
+    codes=("UZ-WORKSPACE-003", "UZ-WORKSPACE-004", "UZ-ENTL-001"),
 )
 async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
     """Make a workspace."""
     member, world = call.member, call.ctx.world
-    if member.workspace_id is not None:
-        raise Problem("UZ-AUTH-001", "the token is limited to one workspace")
     limit = (await limits_of(call)).workspaces
     if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
         raise Problem("UZ-WORKSPACE-003", f"the {member.plan} plan holds {limit} workspaces")
