@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sexton_actors.manifest.model import WebhookTrigger
 from sexton_actors.webhooks.model import Genuine, Headers, Reason, Rejected, rejected
-from sexton_actors.webhooks.secrets import MAX_SECRETS, SECRET_FIELD
+from sexton_actors.webhooks.secrets import SECRET_FIELD
 from sexton_actors.webhooks.source import Attempt
 from sexton_actors.webhooks.table import source_of
 
@@ -23,7 +23,7 @@ def authenticate(
     signature = trigger.signature
     if signature is None:
         return Genuine()
-    usable = [secret for secret in secrets if secret][:MAX_SECRETS]
+    usable = [secret for secret in secrets if secret]
     if not usable:
         detail = f"the credential `{signature.secret_ref}` is not there or has no {SECRET_FIELD}"
         return rejected(Reason.CREDENTIAL_MISSING, detail)

@@ -9,7 +9,6 @@ import msgspec
 from sexton_actors.manifest.model import Signature
 from sexton_actors.webhooks.bodies import read_object
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
-from sexton_actors.webhooks.secrets import MAX_SECRETS
 from sexton_actors.webhooks.source import Attempt, text_at
 from sexton_actors.webhooks.sources import slack
 
@@ -36,7 +35,7 @@ class Press(msgspec.Struct, frozen=True):
 
 def is_signed_press(headers: Headers, body: bytes, secrets: Sequence[str], now_ms: int) -> Rejected | None:
     """None when one who knows one of ``secrets`` has signed the raw ``body`` just now."""
-    usable = [secret for secret in secrets if secret][:MAX_SECRETS]
+    usable = [secret for secret in secrets if secret]
     if not usable:
         return rejected(Reason.CREDENTIAL_MISSING, "no signing secret of a chat platform is configured")
     verdict = slack.verify(Attempt(_SIGNATURE, headers, body, usable))

@@ -13,18 +13,19 @@ MULTISIG_SEGMENT = "svix"
 RESERVED_SEGMENTS = frozenset({"approval", "grant-approval", MULTISIG_SEGMENT})
 """Never taken for a secret."""
 SECRET_FIELD = "webhook_secret"  # noqa: S105  the name of the field, not a secret
-MAX_SECRETS = 8
-"""Of one rotation; the first ones count."""
 
 _PREFIX = "zwh_"
 _URL_SECRET = re.compile("zwh_[A-Za-z0-9_-]{43}")
 
 
 def secrets_of(credential_data: Mapping[str, object]) -> list[str]:
-    """The signing secrets in a credential's data: its ``webhook_secret``, a text or a list of texts."""
+    """The signing secrets in a credential's data: its ``webhook_secret``, a text or a list of texts.
+
+    All of them count. The vault keeps 4 KB of a credential, so there are never more than some hundreds.
+    """
     held = credential_data.get(SECRET_FIELD)
     candidates = held if isinstance(held, list) else [held]
-    return [secret for secret in candidates if isinstance(secret, str) and secret][:MAX_SECRETS]
+    return [secret for secret in candidates if isinstance(secret, str) and secret]
 
 
 def hash_url_secret(secret: str) -> str:

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hmac
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -13,8 +14,9 @@ from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
 from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
 
-MAX_SIGNATURES = 16
-"""In one header; bounds the work that one request can ask for."""
+MAX_PUBLIC_KEY_SIGNATURES = 64
+"""Of those made with a private key, in one header. Each costs a hash of the whole body, so a header full of
+them would hold up everybody; shared secrets cost one hash each, however many signatures are compared."""
 
 _SYMMETRIC = "whsec_"
 _PUBLIC = "whpk_"
@@ -22,7 +24,11 @@ _ED25519_KEY_BYTES = 32
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
-    """Right as soon as one signature of the header fits one secret of the rotation."""
+    """Right as soon as one signature of the header fits one secret of the rotation.
+
+    All secrets and all signatures count. Their number is bounded by the size of a credential in the vault and
+    by that of a request's head.
+    """
     family = _family(attempt.headers)
     message_id = attempt.headers.get(f"{family}-id")
     if not message_id:
@@ -63,7 +69,7 @@ def _signatures(header: str | None, family: str) -> list[tuple[str, bytes]] | Re
     if not header:
         return rejected(Reason.SIGNATURE_MISSING, f"the header {family}-signature is missing")
     found = []
-    for word in header.split(" ")[:MAX_SIGNATURES]:
+    for word in header.split(" "):
         version, _, encoded = word.partition(",")
         signature = _decoded(encoded)
         if version in {"v1", "v1a"} and signature:
@@ -88,7 +94,8 @@ def _fits(key: bytes | Ed25519PublicKey, signed: bytes, given: list[tuple[str, b
     if isinstance(key, bytes):
         expected = hmac.digest(key, signed, "sha256")
         return any(hmac.compare_digest(expected, each) for version, each in given if version == "v1")
-    return any(_is_signed_by(key, signed, each) for version, each in given if version == "v1a")
+    public = dict.fromkeys(each for version, each in given if version == "v1a")
+    return any(_is_signed_by(key, signed, each) for each in islice(public, MAX_PUBLIC_KEY_SIGNATURES))
 
 
 def _is_signed_by(key: Ed25519PublicKey, signed: bytes, signature: bytes) -> bool:
