@@ -108,16 +108,48 @@ async def test_the_first_word_stands_and_may_be_said_again(house: House) -> None
     assert code(late) == (404, "UZ-APPROVAL-002")
     assert late.json()["current_state"] == "approved"
     path = f"{of(house, zombie)}/integration-grants/{grant['grant_id']}"
-    for _ in range(2):
-        assert (await house.call("DELETE", path)).status_code == 204
+    assert (await house.call("DELETE", path)).status_code == 204
     assert code(await decide(house, zombie, grant, "approved")) == (404, "UZ-APPROVAL-002")
 
 
-async def test_what_is_pending_is_not_revoked_and_what_is_unknown_not_decided(house: House) -> None:
+async def revoke(house: House, zombie: dict[str, Any], grant: dict[str, Any], method: str) -> httpx2.Response:
+    if method == "PATCH":
+        return await decide(house, zombie, grant, "revoked")
+    return await house.call(method, f"{of(house, zombie)}/integration-grants/{grant['grant_id']}")
+
+
+@pytest.mark.parametrize(("method", "status"), [("PATCH", 200), ("DELETE", 204)])
+async def test_what_is_pending_is_withdrawn_and_what_is_not_open_cannot_be_revoked(
+    house: House, method: str, status: int
+) -> None:
+    zombie = await house.install()
+    grant = (await ask(house, zombie)).json()
+    assert (await revoke(house, zombie, grant, method)).status_code == status
+    again = await revoke(house, zombie, grant, method)
+    assert (code(again), again.json()["current_state"]) == ((409, "UZ-REQ-009"), "revoked")
+    assert again.json()["resolved_by"].startswith("api:")
+    late = await decide(house, zombie, grant, "approved")
+    assert (code(late), late.json()["current_state"]) == ((404, "UZ-APPROVAL-002"), "revoked")
+    assert (await ask(house, zombie)).status_code == 201
+    await decide(house, zombie, grant, "denied")
+    denied = await revoke(house, zombie, grant, method)
+    assert (code(denied), denied.json()["current_state"]) == ((409, "UZ-REQ-009"), "denied")
+    statuses = [frame.data["status"] for frame in await frames(house, zombie)]
+    assert statuses == ["pending", "revoked", "pending", "denied"]
+
+
+async def test_a_killed_agent_asks_for_nothing_more(house: House) -> None:
+    zombie = await house.install()
+    await house.call("PATCH", of(house, zombie), json={"status": "killed"})
+    refused = await ask(house, zombie)
+    assert (code(refused), refused.json()["current_state"]) == ((409, "UZ-ZMB-010"), "killed")
+    assert (await house.get(f"{of(house, zombie)}/integration-grants")).json()["items"] == []
+
+
+async def test_what_is_unknown_is_not_decided(house: House) -> None:
     zombie, other = await house.install(), await house.install("other")
     grant = (await ask(house, zombie)).json()
     path = f"{of(house, zombie)}/integration-grants"
-    assert code(await house.call("DELETE", f"{path}/{grant['grant_id']}")) == (404, "UZ-APPROVAL-002")
     for method, body in (("PATCH", {"status": "approved"}), ("DELETE", None)):
         assert code(await house.call(method, f"{path}/{UNKNOWN}", json=body)) == (404, "UZ-APPROVAL-002")
         elsewhere = f"{of(house, other)}/integration-grants/{grant['grant_id']}"

@@ -1,6 +1,7 @@
 """Holds the grants of one agent: one for each service, however many ask at once."""
 
 from typing import Any, assert_never
+from uuid import UUID
 
 from sexton_actors.grants import messages as m, transitions
 from sexton_actors.keys import uuid_key
@@ -9,7 +10,7 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.grants import GRANTS_LIMIT
-from sexton_storage.records import Held
+from sexton_storage.records import Held, ZombieStatus
 from sexton_storage.rules import FENCED, FULL, GONE
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Lost
@@ -44,6 +45,8 @@ class GrantsActor(Actor):
 
     async def _request(self, message: m.Request) -> m.Requested | Refusal:
         agent_id, grants = uuid_key(self.context), self._world.storage.grants
+        if message.held is None and (refusal := await self._killed(agent_id)):
+            return refusal
         for _ in range(MAX_RACES):
             found = await grants.find(agent_id, message.service)
             decision = transitions.request(found, agent_id, message, self._world.now_ms())
@@ -51,6 +54,13 @@ class GrantsActor(Actor):
             if done is not None:
                 return done
         return self._raced()
+
+    async def _killed(self, agent_id: UUID) -> Refusal | None:
+        """For who asks from outside; a run that asks is told by its lease."""
+        zombie = await self._world.storage.zombies.load(agent_id)
+        if zombie is None or zombie.status is not ZombieStatus.KILLED:
+            return None
+        return Refusal("UZ-ZMB-010", "The agent is killed.", {"current_state": str(zombie.status)})
 
     async def _decide(self, message: m.Decide) -> m.Requested | Refusal:
         for _ in range(MAX_RACES):

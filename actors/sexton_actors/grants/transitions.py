@@ -62,20 +62,22 @@ def request(grant: Grant | None, zombie_id: UUID, message: Request, now: int) ->
 
 
 def decide(grant: Grant, message: Decide, now: int) -> Change | Unchanged | Refusal:
-    """The word of a person: the same word again changes nothing, another one comes too late."""
-    if grant.status is message.status:
-        return Unchanged(grant)
+    """The word of a person: an answer may be repeated, another comes too late; what is open is revoked."""
     match message.status:
-        case GrantStatus.APPROVED | GrantStatus.DENIED:
-            legal = grant.status is GrantStatus.PENDING
+        case GrantStatus.REVOKED if grant.status not in OPEN:
+            return _too_late("UZ-REQ-009", grant, message.status)
         case GrantStatus.REVOKED:
-            legal = grant.status is GrantStatus.APPROVED
+            legal = True
+        case GrantStatus.APPROVED | GrantStatus.DENIED:
+            if grant.status is message.status:
+                return Unchanged(grant)
+            legal = grant.status is GrantStatus.PENDING
         case GrantStatus.PENDING:
             legal = False
         case _:
             assert_never(message.status)
     if not legal:
-        return _too_late(grant, message.status)
+        return _too_late("UZ-APPROVAL-002", grant, message.status)
     decided = msgspec.structs.replace(
         grant, status=message.status, version=grant.version + 1, decided_at=now, decided_by=message.by
     )
@@ -117,12 +119,10 @@ def _facts(grant: Grant) -> dict[str, Any]:
     return {"grant_id": str(grant.id), "service": grant.service, "status": str(grant.status)}
 
 
-def _too_late(grant: Grant, wanted: GrantStatus) -> Refusal:
+def _too_late(code: str, grant: Grant, wanted: GrantStatus) -> Refusal:
     facts = {
         "current_state": str(grant.status),
         "resolved_at": grant.decided_at,
         "resolved_by": grant.decided_by,
     }
-    return Refusal(
-        "UZ-APPROVAL-002", f"Grant {grant.id} is {grant.status}; it cannot become {wanted}.", facts
-    )
+    return Refusal(code, f"Grant {grant.id} is {grant.status}; it cannot become {wanted}.", facts)

@@ -26,6 +26,7 @@ REASON_CHARS = 512
 OF_ZOMBIE = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}"
 ONE = OF_ZOMBIE + "/integration-grants/{grant_id}"
 _SERVICE = re.compile(SERVICE)
+CHANGE_CODES = ("UZ-ZMB-009", "UZ-APPROVAL-002", "UZ-REQ-009")
 CREATED = 201
 FOUND = 200
 
@@ -104,7 +105,7 @@ class LentService(Shape):
     also=(FOUND,),
     creates=Creates.AGAIN,
     answer=GrantMade,
-    codes=("UZ-ZMB-009",),
+    codes=("UZ-ZMB-009", "UZ-ZMB-010"),
     agents="UZ-AUTH-001",
 )
 async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
@@ -207,15 +208,15 @@ async def _page(call: Call[Any, Any], query: GrantQuery, zombie_id: UUID | None)
 # --- deciding -----------------------------------------------------------------------------------------------
 
 
-@operation("PATCH", ONE, tag=TAG, role=Role.OPERATOR, codes=("UZ-ZMB-009", "UZ-APPROVAL-002"))
+@operation("PATCH", ONE, tag=TAG, role=Role.OPERATOR, codes=CHANGE_CODES)
 async def change_grant(call: Call[GrantPatch, NoQuery]) -> GrantItem | Refusal:
-    """Approve, deny or revoke; the same word again changes nothing."""
+    """Approve, deny or revoke; the same answer again changes nothing, and what is not open is not revoked."""
     return await _decided(call, GrantStatus(call.body.status.value))
 
 
-@operation("DELETE", ONE, tag=TAG, role=Role.OPERATOR, status=204, codes=("UZ-ZMB-009", "UZ-APPROVAL-002"))
+@operation("DELETE", ONE, tag=TAG, role=Role.OPERATOR, status=204, codes=CHANGE_CODES)
 async def revoke_grant(call: Call[NoBody, NoQuery]) -> Refusal | None:
-    """Take a grant back; the agent may ask again."""
+    """Take a grant back, or withdraw a request; the agent may ask again."""
     reply = await _decided(call, GrantStatus.REVOKED)
     return reply if isinstance(reply, Refusal) else None
 
