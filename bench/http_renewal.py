@@ -19,10 +19,13 @@ from bench.load import Client, Job, Loaded, open_client
 from bench.load_figures import open_figures
 from bench.product import Held, Site, payload, renew, renew_many, send_renewals
 
-LEASES = 512
+LEASES = 2048
+SLOTS = 256
+"""Of a runner, each with its own leases; a batch is of one runner's."""
 BATCH = 64
 CONNECTIONS = 32
 BATCH_CONNECTIONS = LEASES // BATCH
+"""As many as there are of single renewals: while some wait for a commit, others are at work."""
 RUN_S = 3.0
 ROUNDS = 3
 SHARE = 0.5
@@ -72,7 +75,7 @@ async def measure() -> dict[str, Any]:
             site = await process.start()
             about = machine.describe_with(process.database_url())
             harness.tell(f"{LEASES} agents, woken and leased")
-            before = await server.balance(client, site)
+            before = await server.fill_purse(client, site)
             leases = await _leases(client, site)
             renewals = Renewals(client, site, process.pid, leases)
             contenders = {
@@ -89,8 +92,8 @@ async def measure() -> dict[str, Any]:
 async def _leases(client: Client, site: Site) -> list[Held]:
     agents = await server.make_agents(client, site, LEASES)
     await server.wake(client, site, server.deliveries_of(site, agents, payload()), 1)
-    [token] = await server.make_runners(client, site, 1, slots=256)
-    return await server.lease_all(client, site, token, LEASES)
+    tokens = await server.make_runners(client, site, LEASES // SLOTS, SLOTS)
+    return [lease for token in tokens for lease in await server.lease_all(client, site, token, SLOTS)]
 
 
 async def _check(client: Client, site: Site, renewals: Renewals, leases: list[Held], before: int) -> None:
@@ -113,7 +116,7 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals, rival: Rival) 
             (harness.at_least_times(1.2),),
         ),
         harness.Figure(
-            "batches of 64, 8 connections",
+            "batches of 64, 32 connections",
             harness.Spread.of(samples["batches"]),
             "renewals/s",
             "empty handler",

@@ -73,7 +73,7 @@ async def measure() -> dict[str, Any]:
         async with server.open_folder() as process:
             site = await process.start()
             about = machine.describe_with(process.database_url())
-            before = await server.balance(client, site)
+            before = await server.fill_purse(client, site)
             agents = await server.make_agents(client, site, AGENTS)
             tokens = await server.make_runners(client, site, RUNNERS, SLOTS)
             cycles = Cycles(client, site, agents, tokens)

@@ -87,7 +87,7 @@ async def _fill(client: Client, process: server.Server) -> list[Held]:
 
 async def _wake(client: Client, site: Site, process: server.Server, leases: list[Held]) -> dict[str, float]:
     """Renew each lease twice; the memory after each, the most there was, and what was found to be true."""
-    pid, before = process.pid, await server.balance(client, site)
+    pid, before = process.pid, await server.fill_purse(client, site)
     calls = [renew_many(site, leases[at : at + BATCH]) for at in range(0, LEASES, BATCH)]
     weights = {}
     for label in ("awake", "renewed"):

@@ -39,6 +39,7 @@ class Site(NamedTuple):
     """A running server, its first tenant's key and its admin's token; it can be pickled."""
 
     address: tuple[str, int]
+    tenant_id: str
     workspace_id: str
     api_key: str
     admin_token: str
@@ -73,6 +74,11 @@ def keep_secret(site: Site) -> bytes:
 def create_agent(site: Site, name: str) -> bytes:
     files = {"source_markdown": SKILL.format(name=name), "trigger_markdown": TRIGGER.format(name=name)}
     return site.post(f"{site.workspace}/zombies", files)
+
+
+def credit(site: Site, nanos: int) -> bytes:
+    path = f"/v1/admin/tenants/{site.tenant_id}/credit"
+    return site.post(path, {"amount_nanos": nanos, "reason": "benchmark"}, token=site.admin_token)
 
 
 def mint_enrolment(site: Site) -> bytes:

@@ -23,6 +23,7 @@ from bench.product import (
     Held,
     Site,
     create_agent,
+    credit,
     delivery,
     enrol,
     held,
@@ -35,6 +36,8 @@ READY_S = 60.0
 POLL_S = 0.002
 STOP_S = 30.0
 LEASES_A_POLL = 64
+PURSE_NANOS = 10**15
+"""A million dollars; a lease costs a few a day."""
 
 
 class Server:
@@ -102,7 +105,8 @@ def _site(ready: dict[str, Any]) -> Site:
     url = urlsplit(ready["base_url"])
     assert url.hostname is not None
     assert url.port is not None
-    return Site((url.hostname, url.port), ready["workspace_id"], ready["api_key"], ready["admin_token"])
+    names = ("tenant_id", "workspace_id", "api_key", "admin_token")
+    return Site((url.hostname, url.port), *(ready[name] for name in names))
 
 
 @asynccontextmanager
@@ -154,6 +158,12 @@ async def lease_all(client: Client, site: Site, token: str, count: int) -> list[
 
 def deliveries_of(site: Site, agents: Sequence[str], payload: dict[str, Any]) -> list[Delivery]:
     return [delivery(site, zombie_id, payload) for zombie_id in agents]
+
+
+async def fill_purse(client: Client, site: Site) -> int:
+    """Give the tenant more than a run can use up; answers its balance then."""
+    await client.call(site.address, credit(site, PURSE_NANOS))
+    return await balance(client, site)
 
 
 async def balance(client: Client, site: Site) -> int:

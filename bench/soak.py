@@ -80,7 +80,7 @@ async def measure(minutes: float) -> dict[str, Any]:
             site = await process.start()
             about = machine.describe_with(process.database_url())
             agents, leases = await _lease(client, site, process)
-            before = await server.balance(client, site)
+            before = await server.fill_purse(client, site)
             batches = [renew_many(site, leases[at : at + BATCH]) for at in range(0, len(leases), BATCH)]
             capacity, granted = await _capacity(client, site, batches)
             harness.tell(f"{SHARE * capacity * BATCH:,.0f} renewals a second for {minutes:g} minutes")
