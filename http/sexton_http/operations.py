@@ -198,6 +198,11 @@ class Operation:
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """The parameters that must be UUIDs; what is gone is gone under whatever id."""
+        return () if self.deprecated else tuple(filter(is_id, self.params))
+
+    @property
     def in_workspace(self) -> bool:
         return "workspace_id" in self.params
 
@@ -223,7 +228,7 @@ class Operation:
             mine.add(self.agents)
         if self.auth is Auth.MEMBER and self.role is not Role.USER:
             mine.add("UZ-AUTH-009")
-        if any(is_id(name) for name in self.params):
+        if self.ids:
             mine.add("UZ-UUIDV7-009")
         if self.has_body:
             mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}

@@ -18,7 +18,7 @@ from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
 from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.metrics import RouteMeter
-from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait, is_id
+from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
 from sexton_http.services import Services
 from sexton_storage.stores import StorageError, StorageUnavailable
@@ -95,7 +95,7 @@ class Mounted:
         self._query: QueryDecoder[Any] | None = (
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
-        self._ids = tuple(name for name in operation.params if is_id(name))
+        self._ids = operation.ids
         self._encode = msgspec.json.Encoder().encode
         self._ceiling: Ceiling | None
         match operation.wait:

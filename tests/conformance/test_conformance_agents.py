@@ -97,13 +97,16 @@ async def test_agents_are_listed_newest_first_by_pages(house: House) -> None:
 async def test_agents_are_found_by_status_and_name(house: House) -> None:
     stopped = await house.agent(name="a_b", status=ZombieStatus.STOPPED)
     await house.agent(name="axb")
+    await house.agent(name="a?b")
+    await house.agent(name="a[x]b")
     listed = await house.storage.zombies.list(house.workspace_id, limit=9, status=ZombieStatus.STOPPED)
     assert [a.id for a in listed] == [stopped.id]
     by_glob = {
         g: await house.storage.zombies.list(house.workspace_id, limit=9, name_glob=g)
-        for g in ("a_*", "a?b", "%")
+        for g in ("a_*", "a?b", "a[x]b", "a[*]b", "a*b", "%", "a\\?b")
     }
-    assert {g: len(found) for g, found in by_glob.items()} == {"a_*": 1, "a?b": 2, "%": 0}
+    expected = {"a_*": 1, "a?b": 1, "a[x]b": 1, "a[*]b": 1, "a*b": 4, "%": 0, "a\\?b": 0}
+    assert {g: len(found) for g, found in by_glob.items()} == expected
 
 
 async def test_a_kill_ends_all_that_is_open_in_one_commit(house: House) -> None:

@@ -42,7 +42,10 @@ async def test_events_are_filtered(house: House) -> None:
     assert await ids(actor_glob="steer:*") == [alien.id, steer.id]
     assert await ids(actor_glob="steer:ann_x") == [steer.id]
     assert await ids(actor_glob="cron:\\*") == []
-    assert await ids(actor_glob="cron:? ? ?") == [cron.id]
+    assert await ids(actor_glob="cron:? ? ?") == []
+    assert await ids(actor_glob="steer:ann?x") == []
+    assert await ids(actor_glob="steer:ann[_x]x") == []
+    assert await ids(zombie_id=agent.id, status=EventStatus.RECEIVED) == [cron.id]
     assert await ids(status=EventStatus.CANCELLED) == [steer.id]
     assert await events.list(new_id(), limit=9) == []
 

@@ -117,8 +117,11 @@ async def test_filters_choose_by_agent_actor_status_and_age(house: House) -> Non
     assert await ids(actor="steer:*") == {mine, other, late}
     assert await ids(agent, actor="webhook:*") == set()
     assert len(await ids(actor="webhook:github")) == 1
-    assert len(await ids(actor="*:git?ub")) == 1
-    assert await ids(status="cancelled") == {other}
+    assert len(await ids(actor="*:git*ub")) == 1
+    assert await ids(actor="*:git?ub") == set()
+    assert await ids(status="cancelled") == {other} == await ids(agent, status="cancelled")
+    assert await ids(agent, status="received") == {late}
+    assert await ids(f"/zombies/{one['zombie_id']}", status="cancelled") == set()
     assert await ids(since="30s") == {late} == await ids(agent, since="30s")
     assert len(await ids(since="2m")) == 4
     stamp = datetime.fromtimestamp((mark + 1000) / 1000, UTC).isoformat(timespec="milliseconds")
@@ -162,6 +165,10 @@ async def test_a_cursor_is_good_for_the_listing_it_came_from_only(house: House) 
     assert "filters" in await refused(house, agent, cursor=cursor, actor="steer:*")
     by_status = (await page(house, limit=1, status="received"))["next_cursor"]
     assert "filters" in await refused(house, cursor=by_status, status="running")
+    by_status = (await page(house, agent, limit=1, status="received"))["next_cursor"]
+    assert "filters" in await refused(house, agent, cursor=by_status)
+    assert (await page(house, agent, cursor=by_status, status="received"))["items"]
+    assert "status" in await refused(house, agent, status="lost")
     approvals = await house.get(f"{house.ws}/approvals", params={"cursor": cursor})
     assert approvals.status_code == 400
 

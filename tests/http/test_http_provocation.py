@@ -18,7 +18,7 @@ from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.context import Claims
 from sexton_http.documents import make_documents
 from sexton_http.limits import Ceiling, Limiter, Quota, Verdict
-from sexton_http.operations import Auth, NoBody, NoQuery, Operation, Wait, is_id
+from sexton_http.operations import Auth, NoBody, NoQuery, Operation, Wait
 from sexton_http.pipeline import Mounted
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
@@ -189,7 +189,7 @@ async def test_an_issuer_that_is_away_is_no_fault_of_the_token(stage: Stage) -> 
 async def test_every_id_of_a_path_is_checked(stage: Stage) -> None:
     checked = 0
     for operation in OPERATIONS:
-        for name in filter(is_id, operation.params):
+        for name in operation.ids:
             for wrong in ("x", "0" * 32, f"{{{UNKNOWN}}}", f"{UNKNOWN}0", "%00"):
                 got = await stage.code(operation, params={name: wrong})
                 assert got == "UZ-UUIDV7-009", (operation.path, name, wrong)

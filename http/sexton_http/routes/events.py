@@ -60,11 +60,11 @@ class EventQuery(Query):
     since: Since | None = None
     """A duration (15s, 30m, 2h, 7d) back from now, or an RFC 3339 time; not beside a cursor."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+    status: EventStatus | None = None
 
 
 class WorkspaceEventQuery(EventQuery):
     zombie_id: UUID | None = None
-    status: EventStatus | None = None
 
 
 @operation(
@@ -78,22 +78,20 @@ async def list_zombie_events(call: Call[NoBody, EventQuery]) -> EventPage:
     """List one agent's events, newest first."""
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    return await _page(call, call.query, zombie_id, None)
+    return await _page(call, call.query, zombie_id)
 
 
 @operation("GET", "/v1/workspaces/{workspace_id}/events", tag=TAG)
 async def list_workspace_events(call: Call[NoBody, WorkspaceEventQuery]) -> EventPage:
     """List a workspace's events, newest first."""
-    return await _page(call, call.query, call.query.zombie_id, call.query.status)
+    return await _page(call, call.query, call.query.zombie_id)
 
 
-async def _page(
-    call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None, status: EventStatus | None
-) -> EventPage:
+async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:
     if query.cursor is not None and query.since is not None:
         raise Problem("UZ-REQ-001", "cursor and since exclude each other")
     workspace_id = call.id("workspace_id")
-    filters = fingerprint("events", workspace_id, zombie_id, query.actor, status)
+    filters = fingerprint("events", workspace_id, zombie_id, query.actor, query.status)
     if query.cursor is None:
         place, since = None, parse_since(query.since, call.ctx.world.now_ms())
     else:
@@ -106,7 +104,7 @@ async def _page(
         before=None if place is None else place.page,
         since=since,
         actor_glob=query.actor,
-        status=status,
+        status=query.status,
     )
     shown = rows[: query.limit]
     more = len(rows) > query.limit

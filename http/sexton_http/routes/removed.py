@@ -72,7 +72,7 @@ def gone() -> Problem:
 
 @operation(
     "GET",
-    "/v1/runs/{run}",
+    "/v1/runs/{run_id}",
     tag=TAG,
     auth=Auth.PUBLIC,
     answer=Run,
@@ -88,7 +88,7 @@ async def get_run(call: Call[NoBody, NoQuery]) -> Any:
 
 @operation(
     "POST",
-    "/v1/runs/{run}:retry",
+    "/v1/runs/{run_id}:retry",
     tag=TAG,
     auth=Auth.PUBLIC,
     answer=RunRetried,
