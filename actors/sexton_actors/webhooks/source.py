@@ -41,6 +41,10 @@ class Source(msgspec.Struct, frozen=True):
 
     verify: Callable[[Attempt], Signed | Rejected]
     read: Callable[[str, Headers, dict[str, Any]], Said | Ping | Challenge | Malformed]
+    header: str | None = None
+    """Where it signs, unless a trigger says otherwise; None: the trigger must say it."""
+    prefix: str = ""
+    ts_header: str | None = None
 
 
 def dotted(event: str, action: str | None) -> str:

@@ -7,8 +7,8 @@ NATIVE = {
     "github": github.SOURCE,
     "slack": slack.SOURCE,
     "linear": linear.SOURCE,
-    "svix": standard_webhooks.SOURCE,
-    "standard-webhooks": standard_webhooks.SOURCE,
+    "svix": standard_webhooks.SVIX,
+    "standard-webhooks": standard_webhooks.STANDARD,
 }
 
 

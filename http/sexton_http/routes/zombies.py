@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.manifest.model import NANOS_PER_DOLLAR
 from sexton_actors.refusal import Refusal
+from sexton_actors.webhooks.viewing import filled_in
 from sexton_actors.zombie.messages import (
     Accepted,
     ChangeStatus,
@@ -58,7 +60,7 @@ class ZombieItem(Shape):
     name: str
     status: ZombieStatus
     required_tags: tuple[str, ...]
-    triggers: list[Any]
+    triggers: list[Mapping[str, Any]]
     created_at: int
     updated_at: int
     last_event_at: int | None
@@ -85,13 +87,22 @@ class Spend(Shape):
     month_nanos: int
 
 
+class BudgetItem(Shape):
+    """As it is declared, and in nanos as it is counted."""
+
+    daily_dollars: float
+    monthly_dollars: float | None
+    daily_nanos: int
+    monthly_nanos: int | None
+
+
 class ZombieRecord(ZombieItem):
     workspace_id: UUID
     source_markdown: str
     trigger_markdown: str
     config_version_id: UUID
     config_revision: int
-    budget: Any
+    budget: BudgetItem | None
     spend: Spend
     """In the UTC day and month of now."""
 
@@ -204,7 +215,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         trigger_markdown="" if config is None else config.trigger_markdown,
         config_version_id=zombie.config_version_id,
         config_revision=zombie.config_revision,
-        budget=zombie.compiled.get("budget"),
+        budget=_budget(zombie),
         spend=Spend(day, month),
     )
 
@@ -309,11 +320,20 @@ def _item(zombie: Zombie) -> ZombieItem:
         name=zombie.name,
         status=zombie.status,
         required_tags=zombie.required_tags,
-        triggers=list(zombie.compiled.get("triggers", ())),
+        triggers=[filled_in(trigger) for trigger in zombie.compiled.get("triggers", ())],
         created_at=zombie.created_at,
         updated_at=zombie.updated_at,
         last_event_at=zombie.last_event_at,
     )
+
+
+def _budget(zombie: Zombie) -> BudgetItem | None:
+    kept = zombie.compiled.get("budget")
+    if kept is None:
+        return None
+    daily, monthly = kept["daily_nanos"], kept["monthly_nanos"]
+    dollars = None if monthly is None else monthly / NANOS_PER_DOLLAR
+    return BudgetItem(daily / NANOS_PER_DOLLAR, dollars, daily, monthly)
 
 
 def _bounded(field: str, text: str, limit: int) -> None:

@@ -63,4 +63,4 @@ def _url(event: str, document: dict[str, Any]) -> str | None:
     return next((url for url in found if url), None)
 
 
-SOURCE = Source(verify, read)
+SOURCE = Source(verify, read, HEADER, PREFIX)

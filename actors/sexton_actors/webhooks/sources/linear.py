@@ -33,4 +33,4 @@ def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malfo
     return Said(dotted(kind, action), headers.get(DELIVERY_HEADER), payload)
 
 
-SOURCE = Source(verify, read)
+SOURCE = Source(verify, read, HEADER)

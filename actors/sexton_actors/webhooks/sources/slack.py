@@ -53,4 +53,4 @@ def _first_action(document: dict[str, Any]) -> str | None:
     return text_at(actions[0], "action_id") if isinstance(actions, list) and actions else None
 
 
-SOURCE = Source(verify, read)
+SOURCE = Source(verify, read, HEADER, PREFIX, TS_HEADER)

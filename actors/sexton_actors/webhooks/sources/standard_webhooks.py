@@ -114,4 +114,5 @@ def _decoded(text: str) -> bytes | None:
         return None
 
 
-SOURCE = Source(verify, read)
+SVIX = Source(verify, read, "svix-signature", "v1,", "svix-timestamp")
+STANDARD = Source(verify, read, "webhook-signature", "v1,", "webhook-timestamp")
