@@ -343,8 +343,19 @@ WRONG_TRIGGER = [
     (
         "{type: webhook, source: slack, credential_name: a, signature: {secret_ref: b}}",
         "signature.secret_ref",
-        "differs",
+        "leave credential_name out",
     ),
+    (
+        "{type: webhook, source: slack, credential_name: a, signature: {secret_ref: a}}",
+        "signature.secret_ref",
+        "leave credential_name out",
+    ),
+    (
+        "{type: webhook, source: x, credential_name: a, signature: {header: b}}",
+        "signature.secret_ref",
+        "is missing beside credential_name",
+    ),
+    ("{type: webhook, source: slack, signature: {}}", "signature.secret_ref", "missing"),
     ("{type: webhook, source: svix}", "signature", "always signs"),
     (
         "{type: webhook, source: svix, signature: {secret_ref: a, header: b}}",

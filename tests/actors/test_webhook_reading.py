@@ -173,8 +173,8 @@ def test_another_source_reaches_the_agent_raw() -> None:
     assert found.payload == document
 
 
-@pytest.mark.parametrize("missing", ["type", "data"])
-def test_an_envelope_with_an_id_needs_its_other_fields(missing: str) -> None:
+@pytest.mark.parametrize("missing", ["event_id", "type", "data"])
+def test_an_envelope_needs_each_of_its_fields(missing: str) -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {}}
     del document[missing]
     found = read(BILLING, {}, orjson.dumps(document))
@@ -183,7 +183,7 @@ def test_an_envelope_with_an_id_needs_its_other_fields(missing: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"event_id": 7}, {"event_id": ""}, {"type": 7}, {"type": ""}, {"data": []}]
+    "wrong", [{"event_id": 7}, {"event_id": ""}, {"type": 7}, {"type": ""}, {"data": []}, {"data": None}]
 )
 def test_an_envelope_with_fields_of_the_wrong_type_is_malformed(wrong: dict[str, Any]) -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {}, **wrong}
@@ -193,6 +193,7 @@ def test_an_envelope_with_fields_of_the_wrong_type_is_malformed(wrong: dict[str,
 def test_a_senders_own_body_needs_no_field_and_takes_its_type_from_the_source() -> None:
     assert delivery(BILLING, {}, {"alert": "disk full"}).event_type == "billing"
     assert delivery(BILLING, {}, {"type": "firing"}).event_type == "firing"
+    assert delivery(BILLING, {}, {"type": 7, "id": "x"}).event_type == "billing"
     assert isinstance(read(BILLING, {}, b"{}"), Malformed)
 
 

@@ -111,3 +111,34 @@ async def test_a_delivery_over_the_budget_tells_its_reason(house: House) -> None
     over = await house.deliver(url)
     assert told(over) == (503, "UZ-ZMB-001", "budget_exceeded")
     assert await shown(house, zombie, 1) == [("budget_exceeded", "github")]
+
+
+async def test_an_envelope_must_be_whole_and_another_body_need_not(house: House) -> None:
+    zombie, url = await doorbell(house)
+    whole = {"event_id": "e1", "type": "rung", "data": {"n": 1}}
+    for left_out in whole:
+        part = {name: value for name, value in whole.items() if name != left_out}
+        refused = await house.http.post(url, json=part)
+        assert told(refused) == (400, "UZ-WH-002", "malformed_body")
+        assert left_out in refused.json()["detail"]
+    for sent in (whole, {"type": "rung"}, {"alert": 1}):
+        assert (await house.http.post(url, json=sent)).status_code == 202
+    items = (await house.get(f"{at(house, zombie)}/events")).json()["items"]
+    assert [(item["event_type"], item["source_event_id"]) for item in reversed(items)] == [
+        ("rung", "e1"),
+        ("rung", None),
+        ("doorbell", None),
+    ]
+
+
+async def test_two_names_for_one_secret_are_refused_with_line_key_and_fix(house: House) -> None:
+    text = open_trigger("github").replace(
+        "github", "github\n    credential_name: hook\n    signature: {secret_ref: hook}"
+    )
+    files = {"source_markdown": skill(), "trigger_markdown": text}
+    answer = await house.post(f"{house.ws}/zombies", files)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-ZMB-008")
+    assert answer.json()["detail"].startswith(
+        "ERR_ZOMBIE_INVALID_CONFIG: TRIGGER.md line 7, key `triggers[0].signature.secret_ref`"
+    )
+    assert "leave credential_name out" in answer.json()["detail"]

@@ -124,8 +124,12 @@ def _signature(fields: Fields, source: str) -> Signature | None:
 def _signature_block(fields: Fields, source: str, credential: str | None) -> Signature:
     fields.only(_SIGNATURE)
     secret_ref = fields.text("secret_ref", most=64, required=credential is None, pattern=CREDENTIAL_NAME)
-    if credential is not None and secret_ref not in {"", credential}:
-        fields.wrong("secret_ref", f"differs from credential_name `{credential}`; keep one of them")
+    if credential is not None:
+        stands = "stands beside" if "secret_ref" in fields else "is missing beside"
+        fields.wrong(
+            "secret_ref",
+            f"{stands} credential_name `{credential}`; name it here, and leave credential_name out",
+        )
     if source in MULTISIG_SOURCES:
         for key in ("header", "prefix", "ts_header"):
             if key in fields:
@@ -138,7 +142,7 @@ def _signature_block(fields: Fields, source: str, credential: str | None) -> Sig
             "header", f"is missing: `{source}` is no native source; name the header with the signature"
         )
     return Signature(
-        secret_ref=secret_ref or credential or "",
+        secret_ref=secret_ref,
         header=header,
         prefix=_prefix(fields),
         ts_header=_header(fields, "ts_header"),

@@ -6,6 +6,9 @@ from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
 from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
 
+ENVELOPE = frozenset({"event_id", "data"})
+"""The members that tell it; a ``type`` many a body has."""
+
 
 def verify(attempt: Attempt) -> Signed | Rejected:
     signature = attempt.signature
@@ -16,14 +19,14 @@ def verify(attempt: Attempt) -> Signed | Rejected:
 
 
 def read(label: str, _headers: Headers, document: dict[str, Any]) -> Said | Malformed:
-    """A body with ``event_id`` is the service's own envelope, any other is the sender's own.
+    """A body with ``event_id`` or ``data`` is the service's own envelope, any other is the sender's own.
 
     The envelope is held to its three fields. The sender's own needs none: its event type is its ``type`` or,
     without one, the trigger's source.
     """
     if not document:
         return Malformed("the body is empty: event_id, type and data are missing")
-    if "event_id" not in document:
+    if not ENVELOPE & document.keys():
         return Said(text_at(document, "type") or label, None, document)
     for field in ("event_id", "type"):
         if text_at(document, field) is None:
