@@ -50,7 +50,7 @@ from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_post
 from sexton_storage.records import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, StartupFailed
 from sexton_storage.stores import Storage
-from sexton_storage.vault import Vault, open_vault
+from sexton_storage.vault import Vault, VaultError, open_vault
 
 VISIT_S = 2.0
 """So long a command waits for the database of a server that should be running."""
@@ -123,7 +123,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         vault = _vault(settings)
         slack = await _slack(stack, identity)
         world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms, vault=vault)
-        installation = await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
+        installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
         issuers, providers = await _trusted(stack, identity)
@@ -227,6 +227,17 @@ def _vault(settings: NodeSettings) -> Vault:
         raise StartupFault(
             "UZ-STARTUP-002", str(fault), "Give SEXTON_MASTER_KEY, or mend the file", CONFIG
         ) from fault
+
+
+async def _installation(storage: Storage, vault: Vault, world: World) -> Installation:
+    try:
+        return await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
+    except VaultError as fault:
+        what = f"the master keys of this folder do not open what the database holds: {fault}"
+        way_out = (
+            "Servers of one database share their keys: give this one the same --data or SEXTON_MASTER_KEY"
+        )
+        raise StartupFault("UZ-STARTUP-002", what, way_out, CONFIG) from fault
 
 
 async def _doors(settings: NodeSettings) -> Doors:

@@ -18,8 +18,9 @@ READY_S = 120.0
 class ServerProcess:
     """``sexton up`` on one data folder, over as many lives as a test needs."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, data: Path | None = None) -> None:
         self.folder = folder
+        self._data = data or folder / "data"
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self.ready: dict[str, Any] = {}
@@ -28,7 +29,7 @@ class ServerProcess:
         """Start, and wait until it says that it is ready."""
         ready_file = self.folder / "ready.json"
         ready_file.unlink(missing_ok=True)
-        words = ["up", "--data", str(self.folder / "data"), "--ready-file", str(ready_file), *self._options]
+        words = ["up", "--data", str(self._data), "--ready-file", str(ready_file), *self._options]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "sexton_cli.main", *words],
@@ -70,9 +71,12 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def open_server(folder: Path, *options: str) -> AsyncIterator[ServerProcess]:
-    """A started server; whatever the test did to it, nothing of it is left at the end."""
-    server = ServerProcess(folder, *options)
+async def open_server(folder: Path, *options: str, data: Path | None = None) -> AsyncIterator[ServerProcess]:
+    """A started server; whatever the test did to it, nothing of it is left at the end.
+
+    ``data``: the folder of another whose keys it shares.
+    """
+    server = ServerProcess(folder, *options, data=data)
     await server.start()
     try:
         yield server

@@ -132,7 +132,8 @@ async def _lines(site: Site, work: Any) -> None:
 
 def _site(server: ServerProcess) -> Site:
     url = httpx2.URL(server.ready["base_url"])
-    return Site((url.host, url.port or 0), server.ready["workspace_id"], server.ready["api_key"], "")
+    ready = server.ready
+    return Site((url.host, url.port or 0), ready["tenant_id"], ready["workspace_id"], ready["api_key"], "")
 
 
 async def _set_up(site: Site) -> list[str]:
