@@ -148,8 +148,29 @@ async def test_a_parked_run_goes_on_from_its_checkpoint_when_its_gate_is_answere
     assert again.lease.ceiling_at == grant.lease.ceiling_at + 25_000
     same = await plant.ask_approval(again)
     assert (same.id, same.status) == (gate.id, GateStatus.APPROVED)
-    await plant.report(again)
+    assert plant.event(event_id).wall_ms == 20_000
+    await plant.report(again, tokens=(5, 0, 0))
     assert sum(row.run_ms for row in plant.rows(event_id)) == 0
+    # The run before it was parked, without the wait, and what the second run reports of itself.
+    assert plant.event(event_id).wall_ms == 20_000 + 1_000
+    plant.everything_adds_up()
+
+
+async def test_what_a_run_used_before_it_was_parked_counts_with_what_it_uses_after(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    event_id = await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    await trio.sleep(2)
+    await plant.renewed(grant, (100, 10, 1))
+    gate = await plant.ask_approval(grant)
+    assert await plant.park(grant, gate.id) == Parked()
+    await plant.resolve(gate.id)
+    await plant.report(await plant.grant(runner_id), tokens=(7, 5, 3))
+    event = plant.event(event_id)
+    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens) == (107, 15, 4)
+    assert event.wall_ms == 3_000
     plant.everything_adds_up()
 
 

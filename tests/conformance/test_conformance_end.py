@@ -232,7 +232,13 @@ async def _parked(house: House, *, resolve_first: bool = False) -> tuple[Ended, 
         resolved = await house.storage.journal.write(resolve)
         assert isinstance(resolved, GateResolved)
         assert not resolved.event_freed
-    park = EventEnd(EventStatus.WAITING_APPROVAL, give_attempt_back=True, checkpoint={"turn": 4})
+    park = EventEnd(
+        EventStatus.WAITING_APPROVAL,
+        give_attempt_back=True,
+        checkpoint={"turn": 4},
+        input_tokens=3,
+        wall_ms=2_000,
+    )
     ended = await house.end(claimed.lease, park, status=LeaseStatus.PARKED, parked_gate_id=gate.id)
     return ended, resolve
 
@@ -247,6 +253,12 @@ async def test_a_parked_run_waits_at_its_gate_and_goes_on_when_it_is_resolved(ho
     assert freed is not None
     assert (freed.status, freed.checkpoint) == (EventStatus.RECEIVED, {"turn": 4})
     assert freed.parked_at == ended.event.parked_at
+    assert (freed.input_tokens, freed.wall_ms) == (3, 2_000)
+    agent = await house.storage.zombies.load(freed.zombie_id)
+    assert agent is not None
+    again = await house.claim(agent)
+    done = await house.end(again.lease, EventEnd(EventStatus.PROCESSED, input_tokens=4, wall_ms=500))
+    assert (done.event.input_tokens, done.event.wall_ms) == (7, 2_500)
 
 
 async def test_a_run_whose_gate_was_resolved_meanwhile_goes_straight_back(house: House) -> None:

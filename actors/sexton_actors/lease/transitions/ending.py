@@ -147,7 +147,13 @@ def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLe
         ended = _back(lease, now, "released")
     else:
         end = EventEnd(
-            status=EventStatus.WAITING_APPROVAL, give_attempt_back=True, checkpoint=message.checkpoint
+            status=EventStatus.WAITING_APPROVAL,
+            give_attempt_back=True,
+            checkpoint=message.checkpoint,
+            input_tokens=lease.input_tokens,
+            cached_input_tokens=lease.cached_input_tokens,
+            output_tokens=lease.output_tokens,
+            wall_ms=max(0, now - lease.granted_at),
         )
         ended = _ended(lease, LeaseStatus.PARKED, end, now)
         # A gate resolved meanwhile does not keep the event waiting: it is received again in the same commit.
