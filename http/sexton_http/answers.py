@@ -11,6 +11,10 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON_TYPE = (b"content-type", b"application/json")
 PROBLEM_TYPE = (b"content-type", b"application/problem+json")
+UNAUTHORIZED = 401
+CHALLENGE = b'Bearer realm="sexton"'
+WAS_VALID = frozenset({"UZ-AUTH-003", "UZ-APIKEY-004", "UZ-RUN-009", "UZ-RUN-015"})
+"""These are said of a token that was good once: the client is to get another, and not to send it again."""
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -91,6 +95,9 @@ class Problem(Exception):
 
     def answer(self, base_url: str, request_id: str) -> Answer:
         headers = (PROBLEM_TYPE, *self.headers)
+        if self.status == UNAUTHORIZED:
+            more = b', error="invalid_token"' if self.code in WAS_VALID else b""
+            headers = (*headers, (b"www-authenticate", CHALLENGE + more))
         if self.wait_s is not None:
             headers = (*headers, (b"retry-after", b"%d" % self.wait_s))
         body = msgspec.json.encode(self.document(base_url, request_id))

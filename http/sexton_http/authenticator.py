@@ -23,9 +23,6 @@ JWT_DOTS: Final = 2
 KEY_USE_MS: Final = 60_000
 """A key's ``last_used_at`` is written at most so often."""
 
-CHALLENGE: Final = ((b"www-authenticate", b'Bearer realm="sexton"'),)
-
-
 _ROLES: Final = frozenset(role.value for role in Role)
 
 
@@ -69,7 +66,7 @@ class Authenticator:
         """An API key or a user token. Raises Problem with UZ-AUTH-002, -003, -004, -010 or UZ-APIKEY-004."""
         token = bearer(head)
         if token is None:
-            raise Problem("UZ-AUTH-002", "this needs a bearer token", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "this needs a bearer token")
         hashed = digest(token)
         known = self._recall(hashed)
         if isinstance(known, Member):
@@ -81,7 +78,7 @@ class Authenticator:
             raise Problem("UZ-AUTH-001", "an agent's key reaches its agent's events, memories and requests")
         if token.count(".") == JWT_DOTS:
             return await self._member_by_jwt(token, hashed)
-        raise Problem("UZ-AUTH-002", "the token is neither an API key nor a user token", headers=CHALLENGE)
+        raise Problem("UZ-AUTH-002", "the token is neither an API key nor a user token")
 
     async def delegate(self, head: RequestHead) -> Delegate | None:
         """The bearer of an agent's key; None for any other token. Raises Problem with UZ-AUTH-002."""
@@ -96,14 +93,14 @@ class Authenticator:
         """A runner token. Raises Problem with UZ-RUN-001 or UZ-RUN-009."""
         token = bearer(head)
         if token is None or not token.startswith(TokenKind.RUNNER):
-            raise Problem("UZ-RUN-001", "this needs the bearer token of a runner", headers=CHALLENGE)
+            raise Problem("UZ-RUN-001", "this needs the bearer token of a runner")
         hashed = digest(token)
         known = self._recall(hashed)
         if isinstance(known, RunnerHost):
             return known
         runner = await self._storage.runners.find_by_hash(hashed)
         if runner is None or not same(runner.token_hash, hashed):
-            raise Problem("UZ-RUN-001", "no runner has this token", headers=CHALLENGE)
+            raise Problem("UZ-RUN-001", "no runner has this token")
         if runner.admin_state is AdminState.REVOKED:
             raise Problem("UZ-RUN-009", "this runner was revoked")
         host = RunnerHost(runner)
@@ -127,12 +124,12 @@ class Authenticator:
         """The approval token of this agent. Raises Problem with UZ-WH-001 or UZ-AUTH-002."""
         token = bearer(head)
         if token is None or not token.startswith(TokenKind.APPROVAL):
-            raise Problem("UZ-AUTH-002", "this needs the agent's approval token", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "this needs the agent's approval token")
         zombie = await self._storage.zombies.load(zombie_id)
         if zombie is None:
             raise Problem("UZ-WH-001", f"no agent has the id {zombie_id}")
         if not same(zombie.approval_token_hash, digest(token)):
-            raise Problem("UZ-AUTH-002", "this is not the agent's approval token", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "this is not the agent's approval token")
         return Approver(zombie_id)
 
     def forget(self, token_hash: bytes) -> None:
@@ -152,13 +149,13 @@ class Authenticator:
     async def _member_by_key(self, hashed: bytes) -> Member:
         key = await self._storage.api_keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
-            raise Problem("UZ-AUTH-002", "no API key has this value", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "no API key has this value")
         if key.revoked_at is not None:
             raise Problem("UZ-APIKEY-004", f"the key {key.key_name!r} was revoked")
         await self._note_use(key.id, key.last_used_at, self._storage.api_keys.touch)
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
-            raise Problem("UZ-AUTH-002", "the key's tenant is gone", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "the key's tenant is gone")
         member = Member(key.tenant_id, tenant.plan_tier, key.role, f"api:{key.id}", key.key_name)
         self._remember(hashed, member)
         return member
@@ -167,11 +164,11 @@ class Authenticator:
         keys = self._storage.agent_keys
         key = await keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
-            raise Problem("UZ-AUTH-002", "no agent has a key of this value", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "no agent has a key of this value")
         await self._note_use(key.id, key.last_used_at, keys.touch)
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
-            raise Problem("UZ-AUTH-002", "the key's tenant is gone", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "the key's tenant is gone")
         delegate = Delegate(key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier)
         self._remember(hashed, delegate)
         return delegate
@@ -192,7 +189,7 @@ class Authenticator:
     async def _member_by_jwt(self, token: str, hashed: bytes) -> Member:
         issuer = self._issuers.get(_claimed_issuer(token))
         if issuer is None:
-            raise Problem("UZ-AUTH-002", "the token is of no issuer that is known here", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "the token is of no issuer that is known here")
         now_s = self._storage.clock.now_ms() / 1000
         claims = await issuer.verify(token, now_s)
         if claims.role not in _ROLES:
@@ -200,7 +197,7 @@ class Authenticator:
         browser = await self._browser_of(claims)
         tenant = await self._storage.tenants.load(claims.tenant_id)
         if tenant is None:
-            raise Problem("UZ-AUTH-002", "the token's tenant does not exist", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "the token's tenant does not exist")
         member = Member(
             tenant_id=claims.tenant_id,
             plan=tenant.plan_tier,
@@ -219,7 +216,7 @@ class Authenticator:
         if claims.browser is None or claims.issuer != self._builtin:
             return None
         if not await self._browsers.left_ms(claims.browser):
-            raise Problem("UZ-AUTH-002", "the browser that had this token was signed out", headers=CHALLENGE)
+            raise Problem("UZ-AUTH-002", "the browser that had this token was signed out")
         return claims.browser
 
     def _recall(self, hashed: bytes) -> Known | None:
@@ -248,5 +245,5 @@ def _claimed_issuer(token: str) -> str:
         return msgspec.json.decode(
             base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)), type=_Unverified
         ).iss
-    except (binascii.Error, ValueError, msgspec.DecodeError, msgspec.ValidationError):
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
         return ""

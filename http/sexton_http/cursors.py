@@ -43,8 +43,10 @@ def decode(text: str, filters: str) -> Place:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         place = msgspec.json.decode(raw, type=Place)
-    except (binascii.Error, ValueError, msgspec.DecodeError, msgspec.ValidationError) as fault:
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as fault:
         raise Problem("UZ-REQ-001", "cursor: not one that this listing gave") from fault
+    if encode(place) != text:  # Padded, longer, or otherwise spelled: it was made by somebody else.
+        raise Problem("UZ-REQ-001", "cursor: not one that this listing gave")
     if place.filters != filters:
         raise Problem("UZ-REQ-001", "cursor: it was made with other filters")
     return place

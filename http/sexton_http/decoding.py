@@ -7,20 +7,20 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
-from uuid import UUID
 
 import msgspec
 
 from sexton_http.answers import Problem
+from sexton_http.ids import CANONICAL, check_ids, has_ids, may_lack_dashes
+from sexton_http.twice import check_keys, escaped
 
 MAX_DEPTH: Final = 64
 MAX_QUERY_FIELDS: Final = 64
 
 _OUTSIDE_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ANOTHER_FIELD: Final = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _JSON_TYPE: Final = re.compile(r"application/(?:json|[\w.!#$&^-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
 
 T = TypeVar("T")
@@ -38,13 +38,6 @@ def is_json(content_type: str | None) -> bool:
     return content_type is not None and _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 
-def parse_id(text: str, where: str) -> UUID:
-    """A UUID in its canonical form, in either case. Raises Problem UZ-UUIDV7-009."""
-    if _UUID.fullmatch(text) is None:
-        raise Problem("UZ-UUIDV7-009", f"{where} is not a UUID")
-    return UUID(text)
-
-
 class BodyDecoder(Generic[T]):
     """For one declared type: unknown and duplicate fields, wrong types and deep nesting are refused."""
 
@@ -52,6 +45,7 @@ class BodyDecoder(Generic[T]):
         self._shape = shape
         self._decoder = msgspec.json.Decoder(shape)
         self._count = key_counter(shape)
+        self._has_ids = has_ids(shape)
 
     def decode(self, body: bytes) -> T:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
@@ -66,6 +60,8 @@ class BodyDecoder(Generic[T]):
         # Every key needs its colon: with no more of them than fields were found, none can have come twice.
         if self._count is None or body.count(b":") != self._count(value) or b"\\u0000" in body:
             check_keys(body)
+        if self._has_ids and may_lack_dashes(body):
+            check_ids(self._shape, json.loads(body))
         return value
 
     def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
@@ -172,23 +168,6 @@ def check_depth(body: bytes) -> None:
             depth -= 1
 
 
-def check_keys(body: bytes) -> None:
-    """Raises Problem UZ-REQ-001 when an object has a key twice, or a text has a NUL, which no store keeps."""
-    if b"\\u0000" in body and _NUL.search(body):
-        raise Problem("UZ-REQ-001", "a text of the body has the character U+0000")
-    json.loads(body, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    names = {name for name, _ in pairs}
-    if len(names) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise Problem("UZ-REQ-001", f"the body has the field {name!r} twice")
-            seen.add(name)
-
-
 def _invalid(fault: msgspec.ValidationError) -> Problem:
     text, _, path = str(fault).partition(" - at `")
     pointer = pointer_of(path.rstrip("`"), text)
@@ -212,16 +191,28 @@ def pointer_of(path: str, text: str = "") -> str:
     another = _ANOTHER_FIELD.fullmatch(text)
     if another:
         steps.append(another[1])
-    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return "".join("/" + escaped(step) for step in steps)
+
+
+def _options(hint: Any) -> list[dict[str, Any]]:
+    schema = msgspec.json.schema(hint)
+    return list(schema.get("anyOf", (schema,)))
 
 
 def _is_text(hint: Any) -> bool:
     """Whether any text is a value of the type, as it stands."""
-    schema = msgspec.json.schema(hint)
     return any(
         option.get("type") == "string" and "format" not in option and "enum" not in option
-        for option in schema.get("anyOf", (schema,))
+        for option in _options(hint)
     )
+
+
+def _is_number(hint: Any) -> bool:
+    return any(option.get("type") == "integer" for option in _options(hint))
+
+
+def _is_uuid(hint: Any) -> bool:
+    return any(option.get("format") == "uuid" for option in _options(hint))
 
 
 class QueryDecoder(Generic[S]):
@@ -236,6 +227,8 @@ class QueryDecoder(Generic[S]):
         fields = msgspec.structs.fields(shape)
         self._known = frozenset(field.encode_name for field in fields)
         self._texts = frozenset(field.encode_name for field in fields if _is_text(field.type))
+        self._numbers = frozenset(field.encode_name for field in fields if _is_number(field.type))
+        self._uuids = frozenset(field.encode_name for field in fields if _is_uuid(field.type))
 
     def decode(self, query: bytes) -> S:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
@@ -256,6 +249,7 @@ class QueryDecoder(Generic[S]):
             if "\0" in value:
                 raise Problem("UZ-REQ-001", f"{name}: has the character U+0000", facts={"parameter": name})
             fields[name] = value
+        self._check_spelling(fields)
         try:
             return msgspec.convert(fields, self._shape, strict=False)
         except msgspec.ValidationError as fault:
@@ -263,3 +257,11 @@ class QueryDecoder(Generic[S]):
             name = pointer_of(path.rstrip("`"), text).strip("/")
             code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"
             raise Problem(code, f"{name}: {_sentence(text)}", facts={"parameter": name}) from fault
+
+    def _check_spelling(self, fields: dict[str, str]) -> None:
+        """msgspec takes 1e1 for ten, and ids without their dashes."""
+        for name, value in fields.items():
+            if name in self._numbers and _DIGITS.fullmatch(value) is None:
+                raise Problem("UZ-REQ-001", f"{name}: digits from 0 to 9 only", facts={"parameter": name})
+            if name in self._uuids and CANONICAL.fullmatch(value) is None:
+                raise Problem("UZ-UUIDV7-009", f"{name}: invalid UUID", facts={"parameter": name})

@@ -94,5 +94,5 @@ class Elsewhere:
             raise Unreachable(f"{url} answered {reply.status}")
         try:
             return msgspec.json.decode(reply.body, type=dict[str, Any])
-        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+        except (msgspec.DecodeError, RecursionError) as fault:
             raise Unreachable(f"{url} did not answer with a JSON object") from fault

@@ -4,7 +4,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import jwt
@@ -103,7 +103,7 @@ class BuiltinIssuer:
                 issuer=ISSUER,
                 options={"require": _REQUIRED, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
-        except jwt.PyJWTError as fault:
+        except (jwt.PyJWTError, RecursionError) as fault:
             raise _unauthorized("the token is not valid") from fault
         known = read_claims(claims, now_s)
         browser = claims.get("browser")
@@ -112,7 +112,7 @@ class BuiltinIssuer:
 
 class _Wire(msgspec.Struct, frozen=True):
     iss: str
-    sub: str
+    sub: Annotated[str, msgspec.Meta(min_length=1)]
     exp: float
     tenant_id: UUID
     role: str
@@ -137,4 +137,4 @@ def read_claims(claims: Mapping[str, Any], now_s: float) -> Claims:
 
 
 def _unauthorized(detail: str) -> Problem:
-    return Problem("UZ-AUTH-002", detail, headers=((b"www-authenticate", b'Bearer realm="sexton"'),))
+    return Problem("UZ-AUTH-002", detail)

@@ -1,16 +1,29 @@
 """Holds names to the whole of their pattern."""
 
-import re
+import msgspec
 
 from sexton_http.answers import Problem
 
 
-def whole(pattern: str, text: str, pointer: str) -> str:
-    """The text, if all of it fits: ``$`` alone would let a line feed follow. Raises Problem UZ-REQ-001.
+def fitting(pattern: str) -> msgspec.Meta:
+    r"""For a field that is to fit a pattern to its end, which the documents show as it is written.
 
-    >>> whole("^[a-z]+$", "ab", "/name")
-    'ab'
+    >>> from typing import Annotated
+    >>> msgspec.convert("ab\n", Annotated[str, fitting("^[a-z]+$")])
+    Traceback (most recent call last):
+    msgspec.ValidationError: Expected `str` matching regex '^[a-z]+\\Z'
     """
-    if re.fullmatch(pattern.removesuffix("$"), text) is None:
-        raise Problem("UZ-REQ-001", f"{pointer}: does not fit {pattern}", facts={"pointer": pointer})
+    # Only in Python does a dollar let a line feed follow.
+    return msgspec.Meta(pattern=pattern.removesuffix("$") + r"\Z", extra_json_schema={"pattern": pattern})
+
+
+def shown(text: str, pointer: str) -> str:
+    """The text, if people can see all of it: printable, and no blank at an end. Raises Problem UZ-REQ-001.
+
+    >>> shown("my team", "/name")
+    'my team'
+    """
+    if not text.isprintable() or text != text.strip():
+        detail = f"{pointer}: printable characters, without a blank at either end"
+        raise Problem("UZ-REQ-001", detail, facts={"pointer": pointer})
     return text

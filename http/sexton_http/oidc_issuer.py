@@ -58,7 +58,7 @@ async def verify_signed(
     """
     try:
         header = jwt.get_unverified_header(token)
-    except jwt.PyJWTError as fault:
+    except (jwt.PyJWTError, RecursionError) as fault:
         raise unauthorized("the token cannot be read") from fault
     key_id = header.get("kid")
     key = await keys.find(key_id if isinstance(key_id, str) else None)
@@ -73,7 +73,7 @@ async def verify_signed(
             issuer=issuer,
             options=_OPTIONS if options is None else options,
         )
-    except jwt.PyJWTError as fault:
+    except (jwt.PyJWTError, RecursionError) as fault:
         raise unauthorized("the token is not valid") from fault
     return claims
 
@@ -110,4 +110,4 @@ class OidcIssuer:
 
 
 def unauthorized(detail: str) -> Problem:
-    return Problem("UZ-AUTH-002", detail, headers=((b"www-authenticate", b'Bearer realm="sexton"'),))
+    return Problem("UZ-AUTH-002", detail)

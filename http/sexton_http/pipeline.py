@@ -14,9 +14,10 @@ from sexton_actors.zombie.messages import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
-from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json, parse_id
+from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.idempotency import once
 from sexton_http.limits import Ceiling, Quota, Verdict
+from sexton_http.ids import parse_id
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
@@ -172,7 +173,7 @@ class Mounted:
         services, operation = self._services, self.operation
         if body is None and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
-        principal = await self._authenticate(head, params)
+        principal = await self._authenticate(head, params, verdicts)
         if operation.tenant_wide:
             check_unlimited(principal)
         checked: Mapping[str, Any] = params
@@ -209,7 +210,9 @@ class Mounted:
             raise Problem("UZ-REQ-005", "the body must be application/json")
         return decoder.decode(body)
 
-    async def _authenticate(self, head: RequestHead, params: Mapping[str, str]) -> Principal:
+    async def _authenticate(
+        self, head: RequestHead, params: Mapping[str, str], verdicts: list[Verdict]
+    ) -> Principal:
         authenticator = self._services.authenticator
         try:
             match self.operation.auth:
@@ -233,7 +236,7 @@ class Mounted:
         except Problem as problem:
             # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
             if problem.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
-                self._admit(("address", head.client), self._services.ctx.settings.address_rate, [])
+                self._admit(("address", head.client), self._services.ctx.settings.address_rate, verdicts)
             raise
 
     def _confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:

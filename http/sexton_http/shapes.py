@@ -9,6 +9,8 @@ from sexton_storage.records import Gate, GateStatus, PlanTier, Role
 
 MAX_NUMBER: Final = 2**53 - 1
 """What every JSON reader keeps exactly."""
+MAX_PAGE: Final = 1_000_000
+"""Later ones are as empty as this one, and are not looked for."""
 NAME_CHARS: Final = 64
 """Of a workspace."""
 

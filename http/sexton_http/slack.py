@@ -190,7 +190,7 @@ class Slack:
 def _read(method: str, status: int, body: bytes, shape: type[Any]) -> Any:
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, RecursionError):
         return ChatFault(Trouble.BUSY, f"{method}: {status} without JSON", BUSY_S, heard=False)
     if status != OK or document.get("ok") is not True:
         return _fault(method, document.get("error"))

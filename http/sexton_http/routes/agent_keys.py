@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.names import whole
+from sexton_http.names import fitting
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Query, Shape
+from sexton_http.shapes import MAX_PAGE, Body, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.agent_keys import AgentKey
 from sexton_storage.records import Role
@@ -17,12 +17,11 @@ from sexton_storage.stores import NameTaken
 TAG = "Agent keys"
 PATH = "/v1/workspaces/{workspace_id}/agent-keys"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
-MAX_PAGE = 1_000_000
 
 
 class NewAgentKey(Body):
     zombie_id: UUID
-    name: Annotated[str, msgspec.Meta(pattern=NAME)]
+    name: Annotated[str, fitting(NAME)]
     description: Annotated[str, msgspec.Meta(max_length=256)] = ""
 
 
@@ -54,7 +53,7 @@ class AgentKeyList(Shape):
 
 class AgentKeyQuery(Query):
     zombie_id: UUID | None = None
-    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE)] = 1
+    page: Positive = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 100
 
 
@@ -77,7 +76,7 @@ async def create_agent_key(call: Call[NewAgentKey, NoQuery]) -> AgentKeyMade:
         tenant_id=call.member.tenant_id,
         workspace_id=workspace_id,
         zombie_id=body.zombie_id,
-        name=whole(NAME, body.name, "/name"),
+        name=body.name,
         description=body.description,
         token_hash=digest(token),
         created_at=world.now_ms(),
@@ -100,7 +99,10 @@ async def list_agent_keys(call: Call[NoBody, AgentKeyQuery]) -> AgentKeyList:
     """List the keys of the workspace's agents, newest first; their values are never shown."""
     query = call.query
     rows, total = await call.ctx.world.storage.agent_keys.list(
-        call.id("workspace_id"), zombie_id=query.zombie_id, page=query.page, page_size=query.page_size
+        call.id("workspace_id"),
+        zombie_id=query.zombie_id,
+        page=min(query.page, MAX_PAGE),
+        page_size=query.page_size,
     )
     return AgentKeyList([_item(key) for key in rows], total)
 

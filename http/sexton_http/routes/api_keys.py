@@ -7,16 +7,16 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
+from sexton_http.names import fitting
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.principals import RANK
-from sexton_http.shapes import Body, KeyItem, KeyMade, KeyPage, Query, Shape
+from sexton_http.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import ApiKey, Role
 from sexton_storage.stores import NameTaken
 
 TAG = "API keys"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
-MAX_PAGE = 1_000_000
 
 
 class KeySort(StrEnum):
@@ -27,13 +27,13 @@ class KeySort(StrEnum):
 
 
 class KeyQuery(Query):
-    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE)] = 1
+    page: Positive = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
     sort: KeySort = KeySort.NEWEST
 
 
 class NewKey(Body):
-    key_name: Annotated[str, msgspec.Meta(pattern=NAME)]
+    key_name: Annotated[str, fitting(NAME)]
     description: Annotated[str, msgspec.Meta(max_length=256)] = ""
     role: Role = Role.OPERATOR
 
@@ -53,7 +53,10 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     """List the tenant's keys; their values are never shown."""
     query = call.query
     rows, total = await call.ctx.world.storage.api_keys.list(
-        call.member.tenant_id, page=query.page, page_size=query.page_size, sort=query.sort.value
+        call.member.tenant_id,
+        page=min(query.page, MAX_PAGE),
+        page_size=query.page_size,
+        sort=query.sort.value,
     )
     return KeyPage([_item(key) for key in rows], total, query.page, query.page_size)
 

@@ -19,6 +19,7 @@ from sexton_http.handover import (
     check_token_name,
 )
 from sexton_http.limits import Quota
+from sexton_http.names import fitting
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.identity import AuthSession
@@ -57,7 +58,7 @@ Nonce = Annotated[
     ),
 ]
 Code = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[0-9]{6}$"})]
-Token = Annotated[str, msgspec.Meta(min_length=1, max_length=8192, pattern=r"^[!-~]+$")]
+Token = Annotated[str, msgspec.Meta(min_length=1, max_length=8192), fitting(r"^[!-~]+$")]
 
 
 class NewSession(Body):

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
+from sexton_http.names import fitting
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.records import Role
@@ -17,7 +18,7 @@ NAME = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 class NewCredential(Body):
-    name: Annotated[str, msgspec.Meta(pattern=NAME)]
+    name: Annotated[str, fitting(NAME)]
     data: Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object", "minProperties": 1})]
     """An object with at least one key, at most 4 KB as text."""
 

@@ -12,14 +12,13 @@ from sexton_actors.runner.messages import SetAdminState
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_http.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness
 from sexton_storage.records import AdminState, EnrolmentToken, Runner
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000
-MAX_PAGE = 1_000_000
 RUNNERS_A_LOOK = 1000
 """How many runners are looked through for one that could serve a set of tags."""
 
@@ -32,7 +31,7 @@ class RunnerSort(StrEnum):
 
 
 class RunnerQuery(Query):
-    page: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE)] = 1
+    page: Positive = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
     sort: RunnerSort = RunnerSort.NEWEST
 
@@ -163,7 +162,7 @@ async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
     """List the runners; no token, nor the hash of one, is shown."""
     query, world = call.query, call.ctx.world
     rows, total = await world.storage.runners.list(
-        page=query.page, page_size=query.page_size, sort=query.sort.value
+        page=min(query.page, MAX_PAGE), page_size=query.page_size, sort=query.sort.value
     )
     live = await world.storage.leases.count_live_by_runner([row.id for row in rows])
     now = world.now_ms()

@@ -12,7 +12,7 @@ from sexton_actors.lease.messages import AskIntegration, Lend, Lent
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.names import whole
+from sexton_http.names import fitting
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
@@ -32,7 +32,7 @@ FOUND = 200
 
 
 class NewRequest(Body):
-    service: Annotated[str, msgspec.Meta(pattern=SERVICE)]
+    service: Annotated[str, fitting(SERVICE)]
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS)]
 
 
@@ -116,7 +116,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
         grant_id=call.new_id(),
         tenant_id=caller.tenant_id,
         workspace_id=call.id("workspace_id"),
-        service=whole(SERVICE, call.body.service, "/service"),
+        service=call.body.service,
         reason=call.body.reason,
         by=caller.by,
     )
@@ -136,7 +136,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
 )
 async def request_from_run(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
     """Ask for the use of a service from inside a run."""
-    service = whole(SERVICE, call.body.service, "/service")
+    service = call.body.service
     message = AskIntegration(call.host.runner.id, service, call.body.reason)
     reply = await call.ctx.system.ask("lease", call.id("lease_id"), message)
     return reply if isinstance(reply, Refusal) else _word_back(call, reply, None)

@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_actors.providers import KEY_FIELD, LLM_CREDENTIAL, UNKNOWN_CAP_TOKENS, lacking
 from sexton_http.answers import Problem
+from sexton_http.names import fitting
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
@@ -19,8 +20,8 @@ MODEL = r"^[!-~]{1,128}$"
 KEY_FIELDS = ("provider", KEY_FIELD, "model")
 """What the credential of a self-managed provider holds."""
 
-ProviderName = Annotated[str, msgspec.Meta(pattern=NAME)]
-ModelName = Annotated[str, msgspec.Meta(pattern=MODEL)]
+ProviderName = Annotated[str, fitting(NAME)]
+ModelName = Annotated[str, fitting(MODEL)]
 
 
 class NewLlmKey(Body):
@@ -42,7 +43,7 @@ class NewTenantProvider(Body):
     """Left out: the credential's, or the provider's first in the catalogue."""
     context_cap_tokens: Annotated[int, msgspec.Meta(ge=1024, le=10_000_000)] | None = None
     """Left out: the catalogue's."""
-    credential_ref: Annotated[str, msgspec.Meta(pattern=CREDENTIAL)] | None = None
+    credential_ref: Annotated[str, fitting(CREDENTIAL)] | None = None
 
 
 class TenantProviderView(Shape):

@@ -11,6 +11,7 @@ import trio
 from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Headers, Problem, StreamAnswer
+from sexton_http.names import fitting
 from sexton_http.operations import Call, NoQuery, Wait, operation
 from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Previewer, Said, TextDelta, ToolUse
 from sexton_http.shapes import Body
@@ -40,7 +41,7 @@ class PreviewMessage(Body):
 
 
 class PreviewTool(Body):
-    name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+    name: Annotated[str, fitting("^[A-Za-z0-9_-]{1,64}$")]
     description: Annotated[str, msgspec.Meta(max_length=MAX_DESCRIPTION_CHARS)]
     input_schema: dict[str, Any]
 

@@ -14,6 +14,7 @@ from sexton_actors.webhooks.model import Rejected
 from sexton_actors.webhooks.secrets import secrets_of
 from sexton_actors.zombie.messages import RotateToken, TokenRotated
 from sexton_http.answers import Problem
+from sexton_http.names import fitting
 from sexton_http.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_http.tokens import TokenKind, digest, mint
@@ -32,7 +33,7 @@ class Sample(Body):
 
     headers: Annotated[dict[str, Value], msgspec.Meta(max_length=MAX_HEADERS)]
     body: str | None = None
-    body_base64: Annotated[str, msgspec.Meta(pattern=BASE64)] | None = None
+    body_base64: Annotated[str, fitting(BASE64)] | None = None
     """Counts before ``body``; neither is an empty one."""
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
     """The trigger's, or the secret of an address; none: the agent's first webhook trigger."""

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_http.answers import Problem
+from sexton_http.names import shown
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import limits_of
 from sexton_http.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
@@ -61,7 +62,7 @@ async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
     if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
         raise Problem("UZ-WORKSPACE-003", f"the {member.plan} plan holds {limit} workspaces")
     workspace_id = call.new_id()
-    name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else call.body.name
+    name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else shown(call.body.name, "/name")
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())
     try:
         await world.storage.workspaces.create(workspace)
@@ -88,7 +89,7 @@ async def change_workspace(call: Call[WorkspacePatch, NoQuery]) -> WorkspaceItem
     old = await store.load(known.id) or known
     new = replace(
         old,
-        name=old.name if patch.name is None else patch.name,
+        name=old.name if patch.name is None else shown(patch.name, "/name"),
         paused=old.paused if patch.paused is None else patch.paused,
     )
     try:

@@ -1,0 +1,289 @@
+"""What a request must be to the letter: ids, names, numbers, cursors, tokens; and how a refusal is said."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+from hypothesis import find, strategies
+
+from sexton_http.openapi import make_document
+from sexton_http.operations import Auth, Operation
+from sexton_http.routes.table import OPERATIONS
+from sexton_storage.records import Role
+from tests.http.bearers import encoded, private, signed
+from tests.http.house import House, open_house
+
+UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
+DEEP = "[" * 3000 + "]" * 3000
+
+
+def token_of(head: str, claims: str) -> str:
+    return f"{encoded(head.encode())}.{encoded(claims.encode())}.AAAA"
+
+
+def said(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error_code"]
+
+
+# --- deep nesting -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        token_of("{}", '{"iss":"sexton","x":' + DEEP + "}"),
+        token_of('{"kid":' + DEEP + "}", '{"iss":"sexton"}'),
+        token_of(DEEP, DEEP),
+        token_of('{"alg":"EdDSA","kid":"x"}', '{"iss":' + DEEP + "}"),
+    ],
+)
+async def test_a_token_that_is_nested_deeply_is_a_bad_token_like_any_other(token: str) -> None:
+    async with open_house(address_rate=1) as house:
+        answers = [await house.get("/v1/api-keys", token) for _ in range(4)]
+    assert [said(answer) for answer in answers[:2]] == [(401, "UZ-AUTH-002")] * 2
+    assert said(answers[-1]) == (429, "UZ-REQ-006")
+
+
+def path_of(house: House, operation: Operation, zombie_id: str) -> str:
+    known = {"workspace_id": str(house.installation.workspace_id), "zombie_id": zombie_id}
+    return re.sub(r"\{(\w+)\}", lambda part: known.get(part[1], str(UNKNOWN)), operation.path)
+
+
+async def bearers(house: House, approval_token: str) -> dict[Auth, str]:
+    """The token with which each kind of route lets one in."""
+    admin = house.admin_token()
+    runner = await house.enrol()
+    kinds = {Auth.RUNNER: runner, Auth.APPROVAL: approval_token}
+    return {auth: kinds.get(auth, admin) for auth in Auth}
+
+
+async def test_no_body_is_so_deep_that_it_fails_its_route(house: House) -> None:
+    zombie = await house.install()
+    tokens = await bearers(house, zombie["approval_token"])
+    document = make_document(OPERATIONS, "")
+    for operation in OPERATIONS:
+        fields = [name for name, _ in body_fields(document, operation)]
+        if operation.auth is Auth.WEBHOOK:
+            fields = ["data"]
+        for name in [*fields, "no_such_field"] if fields else ():
+            body = f'{{"{name}":{DEEP}}}'
+            path = path_of(house, operation, zombie["zombie_id"])
+            answer = await house.call(
+                operation.method,
+                path,
+                tokens[operation.auth],
+                content=body.encode(),
+                headers={"content-type": "application/json"},
+            )
+            assert answer.status_code in {400, 401, 403}, (operation.path, name, answer.text)
+
+
+async def test_no_form_cookie_or_cursor_is_so_deep_that_it_fails_its_route(house: House) -> None:
+    zombie = await house.install()
+    form = {"payload": DEEP}
+    press = await house.http.post(f"/v1/webhooks/{zombie['zombie_id']}/approval", data=form)
+    assert press.status_code == 401
+    for value in (DEEP, encoded(DEEP.encode()), token_of("{}", DEEP)):
+        page = await house.http.get("/", headers={"cookie": f"sexton={value}"})
+        assert page.status_code < 500
+    for cursor in (
+        encoded(b"[" * 380),
+        encoded(b'[1,"' + str(UNKNOWN).encode() + b'","",null,' + b"[" * 300),
+    ):
+        answer = await house.get(f"{house.ws}/zombies", params={"cursor": cursor})
+        assert said(answer) == (400, "UZ-REQ-001")
+
+
+# --- patterns -----------------------------------------------------------------------------------------------
+
+OWN_CODES = {
+    "subscription_id": "UZ-BILLING-001",
+    "public_key": "UZ-AUTH-016",
+    "dashboard_public_key": "UZ-AUTH-016",
+    "ciphertext": "UZ-AUTH-019",
+    "nonce": "UZ-AUTH-020",
+    "verification_code": "UZ-AUTH-018",
+}
+"""Fields that are checked by their route, which has a code of its own for each."""
+SPKI = (
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li_hp_m47n60p8D54WK84z"
+    "V2sxXs7LtkBoN79R9Q"
+)
+GOOD = {
+    "public_key": SPKI,
+    "dashboard_public_key": SPKI,
+    "ciphertext": "A" * 40,
+    "nonce": "A" * 16,
+    "verification_code": "123456",
+}
+"""What is longer than a search of the pattern would find."""
+WHOLE: dict[str, dict[str, str]] = {
+    "approve_auth_session": {name: value for name, value in GOOD.items() if name != "public_key"}
+}
+"""The rest of the bodies in which such fields are."""
+
+
+def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def body_fields(document: dict[str, Any], operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The fields of a JSON body, with what each may be."""
+    described = document["paths"][operation.path][operation.method.lower()].get("requestBody", {})
+    schema = described.get("content", {}).get("application/json", {}).get("schema")
+    if schema is None:
+        return
+    for name, field in resolved(document, schema).get("properties", {}).items():
+        options = field.get("anyOf", [field])
+        yield name, {key: value for option in options for key, value in resolved(document, option).items()}
+
+
+def test_the_patterns_below_are_all_that_are_asked_of_a_request() -> None:
+    """A list of objects with patterns of their own would need more than the fields at the top."""
+    document = make_document(OPERATIONS, "")
+    shapes = {
+        resolved(document, schema["schema"])["title"]
+        for row in OPERATIONS
+        for schema in document["paths"][row.path][row.method.lower()]
+        .get("requestBody", {})
+        .get("content", {})
+        .values()
+        if "title" in resolved(document, schema["schema"])
+    }
+    inner = {
+        name
+        for name, schema in document["components"]["schemas"].items()
+        if '"pattern"' in json.dumps(schema) and name not in shapes
+    }
+    assert inner == {"PreviewTool", "Problem"}
+
+
+async def test_a_name_ends_where_its_pattern_does(house: House) -> None:
+    zombie = await house.install()
+    tokens = await bearers(house, zombie["approval_token"])
+    document = make_document(OPERATIONS, "")
+    tried = set()
+    for operation in OPERATIONS:
+        for name, field in body_fields(document, operation):
+            if "pattern" not in field:
+                continue
+            good = GOOD.get(name) or find(strategies.from_regex(field["pattern"], fullmatch=True), bool)
+            body = {**WHOLE.get(operation.name, {}), name: good.rstrip("\n") + "\n"}
+            path = path_of(house, operation, zombie["zombie_id"])
+            answer = await house.call(operation.method, path, tokens[operation.auth], json=body)
+            assert said(answer) == (400, OWN_CODES.get(name, "UZ-REQ-001")), (operation.path, name)
+            if name not in OWN_CODES:
+                assert answer.json()["pointer"] == f"/{name}", operation.path
+            tried.add((operation.name, name))
+    assert len(tried) > 10
+    tool = {"name": "a\n", "description": "", "input_schema": {}}
+    answer = await house.post(f"{house.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
+    assert (said(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/tools/0/name")
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "a\n", "\ta", "a\u0007b", "\u202ea", "\u00a0a", " "])
+async def test_a_workspace_has_a_name_that_can_be_seen(house: House, name: str) -> None:
+    made = await house.post("/v1/workspaces", {"name": name})
+    assert (said(made), made.json()["pointer"]) == ((400, "UZ-REQ-001"), "/name")
+    renamed = await house.call("PATCH", house.ws, json={"name": name})
+    assert (said(renamed), renamed.json()["pointer"]) == ((400, "UZ-REQ-001"), "/name")
+
+
+# --- ids, numbers, cursors ----------------------------------------------------------------------------------
+
+
+async def test_an_id_has_its_dashes_in_bodies_and_queries_as_in_paths(house: House) -> None:
+    zombie_id = (await house.install())["zombie_id"]
+    bare = zombie_id.replace("-", "")
+    for path in (f"{house.ws}/zombies/{bare}", f"{house.ws}/events?zombie_id={bare}"):
+        assert said(await house.get(path)) == (400, "UZ-UUIDV7-009")
+    made = await house.post(f"{house.ws}/agent-keys", {"zombie_id": bare, "name": "k"})
+    assert (said(made), made.json()["pointer"]) == ((400, "UZ-UUIDV7-009"), "/zombie_id")
+    # Where any text may stand, one that looks like such an id is as good as another.
+    named = await house.post(f"{house.ws}/agent-keys", {"zombie_id": zombie_id.upper(), "name": bare})
+    assert named.status_code == 201
+
+
+async def test_a_page_beyond_the_last_is_empty(house: House) -> None:
+    for path, token in (
+        ("/v1/api-keys", ""),
+        (f"{house.ws}/agent-keys", ""),
+        ("/v1/fleet/runners", house.admin_token()),
+    ):
+        for page in (1_000_000, 1_000_001, 2**53 - 1):
+            answer = await house.get(path, token, params={"page": str(page)})
+            assert (answer.status_code, answer.json()["items"]) == (200, []), (path, page)
+        for wrong in ("0", "1e1", "1.0", "-1", "+1", "", "0x1"):
+            answer = await house.get(path, token, params={"page": wrong})
+            assert said(answer) == (400, "UZ-REQ-001"), (path, wrong)
+
+
+async def test_a_cursor_is_taken_as_it_was_given_and_in_no_other_spelling(house: House) -> None:
+    for name in ("one", "two"):
+        await house.install(name)
+    path = f"{house.ws}/zombies"
+    cursor = (await house.get(path, params={"limit": "1"})).json()["next_cursor"]
+    assert (await house.get(path, params={"limit": "1", "cursor": cursor})).status_code == 200
+    plain = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    others = [
+        cursor + "=" * (-len(cursor) % 4 or 4),
+        cursor + "A",
+        cursor + "AAAA",
+        encoded(plain + b" "),
+        encoded(plain[:-1] + b",1]"),
+    ]
+    for other in others:
+        answer = await house.get(path, params={"limit": "1", "cursor": other})
+        assert said(answer) == (400, "UZ-REQ-001"), other
+
+
+# --- tokens -------------------------------------------------------------------------------------------------
+
+
+async def test_a_user_token_says_whose_it_is(house: House) -> None:
+    assert said(await house.get("/v1/api-keys", signed(house, private(house).sign, sub=""))) == (
+        401,
+        "UZ-AUTH-002",
+    )
+
+
+async def test_every_401_says_how_to_come(house: House) -> None:
+    zombie = await house.install()
+    for operation in OPERATIONS:
+        path = path_of(house, operation, zombie["zombie_id"])
+        async with house.http.stream(operation.method, path) as answer:
+            if answer.status_code == 401:
+                assert answer.headers["www-authenticate"] == 'Bearer realm="sexton"', path
+
+
+async def test_a_token_that_was_good_once_is_said_to_be_so_no_more(house: House) -> None:
+    made = (await house.post("/v1/api-keys", {"key_name": "k"})).json()
+    await house.call("PATCH", f"/v1/api-keys/{made['id']}", json={"active": False})
+    past = signed(house, private(house).sign, exp=house.world.now_ms() // 1000 - 100)
+    for token, code in ((made["key"], "UZ-APIKEY-004"), (past, "UZ-AUTH-003")):
+        answer = await house.get("/v1/api-keys", token)
+        assert said(answer) == (401, code)
+        assert answer.headers["www-authenticate"] == 'Bearer realm="sexton", error="invalid_token"'
+
+
+async def test_who_guesses_at_tokens_is_told_how_long_to_wait() -> None:
+    async with open_house(address_rate=1) as house:
+        answers = [await house.get("/v1/api-keys", f"zmb_t_{n:064}") for n in range(3)]
+    assert [said(answer) for answer in answers] == [(401, "UZ-AUTH-002")] * 2 + [(429, "UZ-REQ-006")]
+    for answer in answers:
+        assert answer.headers["ratelimit-policy"] == '"default";q=2;w=2'
+        assert answer.headers["ratelimit"].startswith('"default";r=')
+    assert "retry-after" in answers[-1].headers
+
+
+async def test_a_limited_token_mints_no_key_that_is_not(house: House) -> None:
+    limited = house.user_token(Role.ADMIN, workspace_id=house.installation.workspace_id)
+    assert said(await house.post("/v1/api-keys", {"key_name": "k"}, limited)) == (403, "UZ-AUTH-001")
+    assert (await house.get(house.ws, limited)).status_code == 200
