@@ -420,13 +420,16 @@ def test_the_same_schedule_twice_is_refused_and_in_another_time_zone_is_not() ->
     assert len(manifest_of(trigger=with_config(elsewhere)).cron_triggers) == 2
 
 
-def test_both_multi_signature_sources_share_one_address_so_there_is_one_of_them() -> None:
+def test_the_two_multi_signature_sources_share_one_address_and_each_is_there_once() -> None:
     lines = (
         "  - {type: webhook, source: svix, signature: {secret_ref: a}}\n"
         "  - {type: webhook, source: standard-webhooks, signature: {secret_ref: b}}"
     )
-    rejection = rejection_of(trigger=with_config(lines))
-    assert rejection.errors[0].key == "triggers[2].source"
+    sources = [trigger.source for trigger in manifest_of(trigger=with_config(lines)).webhook_triggers]
+    assert sources[1:] == ["svix", "standard-webhooks"]
+    again = lines + "\n  - {type: webhook, source: svix, signature: {secret_ref: c}}"
+    rejection = rejection_of(trigger=with_config(again))
+    assert rejection.errors[0].key == "triggers[3].source"
 
 
 def test_a_singular_trigger_is_refused_once_and_by_name() -> None:

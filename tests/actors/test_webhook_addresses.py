@@ -5,7 +5,12 @@ import pytest
 from sexton_actors.manifest.model import CronTrigger, Manifest, Signature, WebhookTrigger
 from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES, NATIVE_SOURCES, RESERVED_SOURCES
 from sexton_actors.webhooks.model import Rejected
-from sexton_actors.webhooks.secrets import RESERVED_SEGMENTS, hash_url_secret, resolve_segment
+from sexton_actors.webhooks.secrets import (
+    RESERVED_SEGMENTS,
+    hash_url_secret,
+    resolve_multisig,
+    resolve_segment,
+)
 from sexton_actors.webhooks.table import NATIVE, source_of
 
 SECRET = "zwh_" + "a" * 43
@@ -14,6 +19,7 @@ OTHER_SECRET = "zwh_" + "b" * 43
 GITHUB = WebhookTrigger("github", signature=Signature("hook"))
 DOORBELL = WebhookTrigger("doorbell")
 SVIX = WebhookTrigger("svix", signature=Signature("hook"))
+STANDARD = WebhookTrigger("standard-webhooks", signature=Signature("other"))
 HASHES = {"doorbell": hash_url_secret(SECRET)}
 
 
@@ -90,8 +96,19 @@ def test_a_reserved_segment_is_never_a_secret() -> None:
 
 
 def test_the_multi_signature_route_is_for_the_sources_that_use_it() -> None:
-    assert resolve_segment(agent(GITHUB, SVIX), {}, None, multisig=True) is SVIX
-    assert reason_and_code(resolve_segment(agent(GITHUB), {}, None, multisig=True)) == NO_CREDENTIAL
+    for headers in ({"svix-signature": "v1,x"}, {"webhook-signature": "v1,x"}, {}):
+        assert resolve_multisig(agent(GITHUB, SVIX), headers) is SVIX
+        assert resolve_multisig(agent(GITHUB, STANDARD), headers) is STANDARD
+        assert reason_and_code(resolve_multisig(agent(GITHUB), headers)) == NO_CREDENTIAL
+
+
+def test_of_both_multi_signature_sources_the_headers_tell_which_is_meant() -> None:
+    for manifest in (agent(SVIX, STANDARD), agent(STANDARD, SVIX)):
+        assert resolve_multisig(manifest, {"svix-signature": "v1,x"}) is SVIX
+        assert resolve_multisig(manifest, {"webhook-signature": "v1,x"}) is STANDARD
+        both = {"svix-signature": "v1,x", "webhook-signature": "v1,x"}
+        assert resolve_multisig(manifest, both) is SVIX
+        assert resolve_multisig(manifest, {}) is STANDARD
 
 
 def test_an_agent_without_webhooks_has_no_address() -> None:

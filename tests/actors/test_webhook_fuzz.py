@@ -118,10 +118,10 @@ def test_a_body_cut_off_anywhere_is_malformed() -> None:
         assert isinstance(read(trigger, {"x-github-event": "push"}, body[:end]), Malformed)
 
 
-@given(st.text(max_size=60) | st.from_regex("zwh_[A-Za-z0-9_-]{43}", fullmatch=True), st.booleans())
+@given(st.text(max_size=60) | st.from_regex("zwh_[A-Za-z0-9_-]{43}", fullmatch=True))
 @settings(deadline=None)
-def test_any_address_is_a_trigger_or_refused(segment: str, multisig: bool) -> None:
+def test_any_address_is_a_trigger_or_refused(segment: str) -> None:
     manifest = Manifest("x", "x", "1.0.0", "", (CronTrigger("* * * * *"), WebhookTrigger("doorbell")))
     hashes = {"doorbell": hash_url_secret("zwh_" + "a" * 43)}
-    found = resolve_segment(manifest, hashes, segment, multisig=multisig)
+    found = resolve_segment(manifest, hashes, segment)
     assert isinstance(found, Rejected) or segment == "zwh_" + "a" * 43

@@ -415,6 +415,25 @@ def test_the_published_example_of_standard_webhooks_is_genuine_and_years_old(pla
         assert code_of(plane.http.post(path, content=body, headers=headers)) == (401, expected)
 
 
+def test_one_agent_has_both_multi_signature_senders_and_their_headers_tell_which(plane: Plane) -> None:
+    svix, standard = (
+        Case(plane, sender) for sender in SENDERS if sender.name in {"svix", "standard-webhooks"}
+    )
+    plane.keep(svix.sender.new)
+    other = {"name": "other", "data": {"webhook_secret": svix.sender.old}}
+    assert plane.call("POST", f"{plane.ws}/credentials", json=other).status_code == 201
+    trigger = standard.sender.trigger.replace("secret_ref: hook", "secret_ref: other")
+    agent = plane.install(f"triggers: [{trigger}, {svix.sender.trigger}]")
+    assert len(set(agent["webhook_urls"].values())) == 1
+    svix.zombie_id = standard.zombie_id = agent["zombie_id"]
+    assert svix.post(svix.headers()).status_code == 202
+    assert standard.post(standard.headers(secret=svix.sender.old)).status_code == 202
+    for case, secret in ((svix, svix.sender.old), (standard, svix.sender.new)):
+        assert code_of(case.post(case.headers(secret=secret))) == (401, "UZ-WH-010")
+    actors = [event["actor"] for event in plane.events(agent["zombie_id"])]
+    assert actors == ["webhook:standard-webhooks", "webhook:svix"]
+
+
 # --- the rest of the page -----------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ MAX_HEADER_CHARS = 128
 NATIVE_SOURCES = frozenset({"github", "slack", "linear", "svix", "standard-webhooks"})
 """Their headers and prefixes are known: a signature needs no more than ``secret_ref``."""
 MULTISIG_SOURCES = frozenset({"svix", "standard-webhooks"})
-"""Reached by the multi-signature route, one address an agent."""
+"""Reached by the multi-signature route, one address an agent for both."""
 TIMELESS_SOURCES = frozenset({"github", "linear"})
 """They sign no time, whatever a header says."""
 RESERVED_SOURCES = frozenset({"approval", "grant-approval"})
@@ -73,8 +73,6 @@ def _refuse_second(fields: Fields, trigger: WebhookTrigger | CronTrigger, taken:
     """Each address, and each schedule in a time zone, belongs to one trigger."""
     if isinstance(trigger, CronTrigger):
         owner, key, told = f"cron {trigger.schedule} {trigger.timezone}", "schedule", "schedule"
-    elif trigger.source in MULTISIG_SOURCES:
-        owner, key, told = "multisig", "source", "webhook trigger at the multi-signature address"
     else:
         owner, key, told = f"webhook {trigger.source}", "source", "webhook trigger of this source"
     if owner in taken:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
-from sexton_actors.webhooks.model import Reason, Rejected, rejected
+from sexton_actors.webhooks.model import Headers, Reason, Rejected, rejected
 
 MULTISIG_SEGMENT = "svix"
 RESERVED_SEGMENTS = frozenset({"approval", "grant-approval", MULTISIG_SEGMENT})
@@ -34,28 +34,32 @@ def hash_url_secret(secret: str) -> str:
 
 
 def resolve_segment(
-    manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None, *, multisig: bool = False
+    manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None
 ) -> WebhookTrigger | Rejected:
     """The trigger that an address means.
 
     ``segment`` is the last part of the path, None for the bare address, which means the first webhook
-    trigger; ``multisig``: it came by the multi-signature route, where there is no segment. Declared sources
-    come before secrets, so a secret that equals a source never matches.
+    trigger. Declared sources come before secrets, so a secret that equals a source never matches.
 
     A trigger without a signature is handed out only to an address with its secret: reached by its source or
     by the bare address it is refused. ``url_secret_hashes`` maps source to hash; one left over from a
     trigger that has a signature by now opens nothing.
     """
     triggers = manifest.webhook_triggers
-    if multisig:
-        named = next((trigger for trigger in triggers if trigger.source in MULTISIG_SOURCES), None)
-    elif segment is None:
-        named = next(iter(triggers), None)
-    else:
-        named = manifest.trigger_for(segment)
+    named = next(iter(triggers), None) if segment is None else manifest.trigger_for(segment)
     if named is not None:
         return named if named.signature is not None else _unsigned()
     return _by_secret(triggers, url_secret_hashes, segment or "")
+
+
+def resolve_multisig(manifest: Manifest, headers: Headers) -> WebhookTrigger | Rejected:
+    """The trigger that the multi-signature address means: of two, the one that signs in such headers."""
+    native = "svix" if "svix-signature" in headers else "standard-webhooks"
+    others = (trigger for trigger in manifest.webhook_triggers if trigger.source in MULTISIG_SOURCES)
+    named = manifest.trigger_for(native) or next(others, None)
+    if named is None:
+        return rejected(Reason.CREDENTIAL_MISSING, "the agent has no trigger with several signatures")
+    return named if named.signature is not None else _unsigned()
 
 
 def source_shown(manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None) -> str:

@@ -7,7 +7,7 @@ from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.authenticate import Rejected, authenticate
 from sexton_actors.webhooks.read import Challenge, Delivery, Malformed, Ping, listed, read
-from sexton_actors.webhooks.secrets import resolve_segment, secrets_of, source_shown
+from sexton_actors.webhooks.secrets import resolve_multisig, resolve_segment, secrets_of, source_shown
 from sexton_actors.zombie import messages as m, transitions
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
@@ -33,9 +33,10 @@ class Deliveries:
             gone = Refusal("UZ-WH-004", "The agent was killed.", {"current_state": "killed"})
             shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
             return self._rejections.refuse(gone, NOT_ACTIVE, shown)
-        trigger = resolve_segment(
-            manifest, zombie.url_secret_hashes, message.segment, multisig=message.multisig
-        )
+        if message.multisig:
+            trigger = resolve_multisig(manifest, message.headers)
+        else:
+            trigger = resolve_segment(manifest, zombie.url_secret_hashes, message.segment)
         if isinstance(trigger, Rejected):
             shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
             return self._refuse(trigger, shown)
