@@ -14,10 +14,12 @@ from sexton_actors.zombie.messages import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.asking import blamed, is_stalled
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.idempotency import once
-from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.ids import parse_id
+from sexton_http.lenient import decoder_of
+from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
@@ -92,7 +94,7 @@ class Mounted:
         self._services = services
         self._meter = RouteMeter(services.metrics, operation.method, operation.path)
         self._declared = frozenset(operation.all_codes())
-        self._body: BodyDecoder[Any] | None = BodyDecoder(operation.body) if operation.has_body else None
+        self._body: BodyDecoder[Any] | None = decoder_of(operation.body) if operation.has_body else None
         self._query: QueryDecoder[Any] | None = (
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
@@ -121,7 +123,7 @@ class Mounted:
         try:
             answer = await self._admitted(head, params, body, request_id, verdicts)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
-            problem = as_problem(fault)
+            problem = as_problem(await blamed(fault, services.ctx.world.storage))
             self._note(problem)
             answer = problem.answer(services.ctx.settings.base_url, request_id)
         self._meter.done(answer.status, services.ctx.monotonic() - began)
@@ -315,6 +317,8 @@ class Mounted:
                 with trio.fail_after(self._services.ctx.settings.request_s):
                     result = await operation.handler(call)
             except trio.TooSlowError:
+                if await is_stalled(self._services.ctx.world.storage):
+                    raise StorageUnavailable("the request's time is over") from None
                 raise Problem(
                     "UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S
                 ) from None

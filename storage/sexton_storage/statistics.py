@@ -29,6 +29,8 @@ class LaneStatistics(Struct, frozen=True):
     """Writes of a committed batch."""
     spans: SpreadStatistics = NOTHING
     """Seconds of a committed batch."""
+    oldest_s: float = 0.0
+    """How long the oldest of the writes that wait has waited."""
 
 
 class JournalStatistics(Struct, frozen=True):

@@ -74,7 +74,7 @@ def test_slices_bill_each_millisecond_and_token_once(
     for place, (passed, usage) in enumerate(calls):
         now += passed
         billed = next_slice(held, usage, waited, now)
-        moved = advance(held, usage, billed, now)
+        moved = advance(held, billed, now)
         assert billed.seq == place + 1
         assert min(msgspec.structs.astuple(billed)) >= 0
         assert billed.run_fee_nanos == billed.run_ms * billed_by.run_nanos_per_sec // 1000
@@ -97,6 +97,7 @@ def test_slices_bill_each_millisecond_and_token_once(
         held = moved
     assert total[1:] == list(_counts(seen)), "what is billed is the highest count that was ever said"
     assert total[0] <= now - waited_ms(waited, 0, now)
+    assert held.run_ms == total[0], "the cursor of time stands where the bill does"
     if all(usage.run_ms is None for _, usage in calls):
         assert total[0] == now - waited_ms(waited, 0, now), "every millisecond that nobody waited is billed"
 
@@ -110,7 +111,22 @@ def test_a_clock_that_goes_back_bills_nothing(billed_by: Rates, usage: Usage, ba
     held = msgspec.structs.replace(lease(billed_by), metered_at=1000)
     billed = next_slice(held, usage, (), 1000 - back)
     assert (billed.run_ms, billed.run_fee_nanos) == (0, 0)
-    assert advance(held, usage, billed, 1000 - back).metered_at == 1000
+    assert advance(held, billed, 1000 - back).metered_at == 1000
+
+
+@given(rates, st.lists(st.tuples(TICKS, st.integers(0, 10**9)), min_size=1, max_size=12))
+def test_time_said_too_much_once_is_billed_no_later_than_it_passes(
+    billed_by: Rates, calls: list[tuple[int, int]]
+) -> None:
+    held, now = lease(billed_by), 0
+    for passed, too_much in calls:
+        now += passed
+        usage = Usage(0, 0, 0, now + too_much)
+        held = advance(held, next_slice(held, usage, (), now), now)
+    # From here on it says the truth, and is billed for all of it.
+    assert held.run_ms == now
+    billed = next_slice(held, Usage(0, 0, 0, now + 7), (), now + 7)
+    assert billed.run_ms == 7
 
 
 @given(st.integers(-5, COUNT_MAX + 5), st.integers(0, 3))

@@ -189,7 +189,6 @@ async def test_what_a_run_proposes_is_kept_once_however_often_it_reports(house: 
 @pytest.mark.parametrize(
     "draft",
     [
-        {"title": "t", "rationale": "r"},
         {"title": "", "rationale": "r", "source_markdown": "s"},
         {"title": "t", "rationale": "r", "source_markdown": ""},
         {"title": "t", "rationale": "r", "source_markdown": "é" * 40_000},
@@ -207,6 +206,15 @@ async def test_a_draft_that_is_no_proposal_is_refused_from_people_and_runs_alike
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
     assert answer.json()["pointer"].startswith("/proposals/0")
     await report(house, token, lease)
+
+
+async def test_a_draft_without_files_is_refused_from_people_and_costs_a_run_only_itself(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path, draft = f"/v1/agents/{zombie['zombie_id']}/proposals", {"title": "t", "rationale": "r"}
+    assert await code(house, "POST", path, json=draft) == (400, "UZ-REQ-001")
+    done = await report(house, token, lease, proposals=[draft])
+    assert [part["field"] for part in done["refused"]] == ["/proposals/0"]
+    assert (await house.get(path)).json()["items"] == []
 
 
 async def test_a_run_that_was_stopped_proposes_nothing(house: House) -> None:

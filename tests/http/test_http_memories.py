@@ -104,14 +104,32 @@ async def test_entries_are_replaced_and_forgotten(house: House) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        {"key": ""},
         {"key": "k" * 256},
-        {"content": ""},
         {"content": "c" * (CONTENT_BYTES + 1)},
         {"content": "\u00e9" * (CONTENT_BYTES // 2 + 1)},
+        {"category": "c" * 65},
+    ],
+)
+async def test_an_entry_over_a_limit_is_refused_and_does_not_cost_a_report(
+    house: House, entry: dict[str, Any]
+) -> None:
+    zombie, token, lease = await house.working()
+    body = {"key": "k", "content": "c", **entry}
+    assert code(await house.post(plane(zombie), {**fence(lease), **body}, token)) == (400, "UZ-REQ-001")
+    answer = await house.post("/v1/runners/me/reports", report_of(lease, [body]), token)
+    assert answer.status_code == 200, answer.text
+    [refused] = answer.json()["refused"]
+    assert refused["field"] == f"/memory/0/{next(iter(entry))}"
+    assert await keys(house, zombie) == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"key": ""},
+        {"content": ""},
         {"content": None},
         {"category": ""},
-        {"category": "c" * 65},
         {"delete": True},
         {"tags": []},
         {"fencing_token": "1"},

@@ -241,7 +241,10 @@ async def test_a_choice_that_cannot_work_is_refused_by_what_it_lacks(shop: House
     assert await refused(mode="self_managed", credential_ref="half") == (400, "UZ-PROVIDER-003")
     assert await refused(mode="self_managed", credential_ref="mine") == (400, "UZ-PROVIDER-004")
     assert await refused(mode="platform", model="unheard-of") == (400, "UZ-PROVIDER-004")
-    assert await refused(mode="platform") == (400, "UZ-PROVIDER-004")
+    assert await refused(mode="platform", provider="openai", model="large") == (400, "UZ-PROVIDER-004")
+    assert await refused(mode="platform", context_cap_tokens=4096) == (400, "UZ-PROVIDER-004")
+    named = await refused(mode="platform", provider="anthropic", credential_ref="mine")
+    assert named == (400, "UZ-REQ-001")
     shown = (await shop.get(CHOICE)).json()
     assert (shown["mode"], shown["model"]) == ("platform", None)
 
@@ -253,6 +256,10 @@ async def test_a_choice_is_made_shown_and_taken_back(shop: House) -> None:
     assert (shown["provider"], shown["credential_ref"]) == ("anthropic", None)
     for _ in range(2):
         assert (await shop.call("DELETE", CHOICE)).status_code == 204
+    assert (await shop.get(CHOICE)).json()["provider"] is None
+    await choose(shop, mode="platform", provider="anthropic", model="large")
+    nothing = await choose(shop, mode="platform")
+    assert (nothing["mode"], nothing["provider"], nothing["model"]) == ("platform", None, None)
     assert (await shop.get(CHOICE)).json()["provider"] is None
 
 

@@ -66,7 +66,7 @@ async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
         state, now = row.state or await row.load(), row.world.now_ms()
         if state is None:
             return row.unknown()
-        if refusal := fenced(state.lease, message.runner_id, None, now, STALE):
+        if refusal := fenced(state.lease, message.runner_id, message.fencing_token, now, STALE):
             return refusal
         zombie = await row.world.storage.zombies.load(state.lease.zombie_id)
         if zombie is None:
@@ -151,7 +151,10 @@ def gate_closed(row: LeaseRow, message: m.GateClosed) -> None:
 
 
 async def cancel(row: LeaseRow) -> None:
-    """The row was marked: its runner is to know at once."""
+    """The row was marked: its runner is to know at once, before anybody asks the database."""
+    told = row.is_live() and row.state is not None
+    if told and row.state is not None:
+        row.context.tell("runner", row.state.lease.runner_id, LeaseCancelling(row.id))
     state = await row.load()
-    if state is not None and state.lease.status is LeaseStatus.CANCELLING:
-        row.context.tell("runner", state.lease.runner_id, LeaseCancelling(state.lease.id))
+    if not told and state is not None and state.lease.status is LeaseStatus.CANCELLING:
+        row.context.tell("runner", state.lease.runner_id, LeaseCancelling(row.id))

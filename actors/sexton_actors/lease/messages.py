@@ -30,7 +30,7 @@ class Renewal(msgspec.Struct, frozen=True):
 class Renew(msgspec.Struct, Message[Renewal | Refusal], frozen=True):
     """Extend by one term and bill the slice since the last; counts are cumulative over the lease.
 
-    ``fencing_token`` None: the single-lease route, which has no such field in its body.
+    ``fencing_token`` None, here and below: the runner did not say it.
     """
 
     runner_id: UUID
@@ -81,6 +81,7 @@ class Release(msgspec.Struct, Message[Released | Refusal], frozen=True):
 
     runner_id: UUID
     reason: str
+    fencing_token: int | None = None
 
 
 class Parked(msgspec.Struct, frozen=True):
@@ -93,6 +94,7 @@ class Park(msgspec.Struct, Message[Parked | Refusal], frozen=True):
     runner_id: UUID
     gate_id: UUID
     checkpoint: Mapping[str, Any]
+    fencing_token: int | None = None
 
 
 class FramesTaken(msgspec.Struct, frozen=True):
@@ -110,6 +112,7 @@ class Activity(msgspec.Struct, Message[FramesTaken | Refusal], frozen=True):
 
     runner_id: UUID
     frames: tuple[FrameIn, ...]
+    fencing_token: int | None = None
 
 
 class AskApproval(msgspec.Struct, Message[Gate | Refusal], frozen=True):
@@ -123,6 +126,7 @@ class AskApproval(msgspec.Struct, Message[Gate | Refusal], frozen=True):
     proposed_action: str
     evidence: Mapping[str, Any]
     blast_radius: str
+    fencing_token: int | None = None
 
 
 class AskIntegration(msgspec.Struct, Message[Requested | Refusal], frozen=True):

@@ -108,8 +108,8 @@ def next_slice(lease: Lease, usage: Usage, waits: Sequence[Wait], now: int) -> S
     )
 
 
-def advance(lease: Lease, usage: Usage, billed: Slice, now: int) -> Lease:
-    """The lease with its cursors past ``billed``."""
+def advance(lease: Lease, billed: Slice, now: int) -> Lease:
+    """The lease with its cursors past ``billed``, and no further, however much more was said."""
     return msgspec.structs.replace(
         lease,
         metered_at=max(now, lease.metered_at),
@@ -117,5 +117,5 @@ def advance(lease: Lease, usage: Usage, billed: Slice, now: int) -> Lease:
         input_tokens=lease.input_tokens + billed.d_input_tokens,
         cached_input_tokens=lease.cached_input_tokens + billed.d_cached_tokens,
         output_tokens=lease.output_tokens + billed.d_output_tokens,
-        run_ms=max(lease.run_ms, usage.run_ms or 0),
+        run_ms=lease.run_ms + billed.run_ms,
     )

@@ -32,10 +32,12 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
         state = AdminState(wanted)
     except ValueError:
         return Refusal("UZ-REQ-001", f"/admin_state: {wanted!r} is no state of a runner.")
-    for_good = runner.admin_state is AdminState.REVOKED and state is not AdminState.REVOKED
-    if for_good or state not in _ASKABLE:
-        detail = f"Runner {runner.id} is {runner.admin_state} and cannot become {state}."
-        return Refusal("UZ-REQ-001", f"/admin_state: {detail}", {"current_state": str(runner.admin_state)})
+    facts = {"current_state": str(runner.admin_state)}
+    detail = f"Runner {runner.id} is {runner.admin_state} and cannot become {state}."
+    if state not in _ASKABLE:
+        return Refusal("UZ-REQ-001", f"/admin_state: {detail}", facts)
+    if runner.admin_state is AdminState.REVOKED and state is not AdminState.REVOKED:
+        return Refusal("UZ-REQ-009", detail, facts)
     if state is AdminState.DRAINING and held == 0:
         state = AdminState.DRAINED
     return _with_state(runner, state)

@@ -14,6 +14,7 @@ from sexton_storage.records import Role
 
 TAG = "Credentials"
 DATA_BYTES = 4096
+LLM = "llm"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
 
 
@@ -49,8 +50,12 @@ class CredentialList(Shape):
     codes=("UZ-VAULT-001", "UZ-VAULT-002"),
 )
 async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
-    """Keep a credential, replacing one of its name."""
+    """Keep a credential, replacing one of its name; `llm` is the name of the model key and taken."""
     data = call.body.data
+    if call.body.name == LLM:
+        # As a resource it is the model key: such a credential could be neither read nor deleted by its name.
+        detail = f"/name: {LLM} is the model key's name, which PUT …/credentials/{LLM} keeps"
+        raise Problem("UZ-REQ-001", detail, facts={"pointer": "/name"})
     if not isinstance(data, dict) or not data:
         raise Problem("UZ-VAULT-001", "/data: an object with at least one key", facts={"pointer": "/data"})
     size = len(msgspec.json.encode(data))

@@ -170,9 +170,15 @@ async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
     return FleetPage(items, total, query.page, query.page_size)
 
 
-@operation("PATCH", "/v1/fleet/runners/{runner_id}", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-RUN-014",))
+@operation(
+    "PATCH",
+    "/v1/fleet/runners/{runner_id}",
+    tag=TAG,
+    auth=Auth.PLATFORM,
+    codes=("UZ-RUN-014", "UZ-REQ-009"),
+)
 async def change_runner(call: Call[RunnerPatch, NoQuery]) -> FleetRunner | Refusal:
-    """Cordon, drain, revoke a runner, or take it back."""
+    """Cordon, drain, revoke a runner, or take it back; a revoked one stays revoked."""
     world, runner_id = call.ctx.world, call.id("runner_id")
     reply = await call.ctx.system.ask(
         "runner", runner_id, SetAdminState(call.body.admin_state.value, call.member.by)

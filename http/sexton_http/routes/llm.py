@@ -106,6 +106,7 @@ async def delete_llm_key(call: Call[NoBody, NoQuery]) -> None:
 # --- the tenant's choice ------------------------------------------------------------------------------------
 
 CHOICE = "/v1/tenants/me/provider"
+NOTHING_CHOSEN = TenantProviderView(ProviderMode.PLATFORM, None, None, None, None)
 CHOICE_CODES = ("UZ-PROVIDER-001", "UZ-PROVIDER-002", "UZ-PROVIDER-003", "UZ-PROVIDER-004")
 
 
@@ -113,23 +114,34 @@ CHOICE_CODES = ("UZ-PROVIDER-001", "UZ-PROVIDER-002", "UZ-PROVIDER-003", "UZ-PRO
 async def get_tenant_provider(call: Call[NoBody, NoQuery]) -> TenantProviderView:
     """Show the provider that the tenant's runs use where nothing nearer says otherwise."""
     kept = await call.ctx.world.storage.providers.load(call.member.tenant_id)
-    return TenantProviderView(ProviderMode.PLATFORM, None, None, None, None) if kept is None else _shown(kept)
+    return NOTHING_CHOSEN if kept is None else _shown(kept)
 
 
 @operation("PUT", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True, codes=CHOICE_CODES)
 async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantProviderView:
-    """Choose it: on the platform's key, or on the tenant's own from a credential of a workspace's vault."""
+    """Choose it: on the platform's key, or on the tenant's own from a credential of a workspace's vault.
+
+    Mode `platform` and nothing else is to choose nothing, as with `DELETE`.
+    """
     world, body = call.ctx.world, call.body
+    if body == NewTenantProvider(ProviderMode.PLATFORM):
+        await _choose_nothing(call)
+        return NOTHING_CHOSEN
     data: dict[str, Any] = {}
     place: UUID | None = None
     if body.mode is ProviderMode.SELF_MANAGED:
         place, data = await _own(call)
+    elif body.credential_ref is not None:
+        detail = "/credential_ref: the platform's key is used in mode platform"
+        raise Problem("UZ-REQ-001", detail, facts={"pointer": "/credential_ref"})
     model = body.model or data.get("model") or world.catalogue.first_of(body.provider or "")
     row = None if model is None else world.catalogue.find(model)
     cap = body.context_cap_tokens or (None if row is None else row.context_cap_tokens)
     # A model of one's own need not be in the catalogue, where somebody says how much it can hold.
     if model is None or (row is None and (place is None or body.context_cap_tokens is None)):
         raise Problem("UZ-PROVIDER-004", f"/model: the catalogue has no {model or 'model to choose'}")
+    if place is None and row is not None and body.provider not in {None, row.provider}:
+        raise Problem("UZ-PROVIDER-004", f"/provider: the catalogue has {model} of {row.provider}")
     provider = body.provider or data.get("provider") or ("" if row is None else row.provider)
     kept = TenantProvider(
         tenant_id=call.member.tenant_id,
@@ -149,6 +161,10 @@ async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantP
 @operation("DELETE", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True, status=204)
 async def delete_tenant_provider(call: Call[NoBody, NoQuery]) -> None:
     """Choose nothing: runs use what their workspace or the platform has."""
+    await _choose_nothing(call)
+
+
+async def _choose_nothing(call: Call[Any, Any]) -> None:
     tenant_id = call.member.tenant_id
     await call.ctx.world.storage.providers.delete(tenant_id)
     call.ctx.world.providers.forget(tenant_id)

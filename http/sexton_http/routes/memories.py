@@ -44,8 +44,9 @@ class FencedMemoryQuery(MemoryQuery):
 
 
 class FencedEntry(MemoryEntry, kw_only=True):
-    lease_id: UUID
-    fencing_token: Count
+    lease_id: UUID | None = None
+    """The lease that the runner writes for; without it the one that it holds of the agent."""
+    fencing_token: Count | None = None
 
 
 class MemoryKept(Shape):

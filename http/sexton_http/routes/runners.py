@@ -22,6 +22,8 @@ TAG = "Runner plane"
 SLACK_S = 10.0
 """How much later than its own end a long poll is given up."""
 MAX_LEASE_IDS = 1024
+EMPTY_RETRY_MS = 1000
+"""From the beginning of a poll that found nothing to the next, at least."""
 
 
 class SandboxTier(StrEnum):
@@ -172,4 +174,7 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
             return reply
         case Leases(grants=grants, retry_after_ms=retry_after_ms, cancelled_lease_ids=cancelled):
             leases = await hand_over(grants, ctx.system, ctx.world)
+            if not leases and not cancelled:
+                # Who did not wait is not to ask again and again without a pause.
+                retry_after_ms = max(retry_after_ms, EMPTY_RETRY_MS - body.wait_ms)
             return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms, cancelled)

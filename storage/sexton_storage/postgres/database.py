@@ -26,6 +26,7 @@ DOUBT_S = 60.0
 
 Longer than any other call.
 """
+HEALTHY_S = 1.0
 MARK = "INSERT INTO commit_marks (id, at) VALUES ($1, sexton_now_ms())"
 log = logging.getLogger("sexton.storage")
 
@@ -104,17 +105,21 @@ class Database:
 
     async def read(self, work: Work[R]) -> R:
         """Run statements that change nothing, again if need be, on one connection in one crossing."""
-        return await self._portal.run(lambda: self._patiently(work, self._settings.patience_s))
+        settings = self._settings
+        return await self._portal.run(
+            lambda: self._patiently(work, settings.patience_s, within_s=settings.read_s)
+        )
 
-    async def change(self, work: Work[R], names: Names = NO_NAMES) -> R:
+    async def change(self, work: Work[R], names: Names = NO_NAMES, *, short: bool = False) -> R:
         """Run a transaction once, whatever happens to the connection.
 
-        ``work`` may be called again after a failure.
+        ``work`` may be called again after a failure. A ``short`` one is given up as early as a read.
 
         Cancellation does not reach it. What the database refuses is raised by the name of the violated
         constraint, else as RowRefused.
         """
-        return await self._portal.run(lambda: self._settled(work, names), shield=True)
+        within_s = self._settings.read_s if short else None
+        return await self._portal.run(lambda: self._settled(work, names, within_s), shield=True)
 
     async def healthy(self) -> bool:
         """Whether one round trip was made within a second."""
@@ -127,8 +132,13 @@ class Database:
 
     async def _ping(self) -> bool:
         try:
-            async with asyncio.timeout(1), self._acquired() as connection:
-                return bool(await connection.fetchval("SELECT true"))
+            async with asyncio.timeout(HEALTHY_S), self._acquired() as connection:
+                try:
+                    return bool(await connection.fetchval("SELECT true"))
+                except BaseException:
+                    # To give it back in order would mean to wait for the server once more.
+                    connection.terminate()
+                    raise
         except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             return False
 
@@ -152,11 +162,13 @@ class Database:
             self.in_use -= 1
             self._places.release()
 
-    async def _patiently(self, work: Work[R], patience_s: float, names: Names = NO_NAMES) -> R:
+    async def _patiently(
+        self, work: Work[R], patience_s: float, names: Names = NO_NAMES, *, within_s: float | None = None
+    ) -> R:
         deadline = time.monotonic() + patience_s
         pause = BACKOFF_FIRST_S
         while True:
-            answer = await self._once(work)
+            answer = await self._once(work, within_s)
             if not isinstance(answer, _Fault):
                 self._note_back()
                 return answer
@@ -170,22 +182,27 @@ class Database:
             await asyncio.sleep(pause)
             pause = min(2 * pause, BACKOFF_MAX_S)
 
-    async def _once(self, work: Work[R]) -> "R | _Fault":
+    async def _once(self, work: Work[R], within_s: float | None) -> "R | _Fault":
         try:
             async with self._acquired() as connection:
+                # Cut, not cancelled: a server that hangs would be asked to cancel, and waited for.
+                cut = within_s and asyncio.get_running_loop().call_later(within_s, connection.terminate)
                 try:
                     return await work(connection)
                 except _FAULTS as error:
                     # Looked at here: a connection that was given back to the pool says nothing any more.
                     return _Fault(failure_of(error, connection), error)
+                finally:
+                    if cut:
+                        cut.cancel()
         except _FAULTS as error:
             return _Fault(failure_of(error), error)
 
-    async def _settled(self, work: Work[R], names: Names) -> R:
+    async def _settled(self, work: Work[R], names: Names, within_s: float | None) -> R:
         while True:
             attempt = _Attempt(work, self._new_id())
             try:
-                await self._patiently(attempt.run, self._settings.patience_s, names)
+                await self._patiently(attempt.run, self._settings.patience_s, names, within_s=within_s)
             except _InDoubt:
                 if not await self._patiently(attempt.committed, DOUBT_S):
                     continue

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -97,7 +98,16 @@ class Lane:
             outages=tally.outages,
             sizes=tally.sizes.statistics(),
             spans=tally.spans.statistics(),
+            oldest_s=self._oldest_s(),
         )
+
+    def _oldest_s(self) -> float:
+        # Each is looked at once: the other thread may empty it meanwhile.
+        fronts = [next(iter(tuple(those)), None) for those in (self._under_way, self._held_back)]
+        with suppress(IndexError):
+            fronts.append(self._queue[0])
+        now = time.monotonic()
+        return max((now - front.since for front in fronts if front is not None), default=0.0)
 
     # --- in the asyncio thread ------------------------------------------------------------------------------
 

@@ -15,6 +15,11 @@ class PostgresSettings:
     """How long opening waits for a database that does not answer yet."""
     statement_s: float = 30.0
     """After so long a statement is given up: the connection is taken for lost."""
+    read_s: float = 10.0
+    """After so long a unit of work that only reads, or is to be short, is given up in the same way.
+
+    This is measured here, for a server that hangs keeps no time.
+    """
     hot_batch: int = 512
     """Writes of the hot lane in one transaction, at most."""
     bulk_batch: int = 64

@@ -15,7 +15,7 @@ ACTIVITY_KINDS = frozenset({"tool_call_started", "tool_call_progress", "tool_cal
 def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | Refusal:
     """A runner's frames, stamped no later than now; only the kinds that are a runner's to write."""
     lease = state.lease
-    if refusal := fenced(lease, message.runner_id, None, now, STALE):
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
     for place, frame in enumerate(message.frames):
         if frame.kind not in ACTIVITY_KINDS:

@@ -120,7 +120,7 @@ def _outcome(lease: Lease, message: Report) -> tuple[EventStatus, str | None, st
 def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal:
     """Back to the queue at once; one that was to be cancelled ends instead."""
     lease = state.lease
-    if refusal := fenced(lease, message.runner_id, None, now, STALE):
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
     ended = _back(lease, now, "released", message.reason)
     return msgspec.structs.replace(ended, slice=_to_now(state, now), require_unexpired=True)
@@ -139,7 +139,7 @@ def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLe
     A run that is to be cancelled waits for nothing any more: it ends.
     """
     lease = state.lease
-    if refusal := fenced(lease, message.runner_id, None, now, STALE):
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
     if gate is None or gate.event_id != lease.event_id:
         return Refusal("UZ-APPROVAL-002", f"/gate_id: {message.gate_id} is no gate of this event.")

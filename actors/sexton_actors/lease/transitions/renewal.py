@@ -24,7 +24,7 @@ def renew(state: LeaseState, message: Renew, now: int) -> RenewLease | Refusal:
         return refusal
     billed = next_slice(lease, usage, state.waits, now)
     renewed = msgspec.structs.replace(
-        advance(lease, usage, billed, now),
+        advance(lease, billed, now),
         version=lease.version + 1,
         expires_at=max(lease.expires_at, min(now + LEASE_TERM_MS, lease.ceiling_at)),
     )

@@ -1,0 +1,97 @@
+"""Shows what a run does, frame by frame."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+
+from sexton_actors.lease.messages import Activity, FrameIn, FramesTaken
+from sexton_actors.lease.transitions.conduct import ACTIVITY_KINDS
+from sexton_actors.refusal import Refusal
+from sexton_http.answers import Problem
+from sexton_http.fencing import FENCED, HOT_S, TAG, Token
+from sexton_http.operations import Auth, Call, NoQuery, operation
+from sexton_http.shapes import Body, Shape
+
+MAX_FRAMES = 256
+
+Frame = Annotated[
+    dict[str, Any],
+    msgspec.Meta(
+        extra_json_schema={
+            "required": ["kind"],
+            "properties": {
+                "kind": {"type": "string", "enum": sorted(ACTIVITY_KINDS)},
+                "at_ms": {"type": "integer"},
+            },
+        }
+    ),
+]
+
+
+class Frames(Body):
+    frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=MAX_FRAMES)]
+    """Each with its kind and its own fields; ``at_ms`` may say when it was."""
+    fencing_token: Token = None
+
+
+class FramesAnswer(Shape):
+    accepted: int
+
+
+@operation(
+    "POST",
+    "/v1/runners/me/leases/{lease_id}/activity",
+    tag=TAG,
+    auth=Auth.RUNNER,
+    hot=True,
+    status=202,
+    codes=FENCED,
+)
+async def show_activity(call: Call[Frames, NoQuery]) -> FramesAnswer | Refusal:
+    """Append frames to the agent's stream."""
+    frames = tuple(_frame(place, frame) for place, frame in enumerate(call.body.frames))
+    message = Activity(call.host.runner.id, frames, call.body.fencing_token)
+    match await call.ctx.system.ask("lease", call.id("lease_id"), message, timeout=HOT_S):
+        case Refusal() as refusal:
+            return refusal
+        case FramesTaken(count=count):
+            return FramesAnswer(count)
+
+
+def _frame(place: int, frame: dict[str, Any]) -> FrameIn:
+    own = {name: value for name, value in frame.items() if name not in STREAM_FIELDS}
+    kind, at_ms = own.pop("kind", None), own.pop("at_ms", None)
+    if not isinstance(kind, str) or not kind:
+        raise Problem("UZ-REQ-001", f"/frames/{place}/kind: a text that is not empty")
+    if at_ms is not None and not _is_count(at_ms):
+        raise Problem("UZ-REQ-001", f"/frames/{place}/at_ms: Unix milliseconds")
+    for name, (fits, what) in FRAME_FIELDS.get(kind, {}).items():
+        if not fits(own.get(name)):
+            pointer = f"/frames/{place}/{name}"
+            raise Problem("UZ-REQ-001", f"{pointer}: {what}", facts={"pointer": pointer})
+    return FrameIn(kind, at_ms, own)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_verdict(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+STREAM_FIELDS = frozenset({"seq", "event_id", "zombie_id"})
+"""The stream says these of every frame; what a runner says is not taken over."""
+TEXT, MS, VERDICT = (_is_text, "a text"), (_is_count, "milliseconds"), (_is_verdict, "true or false")
+FRAME_FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "tool_call_started": {"name": TEXT},
+    "tool_call_progress": {"name": TEXT, "elapsed_ms": MS},
+    "tool_call_completed": {"name": TEXT, "ms": MS, "ok": VERDICT},
+    "chunk": {"text": TEXT},
+}
+"""What a frame of each kind has to have; more is taken as it is."""
