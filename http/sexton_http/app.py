@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 import structlog
+import trio
 from quart import Response, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
@@ -14,10 +15,10 @@ from werkzeug.routing import BaseConverter
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.context import HttpContext
 from sexton_http.documents import make_documents
-from sexton_http.front import App, Front, head_of
+from sexton_http.front import WANTED, App, Front, head_of, is_over
 from sexton_http.limits import Limiter
 from sexton_http.operations import MAX_BODY_BYTES, Operation
-from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse
+from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse_stranger
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import Services, make_services
@@ -46,7 +47,7 @@ def create_app(
     routes = [Mounted(operation, services) for operation in operations]
     quart = make_quart(services, routes)
     behind = cast(App, quart)
-    return Front(routes, behind) if fast else behind
+    return Front(services, routes if fast else (), behind)
 
 
 def make_quart(services: Services, routes: Sequence[Mounted]) -> QuartTrio:
@@ -78,7 +79,15 @@ def _view(mounted: Mounted) -> Callable[..., Awaitable[Response]]:
         scope: Any = request.scope
         body: bytes | None = b""
         raw: str | bytes
-        if reads:
+        wanted: trio.Event | None = scope.get(WANTED)
+        if reads and is_over(scope, mounted.operation.max_body):
+            body = None
+        elif wanted is not None:
+            early = await mounted.early(head_of(scope), params) if reads else None
+            if early is not None:
+                return _respond(early)
+            wanted.set()  # What comes to a GET is not looked at, but whether the client goes is.
+        if reads and body is not None:
             try:
                 raw = await request.get_data(cache=False)
                 body = raw if isinstance(raw, bytes) else raw.encode()
@@ -139,7 +148,7 @@ async def _refuse_method(allowed: list[str]) -> Response:
 def _mount_removed(app: QuartTrio, services: Services) -> None:
     async def removed(rest: str = "") -> Response:
         del rest
-        return _respond(refuse(services, head_of(_scope()), gone()))
+        return _respond(refuse_stranger(services, head_of(_scope()), gone()))
 
     for prefix in PREFIXES:
         for rule in (prefix, f"{prefix}/<path:rest>"):
@@ -150,7 +159,7 @@ def _mount_removed(app: QuartTrio, services: Services) -> None:
 
 def _mount_errors(app: QuartTrio, services: Services) -> None:
     async def problem(fault: Exception) -> Response:
-        return _respond(refuse(services, head_of(_scope()), _problem_of(fault)))
+        return _respond(refuse_stranger(services, head_of(_scope()), _problem_of(fault)))
 
     app.register_error_handler(HTTPException, problem)
     app.register_error_handler(Exception, problem)

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import trio
 
-from sexton_http.answers import Answer, RequestHead, StreamAnswer
+from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.operations import Operation, Wait
-from sexton_http.pipeline import NO_CONTENT, Mounted
+from sexton_http.pipeline import NO_CONTENT, Mounted, refuse, refuse_stranger
+from sexton_http.services import Services
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -84,26 +85,48 @@ class _Pattern:
         return params if all(value and ":" not in value for value in params.values()) else None
 
 
+WANTED: Final = "sexton.wanted"
+"""In the scope of a request that waits to be told to send its body: set when the body is to come."""
+
+
 class Front:
     """The ASGI app of the server: answers hot routes itself and hands all else to ``behind``."""
 
-    def __init__(self, routes: Sequence[Mounted], behind: App) -> None:
+    def __init__(self, services: Services, routes: Sequence[Mounted], behind: App) -> None:
+        self._services = services
         self._hot = HotRoutes(routes)
         self._behind = behind
+
+    def say_malformed(self, detail: str) -> Answer:
+        """To bytes that are no request."""
+        return refuse(self._services, RequestHead("", "", b"", {}, ""), Problem("UZ-REQ-001", detail))
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._behind(scope, receive, send)
             return
+        names = [name for name, _ in scope["headers"]]
+        if names.count(b"authorization") > 1:
+            problem = Problem("UZ-REQ-001", "a request has one Authorization header")
+            await _send(send, refuse_stranger(self._services, head_of(scope), problem))
+            return
         found = self._hot.find(scope["method"], scope["path"])
         if found is None:
+            if b"expect" in names:
+                scope[WANTED] = trio.Event()
+                receive = partial(_receive_when_wanted, scope[WANTED], receive)
             await self._behind(scope, receive, send)
             return
         mounted, params = found
+        head = head_of(scope)
+        if b"expect" in names and not is_over(scope, mounted.operation.max_body):
+            early = await mounted.early(head, params)
+            if early is not None:
+                await _send(send, early)
+                return
         body = await read_body(scope, receive, mounted.operation.max_body)
         if body is GONE:
             return
-        head = head_of(scope)
         if mounted.operation.wait is Wait.LONG_POLL:
             await _answer_unless_gone(partial(mounted, head, params, body), receive, send)
         else:
@@ -116,15 +139,14 @@ GONE: Final = b"\0gone"
 
 async def read_body(scope: Mapping[str, Any], receive: Receive, limit: int) -> bytes | None:
     """The whole body; None when it is over the limit, and then no more of it is kept."""
+    if is_over(scope, limit):
+        return None
     message = await receive()
     if message["type"] != "http.request":
         return GONE
     body: bytes = message["body"]
     if not message["more_body"]:
         return body if len(body) <= limit else None
-    declared = dict(scope["headers"]).get(b"content-length", b"")
-    if declared.isdigit() and int(declared) > limit:
-        return None
     chunks, size = [body], len(body)
     while message["more_body"]:
         if size > limit:
@@ -135,6 +157,19 @@ async def read_body(scope: Mapping[str, Any], receive: Receive, limit: int) -> b
         chunks.append(message["body"])
         size += len(message["body"])
     return b"".join(chunks) if size <= limit else None
+
+
+def is_over(scope: Mapping[str, Any], limit: int) -> bool:
+    """Whether the body says itself that it is too large: then it need not come."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return bool(value.isdigit()) and int(value) > limit
+    return False
+
+
+async def _receive_when_wanted(wanted: trio.Event, receive: Receive) -> dict[str, Any]:
+    await wanted.wait()
+    return await receive()
 
 
 async def _answer_unless_gone(

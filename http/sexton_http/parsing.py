@@ -17,6 +17,7 @@ class Request:
         "awaits_go",
         "body",
         "complete",
+        "declared",
         "discarding",
         "ended",
         "headers",
@@ -38,6 +39,8 @@ class Request:
         self.keep_alive = True
         self.awaits_go = False
         """It waits for ``100 Continue`` before it sends its body."""
+        self.declared = 0
+        """How long it says that its body is, if it does."""
         self.body: list[bytes] = []
         """What has come of the body and was not taken yet."""
         self.complete = False
@@ -61,6 +64,7 @@ class Parser:
         "is_between",
         "requests",
         "upgraded",
+        "why",
     )
 
     def __init__(self) -> None:
@@ -73,6 +77,7 @@ class Parser:
         """In order of arrival; the last may not be complete."""
         self.broken = False
         """Nothing after the requests that are here can be understood as HTTP/1.1."""
+        self.why = "this is no request of HTTP/1.1 that can be read in one way only"
         self.upgraded = False
         """The last request offered another protocol, and what follows it may be of that."""
         self.is_between = True
@@ -90,10 +95,12 @@ class Parser:
             # The offer is passed over: the request is answered as it is, and nothing after it is read.
             self.broken = self.upgraded = True
             self.requests[-1].keep_alive = False
+        except httptools.HttpParserInvalidMethodError:
+            self.broken, self.why = True, "there is no such method"
         except (httptools.HttpParserError, UnicodeError):
             self.broken = True
         if self._head_bytes > MAX_HEAD_BYTES:
-            self.broken = True
+            self.broken, self.why = True, f"the head is over {MAX_HEAD_BYTES} bytes"
 
     # --- called by llhttp -----------------------------------------------------------------------------------
 
@@ -114,14 +121,18 @@ class Parser:
         version = self._llhttp.get_http_version()
         hosts = [value for name, value in self._headers if name == b"host"]
         if version not in {"1.0", "1.1"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
-            raise httptools.HttpParserError("one host is needed")
+            self.why = "one Host header is needed, in HTTP/1.1 or HTTP/1.0"
+            raise httptools.HttpParserError(self.why)
         if len(self._headers) > MAX_HEADERS or not self._target.isascii():
-            raise httptools.HttpParserError("the head is not acceptable")
+            self.why = f"the address is to be ASCII, and the headers {MAX_HEADERS} at most"
+            raise httptools.HttpParserError(self.why)
         request = Request(self._llhttp.get_method().decode("ascii"), self._target, version, self._headers)
         request.keep_alive = self._llhttp.should_keep_alive()
         request.awaits_go = version == "1.1" and any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
         )
+        length = next((value for name, value in self._headers if name == b"content-length"), b"")
+        request.declared = int(length) if length.isdigit() else 0
         self.requests.append(request)
 
     def on_body(self, part: bytes) -> None:

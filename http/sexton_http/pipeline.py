@@ -66,6 +66,18 @@ def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
     return _traced(answer, request_id, traceparent_of(head))
 
 
+def refuse_stranger(services: Services, head: RequestHead, problem: Problem) -> Answer:
+    """The same, counted by address: who asks for what is not there may do so as often as without a token."""
+    rate, verdicts = services.ctx.settings.address_rate, []
+    if rate is not None:
+        verdicts.append(verdict := services.limiter.admit(("address", head.client), rate))
+        if not verdict.allowed:
+            services.metrics.shed.labels("UZ-REQ-006").inc()
+            problem = Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
+    answer = refuse(services, head, problem)
+    return msgspec.structs.replace(answer, headers=(*answer.headers, *_limits(verdicts)))
+
+
 def as_problem(fault: Exception) -> Problem:
     """The code that a fault of a wing below is answered with."""
     match fault:
@@ -128,6 +140,23 @@ class Mounted:
             answer = problem.answer(services.ctx.settings.base_url, request_id)
         self._meter.done(answer.status, services.ctx.monotonic() - began)
         return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
+
+    async def early(self, head: RequestHead, params: Mapping[str, str]) -> Answer | None:
+        """Before the body is asked for: what nobody would be told who had sent it; None when it may come."""
+        services, verdicts = self._services, list[Verdict]()
+        began = services.ctx.monotonic()
+        try:
+            principal = await self._authenticate(head, params, verdicts)
+            if self.operation.tenant_wide:
+                check_unlimited(principal)
+        except Exception as fault:  # noqa: BLE001 - the border, as in a whole call
+            problem = as_problem(fault)
+            self._note(problem)
+            request_id = request_id_of(head, services)
+            answer = problem.answer(services.ctx.settings.base_url, request_id)
+            self._meter.done(answer.status, services.ctx.monotonic() - began)
+            return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
+        return None
 
     def _note(self, problem: Problem) -> None:
         self._services.metrics.problems.labels(self.operation.method, self.operation.path, problem.code).inc()

@@ -20,6 +20,8 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
+from sexton_http.malformed import malformed
+
 OK = 200
 Send = Callable[[Event], Awaitable[None]]
 
@@ -70,6 +72,19 @@ class Http1(H11Protocol):
     async def _flush(self) -> None:
         if self._head is not None:
             await self._write(b"")
+
+    async def _send_error_response(self, status_code: int) -> None:
+        answer = malformed(self.app, "this is no request of HTTP/1.1 that can be read in one way only")
+        del status_code  # h11 gives hints of its own; one code is enough for what cannot be read.
+        headers = [
+            *answer.headers,
+            (b"content-length", b"%d" % len(answer.body)),
+            (b"connection", b"close"),
+            *self.config.response_headers("h11"),
+        ]
+        head = self._encode(h11.Response(headers=headers, status_code=answer.status))
+        body = self._encode(h11.Data(data=answer.body)) + self._encode(h11.EndOfMessage())
+        await self.send(RawData(data=head + body))
 
     async def _check_protocol(self, event: h11.Request) -> None:
         if event.method == b"PRI" and event.target == b"*" and event.http_version == b"2.0":

@@ -10,6 +10,7 @@ from typing import Any, Final
 import structlog
 import trio
 
+from sexton_http.malformed import malformed
 from sexton_http.masking import masked
 from sexton_http.parsing import Parser, Request
 
@@ -31,7 +32,6 @@ _STATUS: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
 }
 _BODILESS: Final = frozenset({204, 304})
-_BAD_REQUEST: Final = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _FAULT: Final = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _GO: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Final[dict[str, Any]] = {"type": "http.disconnect"}
@@ -133,7 +133,7 @@ class Quick:
         while not parser.requests:
             if parser.broken:
                 if not parser.upgraded:
-                    await self._write(_BAD_REQUEST)
+                    await self.turn_down()
                 return False
             if self._gone or (self._is_stopping() and parser.is_between):
                 return False
@@ -170,8 +170,10 @@ class Quick:
     async def settle(self, request: Request) -> bool:
         """Before an answer: throw away what the body still brings, in bounds; True when all has come."""
         thrown = 0
-        request.awaits_go = False
         request.discarding = True
+        if not request.complete and (request.awaits_go or request.declared > DRAIN_BYTES):
+            return False  # It has not begun, or would be cut off anyhow: nobody waits for it.
+        request.awaits_go = False
         with trio.move_on_after(DRAIN_S):
             while not (request.complete or self._gone or self._parser.broken or thrown > DRAIN_BYTES):
                 thrown += sum(map(len, request.body))
@@ -209,6 +211,12 @@ class Quick:
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
             raise ValueError("a header has a line end in it")
         return head
+
+    async def turn_down(self) -> None:
+        """Say to bytes that are no request what is wrong with them."""
+        answer = malformed(self._app, self._parser.why)
+        headers = [*answer.headers, (b"content-length", b"%d" % len(answer.body)), (b"connection", b"close")]
+        await self._write(self.head(answer.status, headers) + answer.body)
 
     async def _goodbye(self) -> None:
         """Send our end, and take what is on the way for a moment: a reset would destroy the answer."""
@@ -272,7 +280,10 @@ class _Exchange:
         if not self._started:
             await connection.settle(request)
             broken = not request.complete
-            await connection._write(_BAD_REQUEST if broken else _FAULT)  # noqa: SLF001 - as above
+            if broken:
+                await connection.turn_down()
+            else:
+                await connection._write(_FAULT)  # noqa: SLF001 - as above
             return False
         return self._ended and not self._close and request.complete
 
