@@ -93,7 +93,7 @@ def _summary(seen: Look, base_url: str) -> Text:
     oldest = span(queue.get("oldest_age_ms")) or "none"
     told = (
         f"{base_url}  {moment(seen.now)}  "
-        f"{queue['depth']} agents wait, the oldest for {oldest}  "
+        f"{queue['depth']} events wait, the oldest for {oldest}  "
         f"{queue.get('leases_active')} leases  {queue.get('waiting_offers')} offers"
     )
     return Text(printable(told), style="bold")

@@ -91,6 +91,17 @@ class Census(msgspec.Struct, frozen=True):
     runners: tuple[RunnerGroup, ...]
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """Events that wait for a runner, of the agents that need the same of one."""
+
+    required_tags: tuple[str, ...]
+    allows_unsandboxed: bool
+    events: int
+    """Those behind a live lease and those of stopped agents included."""
+    oldest_event_at: int | None
+    """Of the oldest of them whose agent may run."""
+
+
 class RunnerStore(Protocol):
     async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
         """Use up the enrolment token and add the runner in one commit.
@@ -123,6 +134,10 @@ class FleetStore(Protocol):
 
     async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
         """Those with the least time left first."""
+        ...
+
+    async def waiting(self) -> Sequence[Waiting]:
+        """By need; of the ``COUNT_CAP`` oldest events."""
         ...
 
     async def census(self) -> Census: ...

@@ -72,6 +72,7 @@ async def test_a_credit_of_nothing_or_too_much_is_refused(plant: Plant, autojump
 async def test_a_spent_budget_stops_the_run_at_that_renewal_and_turns_new_work_away(
     plant: Plant, autojump_clock: MockClock
 ) -> None:
+    await plant.system.ask("ledger", plant.tenant_id, Credit(10**12, "plenty", "user:1"))
     zombie_id, runner_id = await plant.install(config=TEN_CENTS), await plant.enrol()
     await plant.deliver(zombie_id)
     grant = await plant.grant(runner_id)

@@ -43,7 +43,7 @@ def test_a_script_gets_one_document(shell: Shell, waiting: str) -> None:
     seen = shell.json("top", "--once")
     assert seen.keys() == {"at", "queue", "leases", "runners", "runners_total", "supervisor"}
     assert seen["queue"]["depth"] == 1
-    assert seen["queue"]["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1}]
+    assert seen["queue"]["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1, "ready_agents": 1}]
     assert seen["supervisor"]["name"] == "sexton"
     assert {child["name"] for child in seen["supervisor"]["children"]} >= {"matching", "records", "rounds"}
 
@@ -57,9 +57,9 @@ def test_a_pipe_gets_it_once_and_whole(shell: Shell, waiting: str) -> None:
 
 def test_it_lives_in_a_terminal_until_ctrl_c(server: ServerProcess, shell: Shell, waiting: str) -> None:
     with shell.terminal("top", "--interval", "0.2", COLUMNS="100", LINES="40", NO_COLOR="1") as terminal:
-        terminal.expect("1 agents wait")
+        terminal.expect("1 events wait")
         terminal.expect("dispatcher")
-        terminal.expect("1 agents wait")
+        terminal.expect("1 events wait")
         terminal.interrupt()
         assert terminal.ends() == 130
     assert "Traceback" not in terminal.screen
@@ -151,7 +151,7 @@ def test_an_outage_is_told_above_what_was_seen_last() -> None:
     with console.capture() as captured:
         console.print(screen(seen, "http://x", height=24, trouble="http://x cannot be reached."))
     first, second, *_ = captured.get().splitlines()
-    assert "3 agents wait" in first
+    assert "3 events wait" in first
     assert second == "http://x cannot be reached."
 
 

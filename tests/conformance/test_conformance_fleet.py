@@ -95,6 +95,19 @@ async def test_the_census_counts_what_waits_and_what_is_held(house: House) -> No
     assert (await house.storage.fleet.census()).leases == 0
 
 
+async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(house: House) -> None:
+    assert list(await house.storage.fleet.waiting()) == []
+    leased, stopped = await house.agent(), await house.agent()
+    oldest = await house.append(leased, created_at=house.now - 60_000)
+    await house.append(leased)
+    await house.append(stopped, created_at=house.now - 90_000)
+    await house.storage.zombies.save(replace(stopped, status=ZombieStatus.STOPPED, version=2), ())
+    need = leased.required_tags, leased.allows_unsandboxed
+    [group] = await house.storage.fleet.waiting()
+    assert (group.required_tags, group.allows_unsandboxed) == need
+    assert (group.events, group.oldest_event_at) == (3, oldest.created_at)
+
+
 async def test_an_agent_that_may_not_run_makes_nobody_look_late(house: House) -> None:
     stopped, other = await house.agent(), await house.beside()
     await house.append(stopped, created_at=house.now - 60_000)

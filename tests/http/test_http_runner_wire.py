@@ -287,3 +287,33 @@ async def test_a_revoked_runner_is_not_taken_back(house: House) -> None:
         "PATCH", f"/v1/fleet/runners/{me}", house.admin_token(), json={"admin_state": "active"}
     )
     assert (code(refused), refused.json()["current_state"]) == ((409, "UZ-REQ-009"), "revoked")
+
+
+async def test_the_queue_counts_events_and_says_which_no_runner_may_have(house: House) -> None:
+    await house.keep_secret()
+    walled, gpu = await house.install("walled"), await house.install("gpu", tags="gpu")
+    for zombie, count in ((walled, 3), (gpu, 2)):
+        for _ in range(count):
+            assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+
+    async def queue() -> dict[str, Any]:
+        found: dict[str, Any] = (await house.get("/v1/fleet/queue", house.admin_token())).json()
+        return found
+
+    # The labels alone would do for both, but neither agent allows a run without a sandbox.
+    await house.enrol("bare", sandbox_tier="none", labels=["gpu"])
+    seen = await queue()
+    assert (seen["depth"], seen["ready_agents"], seen["leases_active"]) == (5, 2, 0)
+    assert seen["oldest_age_ms"] >= 0
+    assert {tuple(row["required_tags"]): row["events"] for row in seen["unsatisfiable"]} == {
+        (): 3,
+        ("gpu",): 2,
+    }
+    await house.lease(await house.enrol())
+    seen = await queue()
+    assert (seen["depth"], seen["ready_agents"], seen["leases_active"]) == (4, 1, 1)
+    assert seen["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 2, "ready_agents": 1}]
+    assert {tuple(row["required_tags"]): (row["agents"], row["events"]) for row in seen["by_tags"]} == {
+        (): (0, 2),
+        ("gpu",): (1, 2),
+    }

@@ -1,11 +1,13 @@
 """The fleet, for platform admins: who runs, what waits, how the engine is."""
 
+from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
+from sexton_actors.dispatcher.index import Tags, admits
 from sexton_actors.dispatcher.messages import ViewQueue
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import SetAdminState
@@ -14,11 +16,12 @@ from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness
+from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records import AdminState, EnrolmentToken, Runner
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000
+UNSANDBOXED = "none"
 RUNNERS_A_LOOK = 1000
 """How many runners are looked through for one that could serve a set of tags."""
 
@@ -122,18 +125,25 @@ class RunnerPatch(Body):
 class TagDepth(Shape):
     required_tags: tuple[str, ...]
     agents: int
+    """That are ready on this node."""
+    events: int
 
 
 class Unsatisfiable(Shape):
     required_tags: tuple[str, ...]
     events: int
-    """Agents with events that no runner of the fleet has the labels for."""
+    """That no active runner of the fleet may have, by its labels or its sandbox."""
+    ready_agents: int
+    """With these tags, on this node."""
 
 
 class QueueState(Shape):
     depth: int
-    """Agents with work that waits for a runner."""
+    """Events that wait for a runner, those behind a live lease and of stopped agents included."""
     oldest_age_ms: int | None
+    """Of the oldest of them whose agent may run."""
+    ready_agents: int
+    """Agents that could be leased from this node now."""
     by_tags: list[TagDepth]
     leases_active: int
     unsatisfiable: list[Unsatisfiable]
@@ -221,24 +231,29 @@ async def list_live_leases(call: Call[NoBody, LeaseQuery]) -> LeaseList:
 
 @operation("GET", "/v1/fleet/queue", tag=TAG, auth=Auth.PLATFORM)
 async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
-    """Show what waits for a runner on this node."""
+    """Show what waits for a runner; of more than 100,000 events the oldest count."""
     world = call.ctx.world
     view = await call.ctx.system.ask("dispatcher", "", ViewQueue())
     runners, _ = await world.storage.runners.list(page=1, page_size=RUNNERS_A_LOOK, sort="-created_at")
-    usable = [frozenset(runner.labels) for runner in runners if runner.admin_state is AdminState.ACTIVE]
+    usable = [runner for runner in runners if runner.admin_state is AdminState.ACTIVE]
     live = await world.storage.leases.count_live_by_runner([runner.id for runner in runners])
-    unsatisfiable = [
-        Unsatisfiable(tags, number)
-        for tags, number in view.by_tags.items()
-        if not any(labels.issuperset(tags) for labels in usable)
-    ]
-    oldest = view.oldest_event_at
+    waiting = await world.storage.fleet.waiting()
+    by_tags, stuck = Counter[Tags](), Counter[Tags]()
+    for group in waiting:
+        by_tags[group.required_tags] += group.events
+        if not any(_serves(runner, group) for runner in usable):
+            stuck[group.required_tags] += group.events
+    oldest = min(
+        (group.oldest_event_at for group in waiting if group.oldest_event_at is not None), default=None
+    )
+    ready = view.by_tags
     return QueueState(
-        depth=view.ready_agents,
+        depth=by_tags.total(),
         oldest_age_ms=None if oldest is None else max(0, world.now_ms() - oldest),
-        by_tags=[TagDepth(tags, number) for tags, number in view.by_tags.items()],
+        ready_agents=view.ready_agents,
+        by_tags=[TagDepth(tags, ready.get(tags, 0), by_tags[tags]) for tags in {**ready, **by_tags}],
         leases_active=sum(live.values()),
-        unsatisfiable=unsatisfiable,
+        unsatisfiable=[Unsatisfiable(tags, number, ready.get(tags, 0)) for tags, number in stuck.items()],
         waiting_offers=view.waiting_offers,
     )
 
@@ -247,6 +262,11 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
 async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
     """Show the live supervision tree."""
     return SupervisorState(call.ctx.system.tree().as_dict())
+
+
+def _serves(runner: Runner, group: Waiting) -> bool:
+    need = group.required_tags, group.allows_unsandboxed
+    return admits(frozenset(runner.labels), need, unsandboxed=runner.sandbox_tier == UNSANDBOXED)
 
 
 def _view_item(item: HistoryItem) -> RunnerEvent:

@@ -135,7 +135,7 @@ class RenewalResults(Shape):
 async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
     """Extend many leases at once; each has its own result, in the order asked."""
     runner_id, given = call.host.runner.id, call.body.leases
-    leases = {one.lease_id: one for one in given}
+    leases = {_key(one): one for one in given}
     asks = [
         (
             one.lease_id,
@@ -154,15 +154,19 @@ async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
     if any(isinstance(reply, AskTimeout) for reply in replies) and await is_stalled(call.ctx.world.storage):
         away = StorageUnavailable("the database does not answer")
         replies = [away if isinstance(reply, AskTimeout) else reply for reply in replies]
-    results = [_result(lease_id, reply) for lease_id, reply in zip(leases, replies, strict=True)]
+    results = [_result(one.lease_id, reply) for one, reply in zip(leases.values(), replies, strict=True)]
     if len(results) != len(given):
-        by_id = dict(zip(leases, results, strict=True))
-        results = [by_id[one.lease_id] for one in given]
+        by_key = dict(zip(leases, results, strict=True))
+        results = [by_key[_key(one)] for one in given]
     if isinstance(call.body, SpoiltRenewals):
         for place, lease_id, code in call.body.spoilt:
             spoilt = RenewalResult(lease_id, ok=False, error_code=code, status=CODES[code].status)
             results.insert(place, spoilt)
     return RenewalResults(results)
+
+
+def _key(one: OneRenewal) -> tuple[int, int]:
+    return one.lease_id.int, one.fencing_token  # A number is hashed without a call of Python.
 
 
 def _result(lease_id: UUID, reply: Renewal | Refusal | Fault) -> RenewalResult:

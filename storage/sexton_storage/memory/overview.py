@@ -15,12 +15,14 @@ from sexton_storage.fleet import (
     LiveLease,
     Liveness,
     RunnerGroup,
+    Waiting,
 )
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
 from sexton_storage.records import (
     AdminState,
+    Event,
     EventStatus,
     GateStatus,
     Lease,
@@ -46,6 +48,31 @@ class MemoryFleet(MemoryStore):
         live = sorted(_live(self._tables), key=lambda lease: (lease.expires_at, lease.id))
         return [_live_lease(lease) for lease in live[:limit]]
 
+    async def waiting(self) -> Sequence[Waiting]:
+        await self._round_trip()
+        tables = self._tables
+        received = sorted(
+            (event for event in tables.events.values() if event.status is EventStatus.RECEIVED),
+            key=lambda event: event.created_at,
+        )
+        groups: dict[tuple[tuple[str, ...], bool], list[Event]] = defaultdict(list)
+        for event in received[:COUNT_CAP]:
+            zombie = tables.zombies[event.zombie_id]
+            groups[tuple(zombie.required_tags), zombie.allows_unsandboxed].append(event)
+        return [
+            Waiting(tags, unsandboxed, len(events), next(self._may_run(events), None))
+            for (tags, unsandboxed), events in sorted(groups.items())
+        ]
+
+    def _may_run(self, events: Sequence[Event]) -> Iterator[int]:
+        tables = self._tables
+        return (
+            event.created_at
+            for event in events
+            if tables.zombies[event.zombie_id].status is ZombieStatus.ACTIVE
+            and not tables.workspaces[event.workspace_id].paused
+        )
+
     async def census(self) -> Census:
         await self._round_trip()
         tables = self._tables
@@ -54,12 +81,7 @@ class MemoryFleet(MemoryStore):
             key=lambda event: event.created_at,
         )
         pending = [gate for gate in tables.gates.values() if gate.status is GateStatus.PENDING]
-        may_run = (
-            event.created_at
-            for event in received[:LOOKED_AT]
-            if tables.zombies[event.zombie_id].status is ZombieStatus.ACTIVE
-            and not tables.workspaces[event.workspace_id].paused
-        )
+        may_run = self._may_run(received[:LOOKED_AT])
         return Census(
             at=tables.now(),
             queued=min(len(received), COUNT_CAP),

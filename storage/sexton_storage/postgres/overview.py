@@ -15,6 +15,7 @@ from sexton_storage.fleet import (
     LiveLease,
     Liveness,
     RunnerGroup,
+    Waiting,
 )
 from sexton_storage.paging import Page
 from sexton_storage.postgres.base import PostgresStore
@@ -61,6 +62,16 @@ SELECT sexton_now_ms(),
   FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
           FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
 """
+WAITING = """
+SELECT z.required_tags, z.allows_unsandboxed, count(*),
+       min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
+  FROM (SELECT zombie_id, workspace_id, created_at FROM events
+         WHERE status = 'received' ORDER BY created_at LIMIT $1) e
+  JOIN zombies z ON z.id = e.zombie_id
+  JOIN agent_heads h ON h.zombie_id = e.zombie_id
+  JOIN workspaces w ON w.id = e.workspace_id
+ GROUP BY z.required_tags, z.allows_unsandboxed ORDER BY z.required_tags, z.allows_unsandboxed
+"""
 _RUNNERS = f"""
 SELECT liveness, admin_state, count(*), sum(slots)
   FROM (SELECT r.admin_state, r.slots,
@@ -86,6 +97,10 @@ class PostgresFleet(PostgresStore):
 
     async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
         return [LiveLease(*row) for row in await self._rows(LIVE_LEASES, limit)]
+
+    async def waiting(self) -> Sequence[Waiting]:
+        rows = await self._rows(WAITING, COUNT_CAP)
+        return [Waiting(tuple(row[0]), row[1], row[2], row[3]) for row in rows]
 
     async def census(self) -> Census:
         async def work(connection: Connection) -> Census:
