@@ -18,10 +18,11 @@ from sexton_http.documents import make_documents
 from sexton_http.front import WANTED, App, Front, head_of, is_over
 from sexton_http.limits import Limiter
 from sexton_http.operations import MAX_BODY_BYTES, Operation
-from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem, refuse_stranger
+from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import Services, make_services
+from sexton_http.tracing import refuse_stranger
 
 ALL_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 

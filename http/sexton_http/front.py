@@ -9,8 +9,9 @@ import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.operations import Operation, Wait
-from sexton_http.pipeline import NO_CONTENT, Mounted, refuse, refuse_stranger
+from sexton_http.pipeline import NO_CONTENT, Mounted
 from sexton_http.services import Services
+from sexton_http.tracing import refuse, refuse_stranger
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -1,9 +1,8 @@
 """Runs one route, wherever it is mounted: admission, caller, rate, parameters, body, handler, answer."""
 
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -13,7 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
-from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.asking import blamed, is_stalled
 from sexton_http.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.idempotency import once
@@ -24,6 +23,7 @@ from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
 from sexton_http.services import Services
+from sexton_http.tracing import limits_of, request_id_of, traced, traceparent_of
 from sexton_storage.stores import StorageError, StorageUnavailable
 
 UNAUTHORIZED: Final = 401
@@ -32,50 +32,8 @@ BUSY_WAIT_S: Final = 1
 STORAGE_WAIT_S: Final = 2
 SHOWN: Final = Quota(count=10, window_s=60)
 FORM_TYPE: Final = b"application/x-www-form-urlencoded"
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 log = structlog.get_logger()
-
-AnyAnswer = TypeVar("AnyAnswer", bound=Answer | StreamAnswer)
-
-
-def request_id_of(head: RequestHead, services: Services) -> str:
-    """The caller's own if it is a UUID, else a new one."""
-    given = head.headers.get(b"x-request-id")
-    if given is not None:
-        text = given.decode("latin-1")
-        if _UUID.fullmatch(text):
-            return text.lower()
-    return str(services.ctx.world.new_id())
-
-
-def traceparent_of(head: RequestHead) -> str | None:
-    """W3C trace context, if it is well formed."""
-    given = head.headers.get(b"traceparent")
-    if given is None:
-        return None
-    text = given.decode("latin-1").strip()
-    return text if _TRACEPARENT.fullmatch(text) else None
-
-
-def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
-    """A problem document for a request that reached no route."""
-    request_id = request_id_of(head, services)
-    answer = problem.answer(services.ctx.settings.base_url, request_id)
-    return _traced(answer, request_id, traceparent_of(head))
-
-
-def refuse_stranger(services: Services, head: RequestHead, problem: Problem) -> Answer:
-    """The same, counted by address: who asks for what is not there may do so as often as without a token."""
-    rate, verdicts = services.ctx.settings.address_rate, []
-    if rate is not None:
-        verdicts.append(verdict := services.limiter.admit(("address", head.client), rate))
-        if not verdict.allowed:
-            services.metrics.shed.labels("UZ-REQ-006").inc()
-            problem = Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
-    answer = refuse(services, head, problem)
-    return msgspec.structs.replace(answer, headers=(*answer.headers, *_limits(verdicts)))
 
 
 def as_problem(fault: Exception) -> Problem:
@@ -139,7 +97,7 @@ class Mounted:
             self._note(problem)
             answer = problem.answer(services.ctx.settings.base_url, request_id)
         self._meter.done(answer.status, services.ctx.monotonic() - began)
-        return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
+        return traced(answer, request_id, traceparent_of(head), limits_of(verdicts))
 
     async def early(self, head: RequestHead, params: Mapping[str, str]) -> Answer | None:
         """Before the body is asked for: what nobody would be told who had sent it; None when it may come."""
@@ -155,7 +113,7 @@ class Mounted:
             request_id = request_id_of(head, services)
             answer = problem.answer(services.ctx.settings.base_url, request_id)
             self._meter.done(answer.status, services.ctx.monotonic() - began)
-            return _traced(answer, request_id, traceparent_of(head), _limits(verdicts))
+            return traced(answer, request_id, traceparent_of(head), limits_of(verdicts))
         return None
 
     def _note(self, problem: Problem) -> None:
@@ -391,22 +349,3 @@ async def _counted(chunks: AsyncGenerator[bytes, None], ceiling: Ceiling) -> Asy
                 yield chunk
     finally:
         ceiling.leave()
-
-
-def _limits(verdicts: list[Verdict]) -> Headers:
-    if not verdicts:
-        return ()
-    last = min(verdicts, key=lambda verdict: (verdict.allowed, verdict.remaining / verdict.burst))
-    return (
-        (b"ratelimit-policy", b'"default";q=%d;w=%d' % (last.burst, last.window_s)),
-        (b"ratelimit", b'"default";r=%d;t=%d' % (last.remaining, last.reset_s)),
-    )
-
-
-def _traced(answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = ()) -> AnyAnswer:
-    headers: Headers = (*answer.headers, *more)
-    if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.
-        headers = (*headers, (b"x-request-id", request_id.encode()))
-    if traceparent is not None:
-        headers = (*headers, (b"traceparent", traceparent.encode()))
-    return msgspec.structs.replace(answer, headers=headers)
