@@ -146,6 +146,16 @@ class Authenticator:
         for hashed in hangs:
             del self._known[hashed]
 
+    def forget_tenant(self, tenant_id: UUID) -> None:
+        """Its plan was changed."""
+        theirs = [
+            hashed
+            for hashed, known in self._known.items()
+            if isinstance(known.principal, Member | Delegate) and known.principal.tenant_id == tenant_id
+        ]
+        for hashed in theirs:
+            del self._known[hashed]
+
     async def _member_by_key(self, hashed: bytes) -> Member:
         key = await self._storage.api_keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):

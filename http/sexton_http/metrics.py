@@ -1,22 +1,32 @@
 """Counts what the front end does; labels are routes and classes, never ids."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from typing import Final
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+CLASSES: Final = (1, 2, 3, 4, 5)
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class RouteMeter:
-    """The children of one route, looked up once."""
+    """The children of one route, made when it is used first and looked up once.
 
-    __slots__ = ("_classes", "_seconds")
+    All its classes then, at zero: an increase is only seen from something.
+    """
+
+    __slots__ = ("_classes", "_metrics", "_names", "_seconds")
 
     def __init__(self, metrics: "HttpMetrics", method: str, route: str) -> None:
-        self._classes = {
-            number: metrics.requests.labels(method, route, f"{number}xx") for number in (1, 2, 3, 4, 5)
-        }
-        self._seconds = metrics.seconds.labels(method, route)
+        self._metrics = metrics
+        self._names = (method, route)
+        self._classes: dict[int, Counter] = {}
+        self._seconds: Histogram | None = None
 
     def done(self, status: int, seconds: float) -> None:
+        if self._seconds is None:
+            self._seconds = self._metrics.seconds.labels(*self._names)
+            requests = self._metrics.requests
+            self._classes = {number: requests.labels(*self._names, f"{number}xx") for number in CLASSES}
         self._classes[status // 100].inc()
         self._seconds.observe(seconds)
 
@@ -25,6 +35,8 @@ class HttpMetrics:
     """All metrics of the wing, registered in the registry that was handed in."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        # When a series began is not asked for by anybody, and would be a third of all that is shown.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # The library left its type out.
         self.requests = Counter(
             "sexton_http_requests",
             "Requests answered, by route template and status class",

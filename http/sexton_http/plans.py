@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from sexton_actors.plans import PlanLimits
+from sexton_actors.entitlements import Entitled
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.operations import Call
 
 
-async def limits_of(call: Call[Any, Any]) -> PlanLimits:
-    """Raises Problem UZ-ENTL-001 when they cannot be read now."""
+async def entitled_of(call: Call[Any, Any]) -> Entitled:
+    """Its tier and limits. Raises Problem UZ-ENTL-001 when they cannot be read now."""
     entitled = await call.ctx.world.entitlements.of(call.member.tenant_id)
     if isinstance(entitled, Refusal):
         raise Problem(entitled.code, entitled.detail, wait_s=entitled.retry_after_s)
-    return entitled.limits
+    return entitled

@@ -241,3 +241,17 @@ async def test_a_free_trial_bills_no_time_and_says_when_it_ends() -> None:
         house.pass_ms(3_600_000)
         shown = (await house.get("/v1/tenants/me/billing")).json()
         assert shown["free_trial"]["active"] is False
+
+
+async def test_from_a_downgrade_on_the_plan_that_is_left_names_itself_and_sets_the_rate(house: House) -> None:
+    house.set_plan(PlanTier.FREE)
+    await house.post(f"{house.ws}/billing/scale", SUBSCRIPTION)
+    bought = await house.post("/v1/workspaces", {})
+    assert bought.headers["ratelimit-policy"] == '"default";q=400;w=2'
+    for _ in range(2):
+        assert (await house.post("/v1/workspaces", {})).status_code == 201
+    await fallen(house, "DOWNGRADE_TO_FREE")
+    refused = await house.post("/v1/workspaces", {})
+    assert refused.json()["error_code"] == "UZ-WORKSPACE-003"
+    assert refused.json()["detail"] == "the free plan holds 3 workspaces"
+    assert refused.headers["ratelimit-policy"] == '"default";q=40;w=2'

@@ -301,3 +301,13 @@ async def test_the_fleet_shows_what_waits_and_what_lives(house: House) -> None:
     assert supervisor["tree"]["name"] == "sexton"
     metrics = (await house.get("/metrics", None)).text
     assert 'sexton_http_requests_total{method="GET",route="/v1/fleet/queue",status="2xx"} 1.0' in metrics
+
+
+async def test_metrics_are_of_the_routes_that_were_used_and_not_of_when_they_began(house: House) -> None:
+    await house.get("/v1/fleet/queue", house.admin_token())
+    lines = (await house.get("/metrics", None)).text.splitlines()
+    assert not [line for line in lines if "_created" in line]
+    requests = [line for line in lines if line.startswith("sexton_http_requests_total{")]
+    used = [line for line in requests if 'route="/v1/fleet/queue"' in line]
+    assert [line.rpartition(" ")[2] for line in used] == ["0.0", "1.0", "0.0", "0.0", "0.0"]
+    assert not [line for line in requests if 'route="/v1/fleet/runners"' in line]

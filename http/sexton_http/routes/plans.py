@@ -1,6 +1,6 @@
 """A workspace's plan: what is paid for, what it allows, and what the payment provider says."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -9,7 +9,7 @@ from sexton_actors.ledger.messages import ReadPlan, Subscribe, TakeBillingEvent
 from sexton_actors.ledger.transitions import BillingEvent
 from sexton_actors.refusal import Refusal
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.plans import limits_of
+from sexton_http.plans import entitled_of
 from sexton_http.shapes import Body, Shape
 from sexton_storage.billing import Plan, PlanStatus
 from sexton_storage.periods import day_of
@@ -73,7 +73,7 @@ async def get_plan(call: Call[NoBody, NoQuery]) -> PlanRecord | Refusal:
     plan = await call.ctx.system.ask("ledger", tenant_id, ReadPlan())
     if isinstance(plan, Refusal):
         return plan
-    limits = await limits_of(call)
+    limits = (await entitled_of(call)).limits
     today = await world.storage.charges.events_of_day(tenant_id, day_of(world.now_ms()))
     return PlanRecord(
         **msgspec.structs.asdict(_view(call.id("workspace_id"), plan)),
@@ -95,9 +95,7 @@ async def get_plan(call: Call[NoBody, NoQuery]) -> PlanRecord | Refusal:
 )
 async def scale_plan(call: Call[NewSubscription, NoQuery]) -> BillingPlan | Refusal:
     """Go over to the plan `pro` by a subscription; it is the tenant's, and so of all its workspaces."""
-    message = Subscribe(call.body.subscription_id, call.member.by)
-    plan = await call.ctx.system.ask("ledger", call.member.tenant_id, message)
-    return plan if isinstance(plan, Refusal) else _view(call.id("workspace_id"), plan)
+    return await _changed(call, Subscribe(call.body.subscription_id, call.member.by))
 
 
 @operation(
@@ -111,9 +109,16 @@ async def scale_plan(call: Call[NewSubscription, NoQuery]) -> BillingPlan | Refu
 )
 async def take_billing_event(call: Call[NewBillingEvent, NoQuery]) -> BillingPlan | Refusal:
     """Pass on what the payment provider says; one that comes twice, or late, changes nothing more."""
-    message = TakeBillingEvent(call.body.event_type, call.body.reason, call.member.by)
+    return await _changed(call, TakeBillingEvent(call.body.event_type, call.body.reason, call.member.by))
+
+
+async def _changed(call: Call[Any, Any], message: Subscribe | TakeBillingEvent) -> BillingPlan | Refusal:
     plan = await call.ctx.system.ask("ledger", call.member.tenant_id, message)
-    return plan if isinstance(plan, Refusal) else _view(call.id("workspace_id"), plan)
+    if isinstance(plan, Refusal):
+        return plan
+    # Its rate is that of the new plan from the next request on.
+    call.services.authenticator.forget_tenant(call.member.tenant_id)
+    return _view(call.id("workspace_id"), plan)
 
 
 def _view(workspace_id: UUID, plan: Plan) -> BillingPlan:

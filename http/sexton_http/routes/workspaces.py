@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sexton_http.answers import Problem
 from sexton_http.names import shown
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.plans import limits_of
+from sexton_http.plans import entitled_of
 from sexton_http.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
 from sexton_storage.records import PlanTier, Role, Workspace
 from sexton_storage.stores import NameTaken
@@ -58,9 +58,10 @@ async def list_workspaces(call: Call[NoBody, NoQuery]) -> WorkspaceList:
 async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
     """Make a workspace."""
     member, world = call.member, call.ctx.world
-    limit = (await limits_of(call)).workspaces
+    entitled = await entitled_of(call)
+    limit = entitled.limits.workspaces
     if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the {member.plan} plan holds {limit} workspaces")
+        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan holds {limit} workspaces")
     workspace_id = call.new_id()
     name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else shown(call.body.name, "/name")
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())

@@ -25,7 +25,7 @@ from sexton_http.answers import Problem
 from sexton_http.configuring import NEW_FILES, NewUrls, bounded, urls
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.plans import limits_of
+from sexton_http.plans import entitled_of
 from sexton_http.shapes import Body, Cursor, Query, Shape
 from sexton_storage.records import Role, Zombie, ZombieStatus
 
@@ -307,10 +307,10 @@ async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Ref
 
 
 async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> None:
-    limits = await limits_of(call)
-    limit, zombies = limits.agents_per_workspace, call.ctx.world.storage.zombies
+    entitled = await entitled_of(call)
+    limit, zombies = entitled.limits.agents_per_workspace, call.ctx.world.storage.zombies
     if limit is not None and await zombies.count(workspace_id) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the {call.member.plan} plan holds {limit} agents a workspace")
+        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan holds {limit} agents a workspace")
 
 
 def _item(zombie: Zombie) -> ZombieItem:
