@@ -4,8 +4,11 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import msgspec
 import pytest
 
+from sexton_engine import TreeNode
+from sexton_http.handed import LeaseEvent, LeaseHanded, LeasePolicy
 from sexton_http.remembering import CONTENT_BYTES
 from sexton_http.routes.reports import CUT_MARK, TEXT_CHARS
 from tests.http.house import House
@@ -35,6 +38,26 @@ async def finished(house: House, zombie: dict[str, Any]) -> dict[str, Any]:
     [event] = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}/events")).json()["items"]
     found: dict[str, Any] = event
     return found
+
+
+# --- the description ----------------------------------------------------------------------------------------
+
+
+async def test_leases_and_the_supervision_tree_are_as_they_are_described(house: House) -> None:
+    _zombie, _token, lease = await house.working()
+    assert msgspec.convert(lease, LeaseHanded).event.event_type == "workflow_run.completed"
+    fields = {field.encode_name for field in msgspec.structs.fields(LeaseHanded)}
+    assert lease.keys() == fields
+    for part, shape in (("event", LeaseEvent), ("policy", LeasePolicy)):
+        assert lease[part].keys() == {field.encode_name for field in msgspec.structs.fields(shape)}
+    tree = (await house.get("/v1/fleet/supervisor", house.admin_token())).json()["tree"]
+    assert msgspec.convert(tree, TreeNode, strict=False).children
+    schemas = (await house.get("/openapi.json", None)).json()["components"]["schemas"]
+    assert schemas["LeasesAnswer"]["properties"]["leases"]["items"] == {
+        "$ref": "#/components/schemas/LeaseHanded"
+    }
+    assert schemas["SupervisorState"]["properties"]["tree"]["$ref"].endswith("/TreeNode")
+    assert "tool_call_started" in str(schemas["Frames"])
 
 
 # --- polls and heartbeats -----------------------------------------------------------------------------------

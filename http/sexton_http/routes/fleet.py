@@ -11,6 +11,7 @@ from sexton_actors.dispatcher.index import Tags, admits
 from sexton_actors.dispatcher.messages import ViewQueue
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import SetAdminState
+from sexton_engine import TreeNode
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
@@ -151,7 +152,7 @@ class QueueState(Shape):
 
 
 class SupervisorState(Shape):
-    tree: Any
+    tree: TreeNode
     """Nodes with their restarts, mailbox depth and age."""
 
 
@@ -261,7 +262,7 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
 @operation("GET", "/v1/fleet/supervisor", tag=TAG, auth=Auth.PLATFORM)
 async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
     """Show the live supervision tree."""
-    return SupervisorState(call.ctx.system.tree().as_dict())
+    return SupervisorState(call.ctx.system.tree())
 
 
 def _serves(runner: Runner, group: Waiting) -> bool:

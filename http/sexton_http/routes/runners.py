@@ -11,6 +11,7 @@ from sexton_actors.lease.handing import hand_over
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Heartbeat, Leases, Poll
 from sexton_http.answers import Problem
+from sexton_http.handed import LeaseHanded
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.principals import Enroller
 from sexton_http.shapes import Body, Shape, WaitMs
@@ -75,11 +76,20 @@ class LeasePoll(Body):
 
 
 class LeasesGiven(Shape):
+    """With leases that are spelled already."""
+
     lease: Any
-    """The first, or null."""
     leases: list[Any]
     retry_after_ms: int
     cancelled_lease_ids: tuple[UUID, ...] = ()
+
+
+class LeasesAnswer(Shape):
+    lease: LeaseHanded | None
+    """The first, or null."""
+    leases: list[LeaseHanded]
+    retry_after_ms: int
+    cancelled_lease_ids: tuple[UUID, ...]
     """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
 
 
@@ -155,6 +165,7 @@ async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
     hot=True,
     wait=Wait.LONG_POLL,
     codes=("UZ-RUN-014",),
+    answer=LeasesAnswer,
 )
 async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
     """Wait for work; the answer comes the moment there is some."""
