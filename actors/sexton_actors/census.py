@@ -1,4 +1,4 @@
-"""Counts the fleet and the queue every few seconds, so that no scrape has to ask the database."""
+"""Writes down which runners were heard of, and counts the fleet and the queue, every few seconds."""
 
 from typing import Final
 
@@ -16,7 +16,10 @@ class Count(msgspec.Struct, Message[None], frozen=True):
 
 
 class CensusTaker(Actor):
-    """Every node takes its own; all see the same database, so their numbers agree but for seconds."""
+    """So that no scrape has to ask the database.
+
+    Every node takes its own; all see the same database, so their numbers agree but for seconds.
+    """
 
     kind = "census"
     mailbox = MailboxSpec(capacity=16)
@@ -31,7 +34,10 @@ class CensusTaker(Actor):
         self.context.set_timer("count", 0, Count())
 
     async def on_receive(self, message: Count) -> None:
-        """Count, and come again."""
+        """Write down who was heard of, count, and come again."""
         # Set first: an outage must not end the rounds.
         self.context.set_timer("count", CENSUS_INTERVAL_S, message)
+        if heard := self._world.meters.take_heard():
+            # All at once: a renewal costs no write of its own for this.
+            await self._world.storage.runners.touch(heard)
         self._world.meters.census = await self._world.storage.fleet.census()

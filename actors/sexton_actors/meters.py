@@ -1,7 +1,9 @@
 """Counts what operators ask about and no row tells: plain numbers of one node, for the loop's own thread."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from sexton_actors.refusal import Refusal
 from sexton_storage.fleet import Census
@@ -50,11 +52,18 @@ class Meters:
         """Writes that were refused because their lease is another's by now, by what they were."""
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
         self.charged_nanos = 0
+        self.heard: dict[UUID, int] = {}
+        """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
         self.census: Census | None = None
         """The latest that the database gave; None before the first."""
 
     def __repr__(self) -> str:
         return f"<Meters, {self.renewals.total()} renewals>"
+
+    def take_heard(self) -> Sequence[tuple[UUID, int]]:
+        """Who was heard of since the last time, by their ids: nodes must not lock them crosswise."""
+        heard, self.heard = self.heard, {}
+        return tuple(sorted(heard.items()))
 
     def refused(self, what: str, reply: object) -> None:
         """Count a write that came too late, if that is what the reply says."""

@@ -122,3 +122,28 @@ async def test_a_census_that_is_old_is_not_shown_and_the_next_one_is(
 
 def _python(told: dict[tuple[str, str], Any]) -> str:
     return next(labels.partition(",")[2] for name, labels in told if name == "build_info")
+
+
+async def test_a_runner_that_only_renews_and_reports_is_seen(plant: Plant, autojump_clock: MockClock) -> None:
+    await plant.deliver(await plant.install())
+    runner_id = await plant.enrol()
+    grant = await plant.grant(runner_id)
+
+    def seen() -> int:
+        at = plant.storage.tables.runners[runner_id].last_seen_at
+        assert at is not None
+        return at
+
+    for _ in range(12):
+        await trio.sleep(10)
+        await plant.renewed(grant)
+    renewed_at = plant.world.now_ms()
+    await trio.sleep(CENSUS_INTERVAL_S)
+    assert seen() == renewed_at
+    await trio.sleep(3)
+    reported_at = plant.world.now_ms()
+    await plant.report(grant)
+    await trio.sleep(CENSUS_INTERVAL_S)
+    assert seen() == reported_at
+    await trio.sleep(60)
+    assert seen() == reported_at

@@ -31,6 +31,7 @@ async def report(row: LeaseRow, message: m.Report) -> m.Reported | Refusal:
     follower = await _follower(row, message)
     ended = await _finish(row, lambda state, now: ending.report(state, message, now, proposals, follower))
     if isinstance(ended, Ended):
+        row.world.meters.heard[message.runner_id] = row.world.now_ms()
         return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
     # Lost to our own first try, of which nobody heard: the row has this very report by now.
     return await _reported_before(row, message) or ended or row.raced(STALE)

@@ -58,6 +58,7 @@ def _saved(
     if before is not None:
         meters.slack.note((before.lease.expires_at - decision.now) / 1000)
     meters.charged_nanos += saved.charged_nanos
+    meters.heard[decision.lease.runner_id] = decision.now
     if saved.balance_nanos == 0:
         row.world.entitlements.forget(decision.lease.tenant_id)
     # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
