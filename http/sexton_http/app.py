@@ -152,7 +152,7 @@ def _mount_removed(app: QuartTrio, services: Services) -> None:
         return _respond(refuse_stranger(services, head_of(_scope()), gone()))
 
     for prefix in PREFIXES:
-        for rule in (prefix, f"{prefix}/<path:rest>"):
+        for rule in (prefix, f"{prefix}/", f"{prefix}/<path:rest>"):
             app.add_url_rule(
                 rule, f"removed {rule}", removed, methods=ALL_METHODS, provide_automatic_options=False
             )

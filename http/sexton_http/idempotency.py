@@ -13,7 +13,7 @@ import trio
 from sexton_engine import MailboxFull
 from sexton_http.answers import Answer, Problem
 from sexton_http.operations import Call, Creates, Operation
-from sexton_http.principals import Delegate, Enroller, Member
+from sexton_http.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.seeds import Seed
 from sexton_http.tokens import TOKEN_BYTES
 from sexton_storage.key_uses import KeyUse
@@ -138,7 +138,7 @@ def _checked(key: bytes) -> bytes:
 
 
 def _scope_of(call: Call[Any, Any]) -> UUID | None:
-    """The caller's tenant; for a token that enrols one runner, that token."""
+    """The caller's tenant; the runner; for a token that enrols one runner, that token; else the address."""
     match call.principal:
         case Member(tenant_id=tenant_id) | Delegate(tenant_id=tenant_id):
             return tenant_id
@@ -146,6 +146,10 @@ def _scope_of(call: Call[Any, Any]) -> UUID | None:
             return tenant_id
         case Enroller(enrolment_hash=bytes(hashed)):
             return UUID(bytes=hashed[:16])
+        case RunnerHost(runner=runner):
+            return runner.id
+        case Nobody():
+            return UUID(bytes=hashlib.sha256(b"address " + call.head.client.encode()).digest()[:16])
         case _:
             return None
 

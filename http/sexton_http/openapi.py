@@ -99,6 +99,8 @@ def _shapes(operations: Iterable[Operation]) -> Iterable[Any]:
             yield operation.body
         if operation.form is not None:
             yield operation.form
+        if operation.told is not None:
+            yield operation.told
         if operation.answer is not None:
             yield operation.answer
         if operation.query is not NoQuery:
@@ -132,6 +134,9 @@ def _describe(
         }
     elif operation.form is not None:
         content = {FORM_TYPE: {"schema": by_shape[operation.form]}}
+        described["requestBody"] = {"required": True, "content": content}
+    elif operation.told is not None:
+        content = {"application/json": {"schema": by_shape[operation.told]}}
         described["requestBody"] = {"required": True, "content": content}
     elif operation.auth is Auth.WEBHOOK:
         described["requestBody"] = {"required": True, "content": {"*/*": {"schema": {}}}}

@@ -180,6 +180,8 @@ class Operation:
     """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
     tenant_wide: bool
     """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
+    told: type[msgspec.Struct] | None
+    """A body that is described, and never looked at."""
 
     @property
     def name(self) -> str:
@@ -319,6 +321,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     press: bool = False,
     agents: str = "",
     tenant_wide: bool = False,
+    told: type[msgspec.Struct] | None = None,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -358,6 +361,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             press=press,
             agents=agents,
             tenant_wide=tenant_wide or auth is Auth.PLATFORM,
+            told=told,
         )
 
     return declare

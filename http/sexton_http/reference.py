@@ -67,7 +67,7 @@ def _route(operation: Operation, document: dict[str, Any]) -> list[str]:
     fields = [_field(parameter) for parameter in described["parameters"] if parameter["in"] == "query"]
     if fields:
         lines.append(f"- Query: {', '.join(fields)}")
-    shapes = {"Body": operation.body if operation.has_body else None, "Answer": operation.answer}
+    shapes = {"Body": operation.body if operation.has_body else operation.told, "Answer": operation.answer}
     for word, shape in shapes.items():
         named = _fields(shape, document)
         if named:

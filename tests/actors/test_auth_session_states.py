@@ -90,6 +90,13 @@ def test_approval_gives_five_minutes_more() -> None:
         assert changed.approved_by == "user:1"
 
 
+def test_what_was_completed_cannot_be_completed_when_its_time_is_over_either() -> None:
+    late = replace(session("complete"), expires_at=NOW)
+    reply = decide(late, COMPLETE, NOW).reply
+    assert isinstance(reply, Refusal)
+    assert reply.code == "UZ-AUTH-007"
+
+
 def test_a_token_is_in_the_first_answer_and_in_no_other() -> None:
     complete = session("complete")
     first = decide(complete, m.Read(), NOW)

@@ -180,3 +180,15 @@ def test_what_a_pages_form_sends_is_described() -> None:
         assert list(described["content"]) == ["application/x-www-form-urlencoded"]
         fields = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
         assert fields.keys() == set(route.form.__struct_fields__ if route.form else ())
+
+
+def test_the_removed_pipeline_stays_in_the_document() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    assert {"/v1/runs/{run_id}", "/v1/runs/{run_id}:retry", "/v1/specs"} <= paths.keys()
+    for path in ("/v1/runs/{run_id}", "/v1/runs/{run_id}:retry", "/v1/specs"):
+        assert all(described["deprecated"] for described in paths[path].values())
+    body = paths["/v1/runs/{run_id}:retry"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    retry = schemas[body["$ref"].rpartition("/")[2]]
+    assert set(retry["required"]) == set(retry["properties"]) == {"reason", "retry_token"}
+    assert schemas["Run"]["properties"]["mode"] == {"enum": ["pull_request"]}

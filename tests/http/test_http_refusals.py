@@ -48,10 +48,20 @@ async def test_what_is_not_there_is_told_apart_from_what_is_called_wrongly(eithe
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/runs", f"/v1/runs/{UNKNOWN}", "/v1/runs/x:retry", "/v1/specs", "/v1/specs/a/b"]
+    "path",
+    [
+        "/v1/runs",
+        "/v1/runs/",
+        f"/v1/runs/{UNKNOWN}",
+        f"/v1/runs/{UNKNOWN}/",
+        "/v1/runs/x:retry",
+        "/v1/specs",
+        "/v1/specs/",
+        "/v1/specs/a/b",
+    ],
 )
 async def test_the_removed_pipeline_is_gone_for_every_method(house: House, path: str) -> None:
-    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
         assert await code(house, method, path, None) == (410, "UZ-RUNS-410")
 
 

@@ -95,7 +95,8 @@ def _abort(session: AuthSession, now: int) -> Decision:
 
 
 def _complete(session: AuthSession, message: m.Complete, now: int) -> Decision:
-    if session.status is AuthSessionStatus.CONSUMED:
+    # What was completed stays so, also when its time is over.
+    if session.status in {AuthSessionStatus.COMPLETE, AuthSessionStatus.CONSUMED}:
         return _refuse("UZ-AUTH-007")
     if refusal := _not_pending(session, now):
         return refusal

@@ -20,7 +20,7 @@ from sexton_http.handover import (
 )
 from sexton_http.limits import Quota
 from sexton_http.names import fitting
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_storage.identity import AuthSession
 
@@ -140,6 +140,7 @@ class Aborted(Shape):
     status=201,
     quota=CREATIONS,
     codes=("UZ-AUTH-008", "UZ-AUTH-016", "UZ-AUTH-017"),
+    creates=Creates.ONCE,
 )
 async def create_auth_session(call: Call[NewSession, NoQuery]) -> SessionMade | Refusal:
     """Begin to wait for a token.
@@ -150,7 +151,7 @@ async def create_auth_session(call: Call[NewSession, NoQuery]) -> SessionMade | 
     body, ctx = call.body, call.ctx
     public_key = None if body.public_key is None else check_public_key(body.public_key)
     token_name = None if body.token_name is None else check_token_name(body.token_name)
-    made = await ctx.system.ask("session", ctx.world.new_id(), Open(public_key, token_name))
+    made = await ctx.system.ask("session", call.new_id(), Open(public_key, token_name))
     if isinstance(made, Refusal):
         return made
     return SessionMade(made.id, f"{ctx.settings.base_url}/auth/device/{made.id}", made.expires_at)

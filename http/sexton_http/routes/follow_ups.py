@@ -10,7 +10,7 @@ from sexton_actors.lease.transitions.following import DELAY_MAX_S, DELAY_MIN_S, 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import CancelFollowUp
 from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Count, Cursor, Query, Shape
 from sexton_storage.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records import Role
@@ -65,6 +65,7 @@ class FollowUpQuery(Query):
     auth=Auth.RUNNER,
     status=201,
     codes=("UZ-REQ-009", "UZ-RUN-005", "UZ-RUN-006"),
+    creates=Creates.AGAIN,
 )
 async def schedule_follow_up(call: Call[NewFollowUp, NoQuery]) -> FollowUpMade | Refusal:
     """Have the agent of a live lease woken once more, a minute to thirty days from now.

@@ -133,6 +133,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
     also=(FOUND,),
     answer=GrantMade,
     codes=("UZ-RUN-005", "UZ-RUN-006"),
+    creates=Creates.AGAIN,
 )
 async def request_from_run(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
     """Ask for the use of a service from inside a run."""

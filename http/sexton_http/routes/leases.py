@@ -12,7 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.deciding import or_denied
 from sexton_http.fencing import FENCED, HOT_S, TAG, Token
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, Wait, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.shapes import Body, GateView, Query, WaitMs, view_gate
 from sexton_http.stopping import until_stopped
 from sexton_storage.records import Gate
@@ -40,6 +40,7 @@ class NewGate(Body):
     tag=TAG,
     auth=Auth.RUNNER,
     codes=(*FENCED, "UZ-APPROVAL-004"),
+    creates=Creates.AGAIN,
 )
 async def open_gate(call: Call[NewGate, NoQuery]) -> GateView | Refusal:
     """Ask for approval; the same action_id of an event again is the same gate."""

@@ -1,6 +1,6 @@
 """The run pipeline that is gone: its shapes stay in the reference, its answer is 410."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -44,7 +44,7 @@ class Run(Shape):
     spec_id: UUID
     current_state: str
     attempt: int
-    mode: str
+    mode: Literal["pull_request"]
     requested_by: str
     branch: str
     created_at: int
@@ -57,7 +57,9 @@ class Run(Shape):
 
 class Retry(Body):
     reason: str
+    """For people to read."""
     retry_token: str
+    """The same for the same retry."""
 
 
 class RunRetried(Shape):
@@ -92,11 +94,28 @@ async def get_run(call: Call[NoBody, NoQuery]) -> Any:
     tag=TAG,
     auth=Auth.PUBLIC,
     answer=RunRetried,
+    told=Retry,
     codes=("UZ-RUNS-410",),
     deprecated=True,
     still=True,
 )
 async def retry_run(call: Call[NoBody, NoQuery]) -> Any:
+    """Answer 410: the run pipeline was removed."""
+    del call
+    raise gone()
+
+
+@operation("GET", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, still=True)
+async def list_specs(call: Call[NoBody, NoQuery]) -> None:
+    """Answer 410: the run pipeline was removed."""
+    del call
+    raise gone()
+
+
+@operation(
+    "POST", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, still=True
+)
+async def submit_spec(call: Call[NoBody, NoQuery]) -> None:
     """Answer 410: the run pipeline was removed."""
     del call
     raise gone()

@@ -188,4 +188,6 @@ OPERATIONS: tuple[Operation, ...] = (
     docs.docs_errors,
     removed.get_run,
     removed.retry_run,
+    removed.list_specs,
+    removed.submit_spec,
 )

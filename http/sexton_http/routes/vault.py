@@ -2,7 +2,7 @@
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.vault.messages import ReadVault, Rotate, VaultState
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Shape
 
 TAG = "Vault"
@@ -38,6 +38,7 @@ async def show_vault(call: Call[NoBody, NoQuery]) -> VaultView | Refusal:
     auth=Auth.PLATFORM,
     status=202,
     codes=("UZ-REQ-003", "UZ-REQ-001"),
+    creates=Creates.ONCE,
 )
 async def rotate_vault(call: Call[NoBody, NoQuery]) -> VaultView | Refusal:
     """Make a newer master key and put all secrets under it while everything goes on.
