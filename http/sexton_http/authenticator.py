@@ -111,7 +111,12 @@ class Authenticator:
         """An enrolment token (used up by the enrolment itself), or a platform admin."""
         token = bearer(head)
         if token is not None and token.startswith(TokenKind.ENROLMENT):
-            return Enroller(digest(token))
+            hashed = digest(token)
+            # A repetition under an Idempotency-Key has its answer, though the token is used up by then.
+            again = b"idempotency-key" in head.headers
+            if not again and not await self._storage.runners.is_enrolment_open(hashed):
+                raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
+            return Enroller(hashed)
         member = await self.member(head)
         if not member.platform_admin:
             raise Problem(

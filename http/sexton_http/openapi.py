@@ -10,6 +10,7 @@ from sexton_http.acting import FORM_TYPE
 from sexton_http.context import VERSION
 from sexton_http.operations import Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.problems import CODES
+from sexton_http.told_headers import METHOD_NOT_ALLOWED, headers_of
 
 REF: Final = "#/components/schemas/{name}"
 PROBLEM: Final = {
@@ -54,12 +55,6 @@ PRESS: Final = {
         }
     }
 }
-HEADERS: Final = {
-    "X-Request-Id": {
-        "description": "The request's id; a UUID that was sent is kept.",
-        "schema": {"type": "string"},
-    }
-}
 
 
 def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, Any]:
@@ -84,6 +79,7 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
         "paths": paths,
         "components": {
             "schemas": {**components, "Problem": PROBLEM, "Traced": TRACED},
+            "responses": {"MethodNotAllowed": METHOD_NOT_ALLOWED},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "browser": {"type": "apiKey", "in": "cookie", "name": "sexton"},
@@ -229,7 +225,7 @@ def _responses(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, A
 
 
 def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
-    described: dict[str, Any] = {"description": operation.summary, "headers": HEADERS}
+    described: dict[str, Any] = {"description": operation.summary}
     schema: dict[str, Any]
     if operation.media != "application/json":
         schema = EVENT if operation.wait is Wait.STREAM else {"type": "string"}
@@ -240,7 +236,7 @@ def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any
             schema = by_shape[operation.answer]
         described["content"] = {"application/json": {"schema": schema}}
     statuses = [operation.status, *operation.also]
-    return {str(status): described for status in statuses}
+    return {str(status): {**described, "headers": headers_of(operation, status)} for status in statuses}
 
 
 def _failures(operation: Operation) -> dict[str, Any]:
@@ -252,7 +248,7 @@ def _failures(operation: Operation) -> dict[str, Any]:
     return {
         str(status): {
             "description": "; ".join(f"{code}: {CODES[code].title}" for code in codes),
-            "headers": HEADERS,
+            "headers": headers_of(operation, status),
             "content": {
                 "application/problem+json": {
                     "schema": {

@@ -213,6 +213,12 @@ class Operation:
         return self.body is not NoBody
 
     @property
+    def takes_nothing(self) -> bool:
+        """A body, if one comes, is to be empty or an object without fields."""
+        told = self.form is not None or self.press or self.method == "GET"
+        return not self.has_body and not told and self.auth in {Auth.MEMBER, Auth.PLATFORM}
+
+    @property
     def body_optional(self) -> bool:
         """No body at all means one without fields, where none is required."""
         return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
@@ -232,7 +238,7 @@ class Operation:
             mine.add("UZ-AUTH-009")
         if self.ids:
             mine.add("UZ-UUIDV7-009")
-        if self.has_body:
+        if self.has_body or self.takes_nothing:
             mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
         if self.query is not NoQuery:
             mine.add("UZ-REQ-001")

@@ -23,6 +23,7 @@ from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
 from sexton_http.services import Services
+from sexton_http.shapes import Nothing
 from sexton_http.tracing import limits_of, request_id_of, traced, traceparent_of
 from sexton_storage.stores import StorageError, StorageUnavailable
 
@@ -64,7 +65,9 @@ class Mounted:
         self._services = services
         self._meter = RouteMeter(services.metrics, operation.method, operation.path)
         self._declared = frozenset(operation.all_codes())
-        self._body: BodyDecoder[Any] | None = decoder_of(operation.body) if operation.has_body else None
+        self._body: BodyDecoder[Any] | None = None
+        if operation.has_body or operation.takes_nothing:
+            self._body = decoder_of(Nothing if operation.takes_nothing else operation.body)
         self._query: QueryDecoder[Any] | None = (
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
@@ -192,8 +195,10 @@ class Mounted:
         )
 
     def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
-        if not body and self.operation.body_optional:
+        if not body and (self.operation.body_optional or self.operation.takes_nothing):
             return self.operation.body()
+        if head.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            raise Problem("UZ-REQ-005", "the body must come as it is, without a Content-Encoding")
         content_type = head.headers.get(b"content-type")
         if content_type != b"application/json" and not is_json(head.header(b"content-type")):
             raise Problem("UZ-REQ-005", "the body must be application/json")

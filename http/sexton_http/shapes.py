@@ -24,6 +24,10 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     """What a client sends: a field that is not declared is a mistake, and said to be one."""
 
 
+class Nothing(Body):
+    """An object without fields, where no body is needed."""
+
+
 class Shape(msgspec.Struct):
     """What the server answers; ``request_id`` is added to every one on its way out."""
 

@@ -124,6 +124,10 @@ class RunnerStore(Protocol):
 
     async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
 
+    async def is_enrolment_open(self, token_hash: bytes) -> bool:
+        """Whether the token was neither used nor has expired; only ``enrol`` makes sure of it."""
+        ...
+
 
 class FleetStore(Protocol):
     async def history(

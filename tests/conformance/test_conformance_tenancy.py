@@ -167,6 +167,8 @@ async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
     await runners.mint_enrolment(EnrolmentToken(b"good", "user:1", now, now + HOUR_MS))
     await runners.mint_enrolment(EnrolmentToken(b"late", "user:1", now - HOUR_MS, now))
     admitted: list[bool] = []
+    known = {name: await runners.is_enrolment_open(name) for name in (b"good", b"late", b"none")}
+    assert known == {b"good": True, b"late": False, b"none": False}
 
     async def enrol() -> None:
         admitted.append(await runners.enrol(house.runner_record(), enrolment_hash=b"good"))
@@ -175,6 +177,7 @@ async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
         for _ in range(3):
             nursery.start_soon(enrol)
     assert sorted(admitted) == [False, False, True]
+    assert not await runners.is_enrolment_open(b"good")
     assert not await runners.enrol(house.runner_record(), enrolment_hash=b"late")
     assert not await runners.enrol(house.runner_record(), enrolment_hash=b"none")
     by_admin = house.runner_record()

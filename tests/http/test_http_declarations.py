@@ -16,7 +16,7 @@ from sexton_http.documents import make_documents
 from sexton_http.front import HotRoutes
 from sexton_http.limits import Gcra
 from sexton_http.openapi import make_document
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, Operation, operation
+from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Operation, operation
 from sexton_http.pipeline import Mounted
 from sexton_http.problems import CODES, Shown
 from sexton_http.reference import errors_page, http_page
@@ -192,3 +192,31 @@ def test_the_removed_pipeline_stays_in_the_document() -> None:
     retry = schemas[body["$ref"].rpartition("/")[2]]
     assert set(retry["required"]) == set(retry["properties"]) == {"reason", "retry_token"}
     assert schemas["Run"]["properties"]["mode"] == {"enum": ["pull_request"]}
+
+
+def test_the_document_says_which_headers_come_with_which_status() -> None:
+    document = make_document(OPERATIONS, "http://x")
+    for row in OPERATIONS:
+        for status, response in document["paths"][row.path][row.method.lower()]["responses"].items():
+            told = set(response["headers"])
+            limited = "UZ-REQ-006" in row.all_codes()
+            assert "X-Request-Id" in told
+            assert told >= {"RateLimit", "RateLimit-Policy"} if limited else "RateLimit" not in told
+            assert ("WWW-Authenticate" in told) == (status == "401")
+            assert ("Location" in told) == (status in {"302", "303"}), (row.path, status)
+            assert "Retry-After" in told or status not in {"429", "503"}
+            assert row.creates is not Creates.NOTHING or "Idempotent-Replayed" not in told
+    assert "Allow" in document["components"]["responses"]["MethodNotAllowed"]["headers"]
+
+
+async def test_the_headers_of_an_answer_are_those_of_the_document(house: House) -> None:
+    document = make_document(OPERATIONS, "http://x")
+    responses = document["paths"]["/v1/workspaces"]["post"]["responses"]
+    key = {"idempotency-key": "k"}
+    answers = [await house.post("/v1/workspaces", {}, headers=key) for _ in range(2)]
+    answers += [await house.post("/v1/workspaces", {}, None), await house.post("/v1/workspaces", {"x": 1})]
+    for answer in answers:
+        told = {name.lower() for name in responses[str(answer.status_code)]["headers"]}
+        own = {*answer.headers} - {"content-type", "content-length", "date"}
+        assert own <= told, answer.status_code
+    assert answers[1].headers["idempotent-replayed"] == "true"

@@ -80,7 +80,7 @@ async def test_no_body_is_so_deep_that_it_fails_its_route(house: House) -> None:
                 content=body.encode(),
                 headers={"content-type": "application/json"},
             )
-            assert answer.status_code in {400, 401, 403}, (operation.path, name, answer.text)
+            assert answer.status_code in {400, 401, 403, 410}, (operation.path, name, answer.text)
 
 
 async def test_no_form_cookie_or_cursor_is_so_deep_that_it_fails_its_route(house: House) -> None:
@@ -184,7 +184,9 @@ async def test_a_name_ends_where_its_pattern_does(house: House) -> None:
             tried.add((operation.name, name))
     assert len(tried) > 10
     tool = {"name": "a\n", "description": "", "input_schema": {}}
-    answer = await house.post(f"{house.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
+    answer = await house.post(
+        f"{house.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]}
+    )
     assert (said(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/tools/0/name")
 
 
@@ -287,3 +289,48 @@ async def test_a_limited_token_mints_no_key_that_is_not(house: House) -> None:
     limited = house.user_token(Role.ADMIN, workspace_id=house.installation.workspace_id)
     assert said(await house.post("/v1/api-keys", {"key_name": "k"}, limited)) == (403, "UZ-AUTH-001")
     assert (await house.get(house.ws, limited)).status_code == 200
+
+
+# --- bodies -------------------------------------------------------------------------------------------------
+
+
+async def test_where_no_body_is_needed_only_an_empty_one_is_taken(house: House) -> None:
+    json_type = {"content-type": "application/json"}
+    made = [(await house.post("/v1/api-keys", {"key_name": f"k{n}"})).json()["id"] for n in range(3)]
+    for key_id in made:
+        await house.call("PATCH", f"/v1/api-keys/{key_id}", json={"active": False})
+    path = f"/v1/api-keys/{made[0]}"
+    for content, headers, code in (
+        (b"{", json_type, (400, "UZ-REQ-001")),
+        (b"[]", json_type, (400, "UZ-REQ-001")),
+        (b'{"force":true}', json_type, (400, "UZ-REQ-001")),
+        (b"{}", {"content-type": "text/plain"}, (415, "UZ-REQ-005")),
+        (b"{}", {**json_type, "content-encoding": "gzip"}, (415, "UZ-REQ-005")),
+    ):
+        answer = await house.call("DELETE", path, content=content, headers=headers)
+        assert said(answer) == code, content
+    for key_id, content in zip(made, (b"", b"{}", b" { } "), strict=True):
+        answer = await house.call("DELETE", f"/v1/api-keys/{key_id}", content=content, headers=json_type)
+        assert answer.status_code == 204, content
+
+
+async def test_a_body_comes_as_it_is(house: House) -> None:
+    body = b'{"key_name":"k"}'
+    for encoding, status in (("gzip", 415), ("br", 415), ("identity, gzip", 415), ("Identity", 201)):
+        headers = {"content-type": "application/json", "content-encoding": encoding}
+        answer = await house.call("POST", "/v1/api-keys", content=body, headers=headers)
+        assert answer.status_code == status, encoding
+
+
+async def test_an_enrolment_token_is_judged_before_the_body(house: House) -> None:
+    minted = (await house.post("/v1/fleet/enrolment-tokens", token=house.admin_token())).json()["token"]
+    nonsense = {"host_id": 7}
+    assert said(await house.post("/v1/runners", nonsense, f"zre_{'0' * 64}")) == (401, "UZ-RUN-015")
+    assert said(await house.post("/v1/runners", nonsense, minted)) == (400, "UZ-REQ-001")
+    good = {"host_id": "h", "sandbox_tier": "bubblewrap"}
+    key = {"idempotency-key": "k"}
+    first = await house.post("/v1/runners", good, minted, headers=key)
+    assert first.status_code == 201
+    assert said(await house.post("/v1/runners", nonsense, minted)) == (401, "UZ-RUN-015")
+    again = await house.post("/v1/runners", good, minted, headers=key)
+    assert again.content == first.content

@@ -29,11 +29,17 @@ class MemoryRunners(MemoryStore):
         return True
 
     def _use_up(self, enrolment_hash: bytes) -> bool:
-        token, now = self._tables.enrolments.get(enrolment_hash), self._tables.now()
-        if token is None or token.used_at is not None or token.expires_at <= now:
+        token = self._open_enrolment(enrolment_hash)
+        if token is None:
             return False
-        self._tables.enrolments[enrolment_hash] = replace(token, used_at=now)
+        self._tables.enrolments[enrolment_hash] = replace(token, used_at=self._tables.now())
         return True
+
+    def _open_enrolment(self, enrolment_hash: bytes) -> EnrolmentToken | None:
+        token = self._tables.enrolments.get(enrolment_hash)
+        if token is None or token.used_at is not None or token.expires_at <= self._tables.now():
+            return None
+        return token
 
     async def find_by_hash(self, token_hash: bytes) -> Runner | None:
         await self._round_trip()
@@ -73,6 +79,10 @@ class MemoryRunners(MemoryStore):
     async def mint_enrolment(self, token: EnrolmentToken) -> None:
         await self._round_trip()
         self._tables.enrolments[token.token_hash] = token
+
+    async def is_enrolment_open(self, token_hash: bytes) -> bool:
+        await self._round_trip()
+        return self._open_enrolment(token_hash) is not None
 
 
 class MemoryInstance(MemoryStore):

@@ -33,6 +33,10 @@ _USE_UP = """
 UPDATE enrolment_tokens SET used_at = sexton_now_ms()
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms() RETURNING true
 """
+_IS_OPEN = """
+SELECT true FROM enrolment_tokens
+ WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms()
+"""
 _SAVE = """
 UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id
 """
@@ -95,6 +99,9 @@ class PostgresRunners(PostgresStore):
     async def mint_enrolment(self, token: EnrolmentToken) -> None:
         values = ENROLMENTS.values(token)
         await self._database.change(lambda c: c.execute(ENROLMENTS.insert("enrolment_tokens"), *values))
+
+    async def is_enrolment_open(self, token_hash: bytes) -> bool:
+        return bool(await self._database.read(lambda c: c.fetchval(_IS_OPEN, token_hash)))
 
 
 class PostgresInstance(PostgresStore):
