@@ -17,6 +17,7 @@ from tests.http.house import House, open_house
 from tests.http.listening import listening
 from tests.http.terminal import Party
 from tests.http.visitor import Visitor, text_of, visiting
+from tests.http.watching import check_answer
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
@@ -420,3 +421,36 @@ async def test_the_page_of_a_terminal_says_how_far_it_is(house: House, visitor: 
     await house.system.ask("session", keyless, Open(None, None))
     assert "sent no key" in (await visitor.get(f"/auth/device/{keyless}")).text
     assert (await visitor.get("/auth/device/x")).json()["error_code"] == "UZ-UUIDV7-009"
+
+
+async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(house: House) -> None:
+    link, unknown = "/auth/sign-in/nothing", f"/auth/device/{UNKNOWN}"
+    async with visiting(house) as visitor:
+        await visitor.sign_in()
+        cases = [
+            ("GET", link, (410, "UZ-AUTH-012")),
+            ("POST", link, (410, "UZ-AUTH-012")),
+            ("GET", unknown, (404, "UZ-AUTH-005")),
+        ]
+        for method, path, said in cases:
+            for accept in (
+                "*/*",
+                "application/json",
+                "application/json, text/html;q=0.5",
+                "text/html;q=0",
+                "x;q=y",
+            ):
+                headers = {"accept": accept, "sec-fetch-site": "same-origin"}
+                answer = await visitor.client.request(method, path, headers=headers)
+                await check_answer(answer)
+                assert answer.headers["content-type"] == "application/problem+json", (path, accept)
+                assert (answer.status_code, answer.json()["error_code"]) == said
+            for accept in (
+                "text/html",
+                "text/html,*/*;q=0.8",
+                "application/xhtml+xml, application/json;q=0.9",
+            ):
+                headers = {"accept": accept, "sec-fetch-site": "same-origin"}
+                answer = await visitor.client.request(method, path, headers=headers)
+                assert answer.headers["content-type"].startswith("text/html"), (path, accept)
+                assert answer.status_code == said[0]

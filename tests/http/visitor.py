@@ -11,6 +11,8 @@ from sexton_http.browsers import Browsers
 from tests.http.house import House
 from tests.http.watching import check_answer
 
+ACCEPT = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
 
 class Visitor:
     """One browser."""
@@ -57,7 +59,7 @@ class Visitor:
 
 @asynccontextmanager
 async def visiting(house: House) -> AsyncIterator[Visitor]:
-    async with httpx2.AsyncClient(base_url=house.base_url, timeout=15) as client:
+    async with httpx2.AsyncClient(base_url=house.base_url, timeout=15, headers=ACCEPT) as client:
         yield Visitor(house, client)
 
 

@@ -18,6 +18,7 @@ from sexton_http.pages.people import (
     sign_in_page,
     used_link_page,
 )
+from sexton_http.preferring import prefers_pages
 from sexton_http.same_origin import check_same_origin
 from sexton_http.shapes import Body, Shape
 
@@ -48,7 +49,14 @@ async def show_home(call: Call[NoBody, NoQuery]) -> Answer:
 
 
 @operation(
-    "GET", "/auth/sign-in/{token}", tag=TAG, auth=Auth.PUBLIC, media="text/html", also=(GONE,), quota=GUESSES
+    "GET",
+    "/auth/sign-in/{token}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    also=(GONE,),
+    codes=("UZ-AUTH-012",),
+    quota=GUESSES,
 )
 async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the button that uses a sign-in link up.
@@ -56,7 +64,7 @@ async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     Looking changes nothing, so previews of links, scanners and prefetching browsers sign nobody in.
     """
     link = await call.services.browsers.find_link(call.text("token"))
-    return used_link_page() if link is None else link_page()
+    return _used_link(call) if link is None else link_page()
 
 
 @operation(
@@ -67,7 +75,7 @@ async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     media="text/html",
     status=SEE_OTHER,
     also=(GONE,),
-    codes=("UZ-AUTH-001",),
+    codes=("UZ-AUTH-001", "UZ-AUTH-012"),
     quota=GUESSES,
 )
 async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
@@ -76,7 +84,7 @@ async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     browsers = call.services.browsers
     link = await browsers.find_link(call.text("token"))
     cookie = None if link is None else await browsers.sign_in(call.head, link.user_id, link)
-    return used_link_page() if cookie is None else to_overview(cookie)
+    return _used_link(call) if cookie is None else to_overview(cookie)
 
 
 @operation("POST", "/auth/sign-out", tag=TAG, auth=Auth.BROWSER, media="text/html", status=SEE_OTHER)
@@ -103,7 +111,15 @@ async def make_token(call: Call[TokenWish, NoQuery]) -> TokenMade:
     return TokenMade(token, (now // 1000 + TOKEN_S) * 1000)
 
 
-@operation("GET", "/auth/device/{session_id}", tag=TAG, auth=Auth.PUBLIC, media="text/html", also=(404,))
+@operation(
+    "GET",
+    "/auth/device/{session_id}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    also=(404,),
+    codes=("UZ-AUTH-005",),
+)
 async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the page on which a signed-in person approves a terminal and reads the code."""
     session_id, who = call.id("session_id"), await call.services.browsers.find(call.head)
@@ -111,7 +127,7 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
         return sign_in_page(call.services.ways, f"?next=/auth/device/{session_id}")
     seen = await call.ctx.system.ask("session", session_id, Read(take=False))
     if isinstance(seen, Refusal):
-        if seen.code != "UZ-AUTH-005":
+        if seen.code != "UZ-AUTH-005" or not prefers_pages(call.head):
             raise Problem(seen.code, seen.detail, wait_s=seen.retry_after_s)
         return no_device_page(who)
     return device_page(who, seen)
@@ -137,3 +153,10 @@ async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
 def to_overview(cookie: tuple[bytes, bytes]) -> Answer:
     headers: Headers = ((b"location", b"/"), cookie, *HEADERS)
     return Answer(SEE_OTHER, headers, b"")
+
+
+def _used_link(call: Call[NoBody, NoQuery]) -> Answer:
+    """It is not told which of these it is."""
+    if not prefers_pages(call.head):
+        raise Problem("UZ-AUTH-012", "the sign-in link is unknown, used or expired")
+    return used_link_page()
