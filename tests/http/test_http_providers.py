@@ -384,3 +384,9 @@ async def test_only_those_who_are_admitted_come_in(
 async def test_departures_are_counted_by_address(scene: Scene) -> None:
     answers = [await scene.visitor.get(LOGIN) for _ in range(21)]
     assert [answer.status_code for answer in answers] == [303] * 20 + [429]
+
+
+async def test_a_program_is_turned_away_in_a_document(scene: Scene) -> None:
+    answer = await scene.visitor.get("/auth/callback/codehost?state=x&code=y", headers={"accept": "*/*"})
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["error_code"]) == (403, "UZ-AUTH-001")

@@ -15,6 +15,7 @@ from sexton_http.oauth import challenge_of
 from sexton_http.operations import Auth, Call, NoBody, operation
 from sexton_http.pages.layout import HEADERS
 from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
+from sexton_http.preferring import prefers_pages
 from sexton_http.shapes import Query
 from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.identity import SignInAttempt
@@ -99,7 +100,7 @@ async def depart(call: Call[NoBody, Departure]) -> Answer:
     auth=Auth.PUBLIC,
     media="text/html",
     also=(FORBIDDEN, UNAVAILABLE),
-    codes=("UZ-REQ-003",),
+    codes=("UZ-AUTH-001", "UZ-REQ-003"),
     quota=ATTEMPTS,
 )
 async def arrive(call: Call[NoBody, Arrival]) -> Answer:
@@ -115,7 +116,7 @@ async def arrive(call: Call[NoBody, Arrival]) -> Answer:
             now_s=ctx.world.now_ms() / 1000,
         )
     except _Refused as refused:
-        return refused_page(str(refused))
+        return _refuse(call, str(refused))
     except Unreachable:
         return refused_page(
             f"{provider.label} cannot be reached now, or did not accept the code.", UNAVAILABLE
@@ -123,8 +124,8 @@ async def arrive(call: Call[NoBody, Arrival]) -> Answer:
     except Problem as problem:
         if problem.code not in {"UZ-AUTH-001", "UZ-AUTH-002", "UZ-AUTH-004"}:
             raise
-        status = UNAVAILABLE if problem.code == "UZ-AUTH-004" else FORBIDDEN
-        return refused_page(f"{provider.label}: {problem.detail}.", status)
+        reason = f"{provider.label}: {problem.detail}."
+        return refused_page(reason, UNAVAILABLE) if problem.code == "UZ-AUTH-004" else _refuse(call, reason)
     user = await _user_of(ctx, person)
     cookie = await call.services.browsers.sign_in(call.head, user.id)
     if cookie is None:
@@ -217,3 +218,9 @@ def _cookie(ctx: HttpContext, value: str, age_s: int) -> tuple[bytes, bytes]:
     secure = "; Secure" if ctx.settings.base_url.startswith("https:") else ""
     text = f"{COOKIE}={value}; Path=/auth/callback; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
     return b"set-cookie", text.encode()
+
+
+def _refuse(call: Call[NoBody, Arrival], reason: str) -> Answer:
+    if not prefers_pages(call.head):
+        raise Problem("UZ-AUTH-001", reason)
+    return refused_page(reason)
