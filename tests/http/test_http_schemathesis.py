@@ -44,8 +44,6 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     # Not every text of the right length is a point of the curve.
     "create_auth_session": (400,),
     "approve_auth_session": (400, 410),
-    # A runner that was revoked stays so.
-    "change_runner": (400,),
     # What was there once and is over.
     "complete_auth_session": (410,),
     "verify_auth_session": (400, 410),
@@ -59,6 +57,8 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "deliver_to_source": (400, 410),
     "deliver_multisig": (400, 410),
 }
+LENIENT = ["renew_leases"]
+"""What is wrong with one item of theirs is told in its place, and the whole is a success."""
 CALLERS = {
     # The removed run pipeline answers 410 to all methods, TRACE too, where schemathesis insists on 405.
     "platform admin": ("--exclude-path-regex", "^/v1/(runners/me|webhooks|runs)"),
@@ -97,6 +97,12 @@ def settings(house: House, zombie_id: str, spare_id: str, spare_workspace_id: st
                 f'include-operation-id = "{operation.name}"',
                 f"checks.positive_data_acceptance.expected-statuses = {[*ACCEPTED, *more]}",
             ]
+    for name in LENIENT:
+        lines += [
+            "[[operations]]",
+            f'include-operation-id = "{name}"',
+            'checks.negative_data_rejection.expected-statuses = ["200", "400", "413", "415"]',
+        ]
     return "\n".join(lines) + "\n"
 
 

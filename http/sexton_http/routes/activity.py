@@ -1,7 +1,7 @@
 """Shows what a run does, frame by frame."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -15,15 +15,54 @@ from sexton_http.shapes import Body, Shape
 
 MAX_FRAMES = 256
 
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    # JSON has one kind of number: 9.0 is the integer nine.
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return whole and not isinstance(value, bool) and value >= 0
+
+
+def _is_verdict(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+class _Field(NamedTuple):
+    fits: Callable[[Any], bool]
+    what: str
+    schema: Mapping[str, Any]
+
+
+STREAM_FIELDS = frozenset({"seq", "event_id", "zombie_id"})
+"""The stream says these of every frame; what a runner says is not taken over."""
+TEXT = _Field(_is_text, "a text", {"type": "string"})
+MS = _Field(_is_count, "milliseconds", {"type": "integer", "minimum": 0})
+VERDICT = _Field(_is_verdict, "true or false", {"type": "boolean"})
+FRAME_FIELDS: Mapping[str, Mapping[str, _Field]] = {
+    "tool_call_started": {"name": TEXT},
+    "tool_call_progress": {"name": TEXT, "elapsed_ms": MS},
+    "tool_call_completed": {"name": TEXT, "ms": MS, "ok": VERDICT},
+    "chunk": {"text": TEXT},
+}
+"""What a frame of each kind has to have; more is taken as it is."""
+
+
+def _described(kind: str) -> dict[str, Any]:
+    fields = {name: check.schema for name, check in FRAME_FIELDS[kind].items()}
+    properties = {"kind": {"const": kind}, "at_ms": {"type": ["integer", "null"], "minimum": 0}, **fields}
+    return {"required": ["kind", *fields], "properties": properties}
+
+
 Frame = Annotated[
     dict[str, Any],
     msgspec.Meta(
         extra_json_schema={
             "required": ["kind"],
-            "properties": {
-                "kind": {"type": "string", "enum": sorted(ACTIVITY_KINDS)},
-                "at_ms": {"type": "integer"},
-            },
+            "properties": {"kind": {"type": "string", "enum": sorted(ACTIVITY_KINDS)}},
+            "anyOf": [_described(kind) for kind in sorted(ACTIVITY_KINDS)],
         }
     ),
 ]
@@ -66,32 +105,8 @@ def _frame(place: int, frame: dict[str, Any]) -> FrameIn:
         raise Problem("UZ-REQ-001", f"/frames/{place}/kind: a text that is not empty")
     if at_ms is not None and not _is_count(at_ms):
         raise Problem("UZ-REQ-001", f"/frames/{place}/at_ms: Unix milliseconds")
-    for name, (fits, what) in FRAME_FIELDS.get(kind, {}).items():
-        if not fits(own.get(name)):
+    for name, field in FRAME_FIELDS.get(kind, {}).items():
+        if not field.fits(own.get(name)):
             pointer = f"/frames/{place}/{name}"
-            raise Problem("UZ-REQ-001", f"{pointer}: {what}", facts={"pointer": pointer})
-    return FrameIn(kind, at_ms, own)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_verdict(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-STREAM_FIELDS = frozenset({"seq", "event_id", "zombie_id"})
-"""The stream says these of every frame; what a runner says is not taken over."""
-TEXT, MS, VERDICT = (_is_text, "a text"), (_is_count, "milliseconds"), (_is_verdict, "true or false")
-FRAME_FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
-    "tool_call_started": {"name": TEXT},
-    "tool_call_progress": {"name": TEXT, "elapsed_ms": MS},
-    "tool_call_completed": {"name": TEXT, "ms": MS, "ok": VERDICT},
-    "chunk": {"text": TEXT},
-}
-"""What a frame of each kind has to have; more is taken as it is."""
+            raise Problem("UZ-REQ-001", f"{pointer}: {field.what}", facts={"pointer": pointer})
+    return FrameIn(kind, None if at_ms is None else int(at_ms), own)
