@@ -334,3 +334,11 @@ async def test_an_enrolment_token_is_judged_before_the_body(house: House) -> Non
     assert said(await house.post("/v1/runners", nonsense, minted)) == (401, "UZ-RUN-015")
     again = await house.post("/v1/runners", good, minted, headers=key)
     assert again.content == first.content
+
+
+async def test_a_limited_platform_admin_ends_no_session_of_others(house: House) -> None:
+    begun = (await house.post("/v1/auth/sessions", {}, None)).json()["session_id"]
+    limited = house.user_token(Role.ADMIN, workspace_id=house.installation.workspace_id, platform_admin=True)
+    for token, count in ((limited, 0), (house.admin_token(), 1)):
+        ended = await house.call("DELETE", "/v1/auth/sessions/all", token)
+        assert (ended.status_code, ended.json()["aborted_count"]) == (200, count), begun
