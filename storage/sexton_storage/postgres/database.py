@@ -186,14 +186,16 @@ class Database:
         try:
             async with self._acquired() as connection:
                 # Cut, not cancelled: a server that hangs would be asked to cancel, and waited for.
-                cut = within_s and asyncio.get_running_loop().call_later(within_s, connection.terminate)
+                cut: asyncio.TimerHandle | None = None
+                if within_s is not None:
+                    cut = asyncio.get_running_loop().call_later(within_s, connection.terminate)
                 try:
                     return await work(connection)
                 except _FAULTS as error:
                     # Looked at here: a connection that was given back to the pool says nothing any more.
                     return _Fault(failure_of(error, connection), error)
                 finally:
-                    if cut:
+                    if cut is not None:
                         cut.cancel()
         except _FAULTS as error:
             return _Fault(failure_of(error), error)
