@@ -44,8 +44,8 @@ def run_up(settings: UpSettings) -> int:
 
     async def ready(node: Node, nursery: trio.Nursery) -> None:
         runners = await _start_runners(node, settings, nursery)
-        _write_ready(node, settings.ready_file, runners)
         _announce(node, console, runners)
+        _write_ready(node, settings.ready_file, runners)
 
     return _run(settings.node, console, settings.ready_file, ready)
 
@@ -56,8 +56,8 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
 
     async def ready(node: Node, nursery: trio.Nursery) -> None:
         del nursery
-        _write_ready(node, ready_file, [])
         _announce(node, console, [])
+        _write_ready(node, ready_file, [])
 
     return _run(settings, console, ready_file, ready)
 
