@@ -38,6 +38,7 @@ from sexton_http.oauth import OAuthProvider
 from sexton_http.oidc_issuer import OidcIssuer
 from sexton_http.server import Doors, open_doors, serve
 from sexton_http.slack import Slack
+from sexton_http.stopping import Stop
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_runner.providers.registry import read_addresses
 from sexton_storage.embedded import (
@@ -127,7 +128,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
         issuers, providers = await _trusted(stack, identity)
-        stop, registry = trio.Event(), _registry()
+        stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
         registry.register(OperatorsCollector(world, VERSION))

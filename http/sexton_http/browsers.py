@@ -5,12 +5,11 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-import trio
-
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.context import HttpContext
 from sexton_http.principals import SignedIn
 from sexton_http.same_origin import check_same_origin
+from sexton_http.stopping import Stop
 from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.identity import BrowserSession, SignInLink
 from sexton_storage.stores import Storage
@@ -42,7 +41,7 @@ class Browsers:
         self._secure = ctx.settings.base_url.startswith("https:")
         # With this prefix a browser takes the cookie from this host alone, and only over TLS.
         self.cookie_name = "__Host-sexton" if self._secure else "sexton"
-        self._watched: dict[UUID, list[trio.Event]] = {}
+        self._watched: dict[UUID, list[Stop]] = {}
 
     def __repr__(self) -> str:
         return f"<Browsers, {len(self._watched)} watched>"
@@ -127,13 +126,13 @@ class Browsers:
         session = await self._storage.sign_ins.load_session(session_id)
         return 0 if session is None else max(0, ends_at(session) - self._now())
 
-    def watch(self, session_id: UUID) -> trio.Event:
+    def watch(self, session_id: UUID) -> Stop:
         """Set when the session is signed out on this node. Give it back to ``unwatch``."""
-        event = trio.Event()
+        event = Stop()
         self._watched.setdefault(session_id, []).append(event)
         return event
 
-    def unwatch(self, session_id: UUID, event: trio.Event) -> None:
+    def unwatch(self, session_id: UUID, event: Stop) -> None:
         events = self._watched[session_id]
         events.remove(event)
         if not events:

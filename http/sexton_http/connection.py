@@ -14,6 +14,7 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import parse_socket_addr
 
+from sexton_http.departures import CAN_TELL, Departures
 from sexton_http.intake import Intake
 from sexton_http.masking import masked
 from sexton_http.protocols import Spoken
@@ -52,6 +53,7 @@ class Live:
     """The connections of one server."""
 
     connections: set[Watched] = field(default_factory=set)
+    departures: Departures | None = field(default_factory=lambda: Departures() if CAN_TELL else None)
 
     def close_idle(self) -> None:
         """The server stops: who waits for nothing is let go."""

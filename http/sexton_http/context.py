@@ -14,6 +14,7 @@ from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
 from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
+from sexton_http.stopping import Stop
 from sexton_storage.records import PlanTier, Role
 
 VERSION: Final = "0.1.0"
@@ -137,7 +138,7 @@ class HttpContext:
     issuer: Signer
     registry: CollectorRegistry
     settings: HttpSettings
-    stop: trio.Event
+    stop: Stop
     keys: AuthKeys
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()

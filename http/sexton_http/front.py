@@ -10,6 +10,7 @@ import trio
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.operations import Operation, Wait
 from sexton_http.pipeline import NO_CONTENT, Mounted
+from sexton_http.quick import UNLESS_GONE
 from sexton_http.services import Services
 from sexton_http.tracing import refuse, refuse_stranger
 
@@ -129,7 +130,10 @@ class Front:
         if body is GONE:
             return
         if mounted.operation.wait is Wait.LONG_POLL:
-            await _answer_unless_gone(partial(mounted, head, params, body), receive, send)
+            unless_gone = scope.get("extensions", {}).get(UNLESS_GONE) or partial(_unless_gone, receive)
+            answer = await unless_gone(partial(mounted, head, params, body))
+            if answer is not None:
+                await _send(send, answer)
         else:
             await _send(send, await mounted(head, params, body))
 
@@ -173,10 +177,11 @@ async def _receive_when_wanted(wanted: trio.Event, receive: Receive) -> dict[str
     return await receive()
 
 
-async def _answer_unless_gone(
-    ask: Callable[[], Awaitable[Answer | StreamAnswer]], receive: Receive, send: Send
-) -> None:
-    """A long poll whose client leaves is withdrawn, so that nothing is given to nobody."""
+async def _unless_gone(
+    receive: Receive, ask: Callable[[], Awaitable[Answer | StreamAnswer]]
+) -> Answer | StreamAnswer | None:
+    """A long poll whose client leaves is withdrawn, so that nothing is given to nobody; then it is None."""
+    answers: list[Answer | StreamAnswer] = []
 
     async def watch(scope: trio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -185,8 +190,9 @@ async def _answer_unless_gone(
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch, nursery.cancel_scope)
-        await _send(send, await ask())
+        answers.append(await ask())
         nursery.cancel_scope.cancel()
+    return answers[0] if answers else None
 
 
 async def _send(send: Send, answer: Answer | StreamAnswer) -> None:

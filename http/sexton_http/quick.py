@@ -5,15 +5,17 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 import trio
 
+from sexton_http.departures import Departures
 from sexton_http.malformed import malformed
 from sexton_http.masking import masked
 from sexton_http.parsing import Parser, Request
 
+T = TypeVar("T")
 App = Callable[..., Awaitable[None]]
 Header = tuple[bytes, bytes]
 
@@ -35,6 +37,8 @@ _BODILESS: Final = frozenset({204, 304})
 _FAULT: Final = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _GO: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Final[dict[str, Any]] = {"type": "http.disconnect"}
+UNLESS_GONE: Final = "sexton.unless_gone"
+"""An extension of the scope: asks, and withdraws the question when the client hangs up."""
 
 log = structlog.get_logger()
 
@@ -43,11 +47,16 @@ class Quick:
     """One connection. ``run`` ends with it, or with the first bytes of one that speaks HTTP/2."""
 
     def __init__(
-        self, app: App, date: Callable[[], Sequence[Header]], is_stopping: Callable[[], bool]
+        self,
+        app: App,
+        date: Callable[[], Sequence[Header]],
+        is_stopping: Callable[[], bool],
+        departures: Departures | None = None,
     ) -> None:
         self._app = app
         self._date = date
         self._is_stopping = is_stopping
+        self._departures = departures
         self._parser = Parser()
         self._scope = trio.CancelScope()
         self._one_reads = trio.Lock()
@@ -167,6 +176,29 @@ class Quick:
                 await self._write(_GO)
             await self._more()
 
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """Of every request's scope."""
+        return {} if self._departures is None else {UNLESS_GONE: self._unless_gone}
+
+    async def _unless_gone(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """The answer; None when the client has hung up meanwhile, and then nothing more is sent to it."""
+        departures, descriptor = self._departures, self._stream.socket.fileno()
+        if departures is None:
+            return await ask()
+        with trio.CancelScope() as scope:
+
+            def left() -> None:
+                self._gone = True
+                scope.cancel()
+
+            departures.expect(descriptor, left)
+            try:
+                return await ask()
+            finally:
+                departures.forget(descriptor)
+        return None
+
     async def settle(self, request: Request) -> bool:
         """Before an answer: throw away what the body still brings, in bounds; True when all has come."""
         thrown = 0
@@ -269,7 +301,7 @@ class _Exchange:
             "client": ends[0],
             "server": ends[1],
             "state": {},
-            "extensions": {},
+            "extensions": connection.extensions,
         }
         try:
             await app(scope, self.receive, self.send)

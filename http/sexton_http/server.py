@@ -15,6 +15,7 @@ from hypercorn.trio.worker_context import WorkerContext
 
 from sexton_http.connection import App, Connection, Live
 from sexton_http.quick import Quick
+from sexton_http.stopping import Stop
 
 GRACE_S: Final = 10.0
 """After the stop, requests that still run have so long."""
@@ -81,7 +82,7 @@ async def serve(
     app: App,
     doors: Doors,
     *,
-    stop: trio.Event,
+    stop: trio.Event | Stop,
     tls: Tls | None = None,
     grace_s: float = GRACE_S,
     quick: bool = True,
@@ -118,6 +119,8 @@ async def serve(
 
     async with trio.open_nursery() as watching:
         watching.start_soon(live.watch)
+        if live.departures is not None:
+            watching.start_soon(live.departures.watch)
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 for listener in doors.listeners:
@@ -135,7 +138,9 @@ async def _serve_quickly(
     app: App, config: ServerConfig, context: WorkerContext, live: Live, stream: trio.SocketStream
 ) -> bytes | None:
     """None when the connection is done; else its first bytes, which are those of HTTP/2."""
-    connection = Quick(app, partial(config.response_headers, "h11"), context.terminated.is_set)
+    connection = Quick(
+        app, partial(config.response_headers, "h11"), context.terminated.is_set, live.departures
+    )
     live.connections.add(connection)
     preface = b""
     try:

@@ -29,6 +29,7 @@ from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Prov
 from sexton_http.previewing import Previewer
 from sexton_http.server import open_doors, serve
 from sexton_http.slack import Slack
+from sexton_http.stopping import Stop
 from sexton_storage.billing import first_plan
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role
@@ -96,7 +97,7 @@ class House:
     base_url: str
     http: httpx2.AsyncClient
     registry: CollectorRegistry
-    stop: trio.Event
+    stop: Stop
     runners: dict[str, str] = field(default_factory=dict)
     deliveries: int = 0
     skew_ms: list[int] = field(default_factory=lambda: [0])
@@ -243,7 +244,7 @@ async def open_house_on(
 ) -> AsyncIterator[House]:
     """A server on a storage that is open already."""
     rng, new_id = Random(7), Ids()
-    sealer, registry, stop = vault or PlainSealer(), CollectorRegistry(), trio.Event()
+    sealer, registry, stop = vault or PlainSealer(), CollectorRegistry(), Stop()
     secrets = Secrets(storage.credentials, sealer, storage.clock)
     world = World(
         storage=storage,

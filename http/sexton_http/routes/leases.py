@@ -87,7 +87,7 @@ async def await_gate(call: Call[NoBody, GateWait]) -> GateView | Refusal:
     if not wait_ms:
         return view_gate(gate)
     ask = partial(ctx.system.ask, "gate", gate_id, Await(wait_ms), timeout=wait_ms / 1000 + SLACK_S)
-    reply = await or_denied(until_stopped(ctx.stop, ask))
+    reply = await or_denied(until_stopped(ask, ctx.stop))
     if isinstance(reply, Refusal):
         return reply
     return view_gate(gate if reply is None else reply)

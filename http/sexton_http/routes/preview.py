@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, assert_never
 
 import msgspec
-import trio
 
 from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
 from sexton_actors.refusal import Refusal
@@ -15,7 +14,7 @@ from sexton_http.names import fitting
 from sexton_http.operations import Call, NoQuery, Wait, operation
 from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Previewer, Said, TextDelta, ToolUse
 from sexton_http.shapes import Body
-from sexton_http.stopping import until_stopped
+from sexton_http.stopping import Stop, until_stopped
 
 MAX_MESSAGES: Final = 200
 MAX_CONTENT_CHARS: Final = 200_000
@@ -97,14 +96,14 @@ def draft_of(body: PreviewBody) -> Draft:
 
 
 async def _frames(
-    previewer: Previewer, choice: ProviderChoice, draft: Draft, stop: trio.Event
+    previewer: Previewer, choice: ProviderChoice, draft: Draft, stop: Stop
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(previewer.preview(choice, draft)) as pieces:
 
         async def following() -> Piece | None:
             return await anext(pieces, None)
 
-        while (piece := await until_stopped(stop, following)) is not None:
+        while (piece := await until_stopped(following, stop)) is not None:
             yield spell(piece)
 
 

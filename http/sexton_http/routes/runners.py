@@ -147,7 +147,7 @@ async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
     ask = partial(
         ctx.system.ask, "runner", call.host.runner.id, message, timeout=body.wait_ms / 1000 + SLACK_S
     )
-    reply: Beat | Refusal | None = await (until_stopped(ctx.stop, ask) if body.wait_ms else ask())
+    reply: Beat | Refusal | None = await (until_stopped(ask, ctx.stop) if body.wait_ms else ask())
     match reply:
         case None:
             return PulseAnswer("ok", ())
@@ -175,7 +175,7 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
     ask = partial(ctx.system.ask, "runner", call.host.runner.id, message, timeout=timeout)
     reply: Leases | Refusal | None
     if body.wait_ms:
-        reply = await until_stopped(ctx.stop, ask)
+        reply = await until_stopped(ask, ctx.stop)
     else:
         reply = await ask()
     match reply:

@@ -8,7 +8,6 @@ from typing import Annotated, Self
 from uuid import UUID
 
 import msgspec
-import trio
 
 from sexton_actors.hub.messages import GONE, AwaitFrames, News
 from sexton_engine import EngineError
@@ -18,7 +17,7 @@ from sexton_http.context import HttpContext
 from sexton_http.operations import Call, NoBody, Wait, operation
 from sexton_http.services import Services
 from sexton_http.shapes import Query
-from sexton_http.stopping import until_stopped
+from sexton_http.stopping import Stop, until_stopped
 from sexton_storage.records import Frame
 from sexton_storage.stores import StorageError
 
@@ -86,7 +85,7 @@ class Standing:
         self._browser = browser
         self._monotonic = monotonic
         self._look_at = self._ends_at = -math.inf
-        self.over = trio.Event()
+        self.over = Stop()
 
     def __enter__(self) -> Self:
         if self._browser is not None:
@@ -164,7 +163,7 @@ async def _await(
 ) -> News | None:
     message = AwaitFrames(zombie_id, after, wait_s)
     ask = partial(ctx.system.ask, "hub", "", message, timeout=wait_s + SLACK_S)
-    return await until_stopped(ctx.stop, ask, standing.over)
+    return await until_stopped(ask, ctx.stop, standing.over)
 
 
 def _resync(zombie_id: UUID, oldest: int, now: int) -> bytes:

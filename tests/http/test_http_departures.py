@@ -1,0 +1,163 @@
+"""Who hangs up while it waits is given nothing, and who stays is answered."""
+
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+from prometheus_client import CollectorRegistry
+
+from sexton_http.app import create_app
+from sexton_http.departures import Departures
+from sexton_http.stopping import Stop, until_stopped
+from tests.http.house import House
+from tests.http.serving import Reader, dial, serving
+
+RESET = struct.pack("ii", 1, 0)
+
+
+async def close(stream: trio.SocketStream) -> None:
+    await trio.aclose_forcefully(stream)
+
+
+async def reset(stream: trio.SocketStream) -> None:
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    await trio.aclose_forcefully(stream)
+
+
+async def say_no_more(stream: trio.SocketStream) -> None:
+    await stream.send_eof()
+
+
+def poll(token: str, wait_ms: int) -> bytes:
+    body = json.dumps({"wait_ms": wait_ms}).encode()
+    head = (
+        "POST /v1/runners/me/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A connection to the house."""
+
+    stream: trio.SocketStream
+    registry: CollectorRegistry
+
+    async def polls(self, count: int) -> None:
+        """Return when so many polls wait at this door."""
+        with trio.fail_after(10):
+            while self.registry.get_sample_value("sexton_http_in_flight", {"wait": "long_polls"}) != count:
+                await trio.sleep(0.005)
+
+
+@asynccontextmanager
+async def connected(house: House, *, quick: bool) -> AsyncIterator[Line]:
+    """Read by llhttp or by h11, at a door of its own."""
+    registry = CollectorRegistry()
+    app = create_app(replace(house.ctx, registry=registry))
+    async with serving(app, quick=quick) as doors, await dial(doors) as stream:
+        yield Line(stream, registry)
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["llhttp", "h11"])
+@pytest.mark.parametrize("leave", [close, reset, say_no_more])
+async def test_a_runner_that_hangs_up_in_its_poll_is_given_nothing(
+    house: House, leave: Callable[[trio.SocketStream], Awaitable[None]], quick: bool
+) -> None:
+    await house.keep_secret()
+    zombie = await house.install()
+    gone, there = await house.enrol("gone"), await house.enrol("there")
+    async with connected(house, quick=quick) as line:
+        await line.stream.send_all(poll(gone, 25_000))
+        await line.polls(1)
+        await leave(line.stream)
+        await line.polls(0)
+        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        lease = await house.lease(there)
+    assert (lease["attempt"], lease["fencing_token"]) == (1, 1)
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["llhttp", "h11"])
+async def test_a_poll_is_answered_though_the_next_request_is_there_already(house: House, quick: bool) -> None:
+    token = await house.enrol()
+    async with connected(house, quick=quick) as line:
+        await line.stream.send_all(poll(token, 50) + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        reader = Reader(line.stream)
+        status, _, body = await reader.answer()
+        assert (status, json.loads(body)["lease"]) == (200, None)
+        status, _, _ = await reader.answer()
+        assert status == 200
+
+
+async def test_a_connection_polls_again_and_again(house: House) -> None:
+    token = await house.enrol()
+    async with connected(house, quick=True) as line:
+        reader = Reader(line.stream)
+        for _ in range(5):
+            await line.stream.send_all(poll(token, 5))
+            assert (await reader.answer())[0] == 200
+        await line.stream.send_all(poll(token, 25_000))
+        await line.polls(1)
+        await close(line.stream)
+        await line.polls(0)
+
+
+async def test_each_departure_is_told_once_and_none_after_it_was_forgotten() -> None:
+    told: list[str] = []
+    departures = Departures()
+    pairs = {name: socket.socketpair() for name in ("leaves", "stays", "forgotten")}
+    for name, (ours, _) in pairs.items():
+        departures.expect(ours.fileno(), partial(told.append, name))
+    departures.forget(pairs["forgotten"][0].fileno())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(departures.watch)
+        for name in ("leaves", "forgotten"):
+            pairs[name][1].close()
+        pairs["stays"][1].send(b"still here")
+        with trio.fail_after(10):
+            while not told:
+                await trio.sleep(0.005)
+        await trio.testing.wait_all_tasks_blocked()
+        # A descriptor's number is used again by the next connection.
+        again, other = socket.socketpair()
+        departures.expect(again.fileno(), partial(told.append, "again"))
+        other.close()
+        with trio.fail_after(10):
+            while len(told) < 2:
+                await trio.sleep(0.005)
+        nursery.cancel_scope.cancel()
+    for ours, theirs in pairs.values():
+        ours.close()
+        theirs.close()
+    again.close()
+    assert told == ["leaves", "again"]
+
+
+async def test_a_stop_withdraws_what_waits_and_refuses_what_comes_later() -> None:
+    stop, answers = Stop(), list[str | None]()
+
+    async def answer() -> str:
+        return "answer"
+
+    async def never() -> str:
+        return await trio.sleep_forever()
+
+    async def ask() -> None:
+        answers.append(await until_stopped(never, stop, Stop()))
+
+    answers.append(await until_stopped(answer, stop))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        stop.set()
+        await stop.wait()
+    answers.append(await until_stopped(answer, stop))
+    assert answers == ["answer", None, None]
