@@ -74,7 +74,7 @@ class PostgresEvents(PostgresStore):
             _add_actor(where, actor_glob)
         if status is not None:
             # Spelled out: of a parameter the planner could not tell that the index for what is rare has it.
-            where.add(f"e.status = '{status.value}'")
+            where.add(f"e.status = '{status.value}' AND e.created_at >= 0")
         newest = "ORDER BY e.created_at DESC, e.id DESC"
         query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
         return EVENTS.many(await self._rows(query, *where.args))

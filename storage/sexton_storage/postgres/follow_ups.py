@@ -12,6 +12,7 @@ from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.holding import Hold, lock_agent
 from sexton_storage.postgres.rows import Rows
+from sexton_storage.postgres.sql import beside
 from sexton_storage.records import Held
 from sexton_storage.rules import FENCED, FULL, GONE
 from sexton_storage.writes import Lost
@@ -20,8 +21,9 @@ FOLLOW_UPS = Rows(FollowUp)
 _SELECT = f"SELECT {FOLLOW_UPS.columns()} FROM follow_ups"
 _ASKED = f"{_SELECT} WHERE zombie_id = $1 AND event_id = $2 AND call_id = $3"
 _DUE = f"{_SELECT} WHERE status = 'pending' AND at <= $1 ORDER BY at, id LIMIT $2"
-_WAITING = "SELECT count(*) FROM follow_ups WHERE zombie_id = $1 AND status = 'pending'"
-_CLOSE = "UPDATE follow_ups SET status = $2, closed_at = $3 WHERE id = $1 AND status = 'pending'"
+_PENDING = beside("id", "status = 'pending'")
+_WAITING = f"SELECT count(*) FROM follow_ups WHERE zombie_id = $1 AND {_PENDING}"
+_CLOSE = f"UPDATE follow_ups SET status = $2, closed_at = $3 WHERE id = $1 AND {_PENDING}"
 _DROP_ALL = """
 UPDATE follow_ups SET status = 'dropped', closed_at = $2 WHERE zombie_id = $1 AND status = 'pending'
 """

@@ -22,7 +22,7 @@ from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.records import AdminState
 
-_LIVE = "status IN ('active', 'cancelling')"
+_LIVE = "status IN ('active', 'cancelling') AND granted_at >= 0"
 # Each part comes off its own index, newest first, and no further than the page.
 HISTORY = """
 SELECT id, kind, at, data FROM (
@@ -51,10 +51,10 @@ SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'canc
 """
 COUNTS = f"""
 SELECT sexton_now_ms(),
-       (SELECT count(*) FROM (SELECT FROM events WHERE status = 'received' LIMIT $1) e),
+       (SELECT count(*) FROM (SELECT FROM events WHERE status = 'received' AND created_at >= 0 LIMIT $1) e),
        (SELECT min(e.created_at)
           FROM (SELECT zombie_id, workspace_id, created_at FROM events
-                 WHERE status = 'received' ORDER BY created_at LIMIT $2) e
+                 WHERE status = 'received' AND created_at >= 0 ORDER BY created_at LIMIT $2) e
           JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
           JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
        (SELECT count(*) FROM (SELECT FROM leases WHERE {_LIVE} LIMIT $1) l),
@@ -66,7 +66,7 @@ WAITING = """
 SELECT z.required_tags, z.allows_unsandboxed, count(*),
        min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
   FROM (SELECT zombie_id, workspace_id, created_at FROM events
-         WHERE status = 'received' ORDER BY created_at LIMIT $1) e
+         WHERE status = 'received' AND created_at >= 0 ORDER BY created_at LIMIT $1) e
   JOIN zombies z ON z.id = e.zombie_id
   JOIN agent_heads h ON h.zombie_id = e.zombie_id
   JOIN workspaces w ON w.id = e.workspace_id

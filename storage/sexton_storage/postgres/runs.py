@@ -8,7 +8,9 @@ from sexton_storage.postgres.schema import FRAMES, GATES, LEASES, METERING
 from sexton_storage.records import Frame, Gate, GateStatus, Lease, MeteringPeriod
 from sexton_storage.stores import Page
 
-_LIVE = "status IN ('active', 'cancelling')"
+# Each index of live leases has a condition of its own, so that none is read whole in place of another.
+_LIVE = "status IN ('active', 'cancelling') AND granted_at >= 0"
+_LIVE_OF_AGENT = "status IN ('active', 'cancelling') AND fencing_token >= 0"
 _LEASE = f"SELECT {LEASES.columns()} FROM leases"
 _GATE = f"SELECT {GATES.columns()} FROM gates"
 # A row for each gate, or one with one without: then the gate's id is NULL.
@@ -38,7 +40,7 @@ class PostgresLeases(PostgresStore):
         )
 
     async def live_of_zombie(self, zombie_id: UUID) -> Lease | None:
-        return LEASES.maybe(await self._row(f"{_LEASE} WHERE zombie_id = $1 AND {_LIVE}", zombie_id))
+        return LEASES.maybe(await self._row(f"{_LEASE} WHERE zombie_id = $1 AND {_LIVE_OF_AGENT}", zombie_id))
 
     async def count_live_by_runner(self, runner_ids: Sequence[UUID]) -> dict[UUID, int]:
         query = (
