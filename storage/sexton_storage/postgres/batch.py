@@ -12,6 +12,7 @@ from sexton_storage.postgres.hot_frames import News, NumberedFrames, check_appen
 from sexton_storage.postgres.hot_gates import open_gates, resolve_gates
 from sexton_storage.postgres.hot_leases import LeaseWrite, end_events, save_leases
 from sexton_storage.postgres.hot_memories import remember_reports
+from sexton_storage.postgres.sql import array_literal
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
@@ -96,8 +97,8 @@ TOUCHED: Mapping[type, Callable[[Any], Touched]] = {
 
 
 def _array(ids: Iterable[UUID]) -> str:
-    """Spell an array of ids as a literal; there is nothing in an id to escape."""
-    return f"'{{{','.join(map(str, ids))}}}'"
+    """Spell an array of ids for a script; there is nothing in an id to escape."""
+    return f"'{array_literal(tuple(ids))}'"
 
 
 class Batch:

@@ -7,16 +7,17 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import Columns
 from sexton_storage.records import Event, Lease, LeaseStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
+_COLUMNS = Columns("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool int int int", first=3)
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM {unnest("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool int int int", 3)}
+    SELECT * FROM {_COLUMNS.unnest}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
              output_rate, daily, monthly, config_id, model, own_key, day, month, next_month)
 ), f AS (
@@ -84,10 +85,8 @@ async def claim_events(
     answers: list[Any],
     frames: NumberedFrames,
 ) -> None:
-    columns = zip(*(_values(ord_, w) for ord_, w in writes), strict=True)
-    rows = await connection.fetch(
-        _CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *(list(c) for c in columns)
-    )
+    columns = _COLUMNS.arrays([_values(ord_, w) for ord_, w in writes])
+    rows = await connection.fetch(_CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *columns)
     asked = dict(writes)
     for row in rows:
         match row[1]:

@@ -9,7 +9,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.hot_gates import insert_gates
-from sexton_storage.postgres.sql import beside, unnest
+from sexton_storage.postgres.sql import Columns, beside, unnest
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE
 from sexton_storage.streams import GateKey, closed_frame
@@ -27,13 +27,13 @@ from sexton_storage.writes import (
 )
 
 # The agents' heads are locked by the batch already: what is read of an agent here stays so until the commit.
-_APPEND_TYPES = (
+_COLUMNS = Columns(
     "int uuid uuid uuid uuid text text text text bigint bigint text uuid text text text bigint uuid bytea"
     " bigint bigint int int int bytea text text bigint bigint bigint uuid"
 )
 _APPEND = f"""
 WITH v AS (
-    SELECT * FROM {unnest(_APPEND_TYPES)}
+    SELECT * FROM {_COLUMNS.unnest}
         AS v(ord, id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
              updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
              completed_at, gate_id, key, daily, monthly, day, month, next_month, body_key, schedule, timezone,
@@ -120,8 +120,8 @@ async def append_events(
     answers: list[Any],
     frames: NumberedFrames,
 ) -> None:
-    columns = zip(*(_append_values(ord_, w) for ord_, w in writes), strict=True)
-    rows = await connection.fetch(_APPEND, *(list(c) for c in columns), DEDUP_WINDOW_MS)
+    columns = _COLUMNS.arrays([_append_values(ord_, w) for ord_, w in writes])
+    rows = await connection.fetch(_APPEND, *columns, DEDUP_WINDOW_MS)
     asked = dict(writes)
     gates: list[Gate] = []
     for ord_, outcome, first_id in rows:

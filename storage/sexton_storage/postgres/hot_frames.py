@@ -7,21 +7,22 @@ from uuid import UUID
 
 from sexton_storage.documents import to_json
 from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.sql import unnest
+from sexton_storage.postgres.sql import Columns, unnest
 from sexton_storage.rules import FENCED, GONE
 from sexton_storage.writes import AppendFrames, FramesAppended, Lost, NewFrame
 
 # Every agent's counter moves once, by as many as it has frames here. The numbers go on from the counter as it
 # was before: the heads are locked by the batch, so nobody else moves it meanwhile.
+_COUNTS, _NEW = Columns("uuid bigint"), Columns("uuid bigint uuid text bigint text", first=3)
 _APPEND = f"""
 WITH moved AS (
     UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
-      FROM {unnest("uuid bigint")} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
+      FROM {_COUNTS.unnest} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
     RETURNING h.zombie_id, h.frame_seq
 ), kept AS (
     INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
     SELECT v.zombie_id, h.frame_seq + v.number, v.event_id, v.kind, v.at_ms, v.data::json
-      FROM {unnest("uuid bigint uuid text bigint text", 3)}
+      FROM {_NEW.unnest}
         AS v(zombie_id, number, event_id, kind, at_ms, data)
       JOIN agent_heads h ON h.zombie_id = v.zombie_id
 )
@@ -56,17 +57,11 @@ class NumberedFrames:
             return ()
         frames = [frame for _, frame in sorted(self._frames, key=lambda pair: pair[0])]
         counts = Counter(frame.zombie_id for frame in frames)
-        rows = await connection.fetch(
-            _APPEND,
-            list(counts),
-            list(counts.values()),
-            [f.zombie_id for f in frames],
-            _numbers(frames),
-            [f.event_id for f in frames],
-            [f.kind for f in frames],
-            [f.at_ms for f in frames],
-            [to_json(f.data) for f in frames],
-        )
+        new = [
+            (f.zombie_id, number, f.event_id, f.kind, f.at_ms, to_json(f.data))
+            for f, number in zip(frames, _numbers(frames), strict=True)
+        ]
+        rows = await connection.fetch(_APPEND, *_COUNTS.arrays(counts.items()), *_NEW.arrays(new))
         return [(row[0], row[1]) for row in rows]
 
 

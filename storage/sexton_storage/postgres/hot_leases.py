@@ -12,7 +12,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.improvement import insert_proposals, keep_scores
 from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.postgres.sql import array_literal, beside, unnest, unnest_literals
+from sexton_storage.postgres.sql import Columns, array_literal, beside, unnest_literals
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.scoring import score_of
@@ -52,10 +52,10 @@ WITH v AS (
 )"""
 # Renewals and ends of one tenant are paid in the order they came, so both are this statement's when a batch
 # has both.
-_CHANGE_TYPES = f"uuid bigint {_SLICE_TYPES} int int int{' bigint' * 6} text bigint bytea bool bool"
+_CHANGES = Columns(f"uuid bigint {_SLICE_TYPES} int int int{' bigint' * 6} text bigint bytea bool bool")
 _CHANGED = f"""
 WITH v AS (
-    SELECT * FROM {unnest(_CHANGE_TYPES)} WITH ORDINALITY
+    SELECT * FROM {_CHANGES.unnest} WITH ORDINALITY
         AS v(id, version, {_SLICE}, day, month, next_month, expires_at, metered_at, input_tokens,
              cached_input_tokens, output_tokens, run_ms, ends_as, ended_at, digest, unexpired, expired, ord)
 ), changed AS (
@@ -146,8 +146,7 @@ def _statement(writes: Sequence[tuple[int, LeaseWrite]]) -> tuple[Any, ...]:
         (day,) = days
         month = month_of(day)
         return (RENEW, day, month.first_day, month.end_day, *map(array_literal, _renewal_columns(renewals)))
-    columns = zip(*(_change_values(w) for _, w in writes), strict=True)
-    return (RENEW_AND_END, *(list(column) for column in columns))
+    return (RENEW_AND_END, *_CHANGES.arrays([_change_values(w) for _, w in writes]))
 
 
 def _renewal_columns(renewals: Sequence[RenewLease]) -> list[list[Any]]:
@@ -202,9 +201,10 @@ def _slice_values(part: Slice | None, now: int) -> tuple[int | None, ...]:
 
 # An event parks only while its gate is pending. The gate cannot be resolved beside us: that takes the agent's
 # head too.
+_ENDS = Columns("int uuid uuid text bigint int" + " text" * 5 + " bigint" * 4 + " uuid bool")
 _END_EVENTS = f"""
 WITH v AS (
-    SELECT * FROM {unnest("int uuid uuid text bigint int" + " text" * 5 + " bigint" * 4 + " uuid bool")}
+    SELECT * FROM {_ENDS.unnest}
         AS v(ord, lease_id, event_id, asked, now, given_back, failure_label, error_code, response_text,
              evidence, checkpoint, input_tokens, cached_input_tokens, output_tokens, wall_ms, gate_id,
              finished)
@@ -281,8 +281,8 @@ async def end_events(
     """
     if followers := [write.follower for _, write, _ in ends if write.follower is not None]:
         await connection.executemany(_FOLLOW, [EVENTS.values(event) for event in followers])
-    columns = [_event_values(ord_, w, row[5]) for ord_, w, row in ends]
-    rows = await connection.fetch(_END_EVENTS, *(list(c) for c in zip(*columns, strict=True)))
+    columns = _ENDS.arrays([_event_values(ord_, w, row[5]) for ord_, w, row in ends])
+    rows = await connection.fetch(_END_EVENTS, *columns)
     settled = {ord_: (write, row) for ord_, write, row in ends}
     scores: list[tuple[Score, UUID]] = []
     for row in rows:

@@ -23,7 +23,7 @@ from sexton_storage.improvement import (
 from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.schema import PROPOSALS, SCORES
-from sexton_storage.postgres.sql import beside, unnest
+from sexton_storage.postgres.sql import Columns, beside
 from sexton_storage.stores import Conflict, Page
 
 _PROPOSAL = f"SELECT {PROPOSALS.columns()} FROM proposals"
@@ -77,9 +77,10 @@ ON CONFLICT (workspace_id)
 DO UPDATE SET context_tokens = excluded.context_tokens, updated_at = excluded.updated_at
 """
 # Scores of the runs that end in a batch, and what those that were processed have heard.
+_SCORES = Columns("uuid uuid text float8 int int int bigint bigint bigint uuid")
 _SCORE = f"""
 WITH v AS (
-    SELECT * FROM {unnest("uuid uuid text float8 int int int bigint bigint bigint uuid")}
+    SELECT * FROM {_SCORES.unnest}
         AS v({", ".join(SCORES.names)}, lease_id)
 ), heard AS (
     UPDATE proposals p SET heard_at = v.created_at
@@ -180,4 +181,4 @@ async def decide_proposal(connection: Connection, proposal: Proposal) -> None:
 async def keep_scores(connection: Connection, scores: Sequence[tuple[Score, UUID]]) -> None:
     """Keep the scores of runs that end, each with the lease that ended."""
     rows: list[list[Any]] = [[*SCORES.values(score), lease_id] for score, lease_id in scores]
-    await connection.execute(_SCORE, *(list(column) for column in zip(*rows, strict=True)))
+    await connection.execute(_SCORE, *_SCORES.arrays(rows))
