@@ -90,8 +90,8 @@ class Browsers:
     async def sign_out(self, session_id: UUID) -> Header:
         """End the session and all that hangs on it; gives the header that takes the cookie away."""
         await self._storage.sign_ins.sign_out(session_id)
-        for event in self._watched.get(session_id, ()):
-            event.set()
+        for stop in self._watched.get(session_id, ()):
+            stop.set()
         return self._cookie("", 0)
 
     def _cookie(self, value: str, age_s: int) -> Header:
@@ -128,14 +128,14 @@ class Browsers:
 
     def watch(self, session_id: UUID) -> Stop:
         """Set when the session is signed out on this node. Give it back to ``unwatch``."""
-        event = Stop()
-        self._watched.setdefault(session_id, []).append(event)
-        return event
+        stop = Stop()
+        self._watched.setdefault(session_id, []).append(stop)
+        return stop
 
-    def unwatch(self, session_id: UUID, event: Stop) -> None:
-        events = self._watched[session_id]
-        events.remove(event)
-        if not events:
+    def unwatch(self, session_id: UUID, stop: Stop) -> None:
+        stops = self._watched[session_id]
+        stops.remove(stop)
+        if not stops:
             del self._watched[session_id]
 
     async def _session(self, head: RequestHead) -> BrowserSession | None:

@@ -33,14 +33,15 @@ class Departures:
             self._epoll.unregister(descriptor)
 
     async def watch(self) -> None:
-        """Run beside the connections, and longer than they."""
-        try:
-            while True:
-                await trio.lowlevel.wait_readable(self._epoll.fileno())
-                for descriptor, _ in self._epoll.poll(0):
-                    left = self._left.get(descriptor)
-                    if left is not None:
-                        self.forget(descriptor)
-                        left()
-        finally:
-            self._epoll.close()
+        """Run beside the connections."""
+        while True:
+            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            for descriptor, _ in self._epoll.poll(0):
+                left = self._left.get(descriptor)
+                if left is not None:
+                    self.forget(descriptor)
+                    left()
+
+    def close(self) -> None:
+        """When the last connection has ended, however it did; what is cancelled still has to ``forget``."""
+        self._epoll.close()

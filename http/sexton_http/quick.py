@@ -4,6 +4,7 @@ import math
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -179,13 +180,12 @@ class Quick:
     @property
     def extensions(self) -> dict[str, Any]:
         """Of every request's scope."""
-        return {} if self._departures is None else {UNLESS_GONE: self._unless_gone}
+        departures = self._departures
+        return {} if departures is None else {UNLESS_GONE: partial(self._unless_gone, departures)}
 
-    async def _unless_gone(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+    async def _unless_gone(self, departures: Departures, ask: Callable[[], Awaitable[T]]) -> T | None:
         """The answer; None when the client has hung up meanwhile, and then nothing more is sent to it."""
-        departures, descriptor = self._departures, self._stream.socket.fileno()
-        if departures is None:
-            return await ask()
+        descriptor = self._stream.socket.fileno()
         with trio.CancelScope() as scope:
 
             def left() -> None:

@@ -117,21 +117,25 @@ async def serve(
             door = trio.SSLListener(listener, ssl_context)
             await trio.serve_listeners(handle, [door], handler_nursery=connections)
 
-    async with trio.open_nursery() as watching:
-        watching.start_soon(live.watch)
+    try:
+        async with trio.open_nursery() as watching:
+            watching.start_soon(live.watch)
+            if live.departures is not None:
+                watching.start_soon(live.departures.watch)
+            async with trio.open_nursery() as connections:
+                async with trio.open_nursery() as accepting:
+                    for listener in doors.listeners:
+                        accepting.start_soon(accept, listener)
+                    task_status.started()
+                    await stop.wait()
+                    accepting.cancel_scope.cancel()
+                await context.terminated.set()
+                live.close_idle()
+                connections.cancel_scope.deadline = trio.current_time() + grace_s
+            watching.cancel_scope.cancel()
+    finally:
         if live.departures is not None:
-            watching.start_soon(live.departures.watch)
-        async with trio.open_nursery() as connections:
-            async with trio.open_nursery() as accepting:
-                for listener in doors.listeners:
-                    accepting.start_soon(accept, listener)
-                task_status.started()
-                await stop.wait()
-                accepting.cancel_scope.cancel()
-            await context.terminated.set()
-            live.close_idle()
-            connections.cancel_scope.deadline = trio.current_time() + grace_s
-        watching.cancel_scope.cancel()
+            live.departures.close()
 
 
 async def _serve_quickly(

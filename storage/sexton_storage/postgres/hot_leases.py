@@ -12,7 +12,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.improvement import insert_proposals, keep_scores
 from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.postgres.sql import Columns, array_literal, beside, unnest_literals
+from sexton_storage.postgres.sql import Columns, array_literal, beside
 from sexton_storage.records import EventStatus, Slice
 from sexton_storage.rules import FINISHED_EVENT, STALE
 from sexton_storage.scoring import score_of
@@ -35,9 +35,10 @@ _BACK = (
 _LIVE = "l.status IN ('active', 'cancelling')"
 
 # Nearly every batch is of renewals within one UTC day: it sends what is the same for all just once.
+_RENEWALS = Columns(f"uuid bigint {_SLICE_TYPES}" + " bigint" * 6, first=4)
 _RENEWED = f"""
 WITH v AS (
-    SELECT * FROM {unnest_literals(f"uuid bigint {_SLICE_TYPES}" + " bigint" * 6, 4)} WITH ORDINALITY
+    SELECT * FROM {_RENEWALS.unnest} WITH ORDINALITY
         AS v(id, version, {_SLICE}, expires_at, metered_at, input_tokens, cached_input_tokens, output_tokens,
              run_ms, ord)
 ), changed AS (

@@ -29,9 +29,8 @@ GATHER_S = 0.001
 """How long a lane that has been busy waits for the writes that the last commit set free to come."""
 CROWD = 8
 """From so many writes a batch on it pays: a batch costs as much as eight or so of its writes do."""
-ENOUGH = 32
-"""A batch of so many is worth its cost, whoever else may come."""
 FORGETTING = 0.9
+"""What is left of a crowd with each batch that is smaller."""
 log = logging.getLogger("sexton.storage")
 
 

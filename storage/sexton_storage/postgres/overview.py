@@ -20,9 +20,9 @@ from sexton_storage.fleet import (
 from sexton_storage.paging import Page
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.schema import LIVE, RECEIVED
 from sexton_storage.records import AdminState
 
-_LIVE = "status IN ('active', 'cancelling') AND granted_at >= 0"
 # Each part comes off its own index, newest first, and no further than the page.
 HISTORY = """
 SELECT id, kind, at, data FROM (
@@ -47,26 +47,26 @@ NEWEST = Page(2**62, UUID(int=2**128 - 1))
 LIVE_LEASES = f"""
 SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'cancelling', granted_at,
        expires_at, ceiling_at
-  FROM leases WHERE {_LIVE} ORDER BY expires_at, id LIMIT $1
+  FROM leases WHERE {LIVE} ORDER BY expires_at, id LIMIT $1
 """
 COUNTS = f"""
 SELECT sexton_now_ms(),
-       (SELECT count(*) FROM (SELECT FROM events WHERE status = 'received' AND created_at >= 0 LIMIT $1) e),
+       (SELECT count(*) FROM (SELECT FROM events WHERE {RECEIVED} LIMIT $1) e),
        (SELECT min(e.created_at)
           FROM (SELECT zombie_id, workspace_id, created_at FROM events
-                 WHERE status = 'received' AND created_at >= 0 ORDER BY created_at LIMIT $2) e
+                 WHERE {RECEIVED} ORDER BY created_at LIMIT $2) e
           JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
           JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
-       (SELECT count(*) FROM (SELECT FROM leases WHERE {_LIVE} LIMIT $1) l),
+       (SELECT count(*) FROM (SELECT FROM leases WHERE {LIVE} LIMIT $1) l),
        g.pending, g.oldest
   FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
           FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
 """
-WAITING = """
+WAITING = f"""
 SELECT z.required_tags, z.allows_unsandboxed, count(*),
        min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
   FROM (SELECT zombie_id, workspace_id, created_at FROM events
-         WHERE status = 'received' AND created_at >= 0 ORDER BY created_at LIMIT $1) e
+         WHERE {RECEIVED} ORDER BY created_at LIMIT $1) e
   JOIN zombies z ON z.id = e.zombie_id
   JOIN agent_heads h ON h.zombie_id = e.zombie_id
   JOIN workspaces w ON w.id = e.workspace_id
@@ -76,7 +76,7 @@ _RUNNERS = f"""
 SELECT liveness, admin_state, count(*), sum(slots)
   FROM (SELECT r.admin_state, r.slots,
                CASE WHEN r.last_seen_at IS NULL THEN 'registered'
-                    WHEN EXISTS (SELECT FROM leases l WHERE l.runner_id = r.id AND l.{_LIVE}) THEN 'busy'
+                    WHEN EXISTS (SELECT FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) THEN 'busy'
                     WHEN r.last_seen_at >= sexton_now_ms() - $1 THEN 'online'
                     ELSE 'offline' END AS liveness
           FROM runners r) s

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_storage.postgres.base import Conditions, PostgresStore
-from sexton_storage.postgres.schema import FRAMES, GATES, LEASES, METERING
+from sexton_storage.postgres.schema import FRAMES, GATES, LEASES, LIVE, LIVE_OF_AGENT, METERING
 from sexton_storage.records import Frame, Gate, GateStatus, Lease, MeteringPeriod
 from sexton_storage.stores import Page
 
-# Each index of live leases has a condition of its own, so that none is read whole in place of another.
-_LIVE = "status IN ('active', 'cancelling') AND granted_at >= 0"
-_LIVE_OF_AGENT = "status IN ('active', 'cancelling') AND fencing_token >= 0"
 _LEASE = f"SELECT {LEASES.columns()} FROM leases"
 _GATE = f"SELECT {GATES.columns()} FROM gates"
 # A row for each gate, or one with one without: then the gate's id is NULL.
@@ -36,15 +33,15 @@ class PostgresLeases(PostgresStore):
 
     async def live_of_runner(self, runner_id: UUID) -> Sequence[Lease]:
         return LEASES.many(
-            await self._rows(f"{_LEASE} WHERE runner_id = $1 AND {_LIVE} ORDER BY id", runner_id)
+            await self._rows(f"{_LEASE} WHERE runner_id = $1 AND {LIVE} ORDER BY id", runner_id)
         )
 
     async def live_of_zombie(self, zombie_id: UUID) -> Lease | None:
-        return LEASES.maybe(await self._row(f"{_LEASE} WHERE zombie_id = $1 AND {_LIVE_OF_AGENT}", zombie_id))
+        return LEASES.maybe(await self._row(f"{_LEASE} WHERE zombie_id = $1 AND {LIVE_OF_AGENT}", zombie_id))
 
     async def count_live_by_runner(self, runner_ids: Sequence[UUID]) -> dict[UUID, int]:
         query = (
-            f"SELECT runner_id, count(*) FROM leases WHERE runner_id = ANY($1) AND {_LIVE} GROUP BY runner_id"
+            f"SELECT runner_id, count(*) FROM leases WHERE runner_id = ANY($1) AND {LIVE} GROUP BY runner_id"
         )
         held = {row[0]: row[1] for row in await self._rows(query, list(runner_ids))}
         return {runner_id: held.get(runner_id, 0) for runner_id in runner_ids}
@@ -53,7 +50,7 @@ class PostgresLeases(PostgresStore):
         # There is no index on expires_at: every renewal would have to move in it. The live ones are few
         # enough to scan.
         query = (
-            f"SELECT id FROM leases WHERE {_LIVE} AND expires_at <= sexton_now_ms()"
+            f"SELECT id FROM leases WHERE {LIVE} AND expires_at <= sexton_now_ms()"
             " ORDER BY expires_at, id LIMIT $1"
         )
         return [row[0] for row in await self._rows(query, limit)]

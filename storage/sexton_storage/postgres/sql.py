@@ -20,15 +20,6 @@ def unnest(types: str, first: int = 1) -> str:
     return f"unnest({', '.join(f'${i}::{name}[]' for i, name in enumerate(types.split(), first))})"
 
 
-def unnest_literals(types: str, first: int = 1) -> str:
-    """The same for arrays that come as literals.
-
-    >>> unnest_literals("int uuid")
-    'unnest($1::text::int[], $2::text::uuid[])'
-    """
-    return unnest(types, first).replace("::", "::text::")
-
-
 def beside(row: str, condition: str) -> str:
     """Spell a condition on a table for a join with a batch's rows, so that it stays a part of the join.
 
