@@ -45,6 +45,10 @@ class Say:
     output_tokens: int = 20
     refusal: str = ""
     thinking: str = ""
+    signature: str = "c2lnbmVk"
+    """What ends a thought; a thought that was cut has none."""
+    blocks: Sequence[Mapping[str, Any]] = ()
+    """What else the Messages API has to say, after the words; an ``input`` and citations come in pieces."""
     wait_for: trio.Event | None = None
     hang_after: int | None = None
     """Events that are sent before the server falls silent for ever."""
@@ -119,6 +123,7 @@ class Cache(Strict):
 
 class TextBlock(Strict, tag="text"):
     text: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
+    citations: list[dict[str, Any]] | None = None
     cache_control: Cache | None = None
 
 
@@ -141,11 +146,23 @@ class ThinkingBlock(Strict, tag="thinking"):
     signature: Annotated[str, msgspec.Meta(min_length=1)]
 
 
+class ServerToolUseBlock(Strict, tag="server_tool_use"):
+    id: Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+$")]
+    name: Literal["web_search", "web_fetch", "code_execution"]
+    input: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
+
+
+class SearchResultBlock(Strict, tag="web_search_tool_result"):
+    tool_use_id: str
+    content: list[dict[str, Any]]
+
+
+Block = TextBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock | ServerToolUseBlock | SearchResultBlock
+
+
 class Turn(Strict):
     role: Literal["user", "assistant"]
-    content: Annotated[
-        list[TextBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock], msgspec.Meta(min_length=1)
-    ]
+    content: Annotated[list[Block], msgspec.Meta(min_length=1)]
 
 
 class AnthropicTool(Strict):
@@ -274,6 +291,21 @@ def _spelt(arguments: Mapping[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else orjson.dumps(dict(arguments)).decode()
 
 
+def _in_pieces(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Part a block into its beginning and its deltas."""
+    match block:
+        case {"input": given}:
+            pieces = ("", *_cut(_spelt(given), 3))
+            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+            return {**block, "input": {}}, deltas
+        case {"type": "text", "text": text, "citations": citations}:
+            deltas = [{"type": "citations_delta", "citation": citation} for citation in citations]
+            deltas += [{"type": "text_delta", "text": piece} for piece in _cut(text, 2)]
+            return {"type": "text", "text": "", "citations": []}, deltas
+        case _:
+            return dict(block), []
+
+
 def anthropic_events(say: Say, model: str) -> list[bytes]:
     """Spell an answer as the Messages API streams it, pings and all."""
     usage = {
@@ -297,11 +329,13 @@ def anthropic_events(say: Say, model: str) -> list[bytes]:
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if say.thinking:
         deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _cut(say.thinking, 2)]
-        deltas.append({"type": "signature_delta", "signature": "c2lnbmVk"})
+        if say.signature:
+            deltas.append({"type": "signature_delta", "signature": say.signature})
         blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, deltas))
     if say.text:
         deltas = [{"type": "text_delta", "text": piece} for piece in _cut(say.text, 3)]
         blocks.append(({"type": "text", "text": ""}, deltas))
+    blocks += [_in_pieces(block) for block in say.blocks]
     for number, call in enumerate(say.calls):
         deltas = [
             {"type": "input_json_delta", "partial_json": piece}

@@ -139,6 +139,8 @@ class _Answer:
                 block["thinking"] = str(block.get("thinking") or "") + piece.thinking
             case "signature_delta":
                 block["signature"] = piece.signature
+            case "citations_delta":
+                block["citations"] = [*(block.get("citations") or ()), piece.citation or {}]
             case _:
                 pass  # A kind that the API added later; what it belongs to is kept as it began.
         return []
@@ -155,7 +157,7 @@ class _Answer:
 def _part(block: dict[str, Any], spelt: str) -> Part:
     match block.get("type"):
         case "text":
-            return Text(str(block.get("text") or ""))
+            return Text(str(block.get("text") or ""), tuple(block.get("citations") or ()))
         case "tool_use":
             call_id, name = block.get("id"), block.get("name")
             if not isinstance(call_id, str) or not isinstance(name, str):
@@ -166,7 +168,16 @@ def _part(block: dict[str, Any], spelt: str) -> Part:
                 ToolUse(call_id, name, given) if given and not spelt else read_arguments(call_id, name, spelt)
             )
         case _:
-            return Opaque(wire.NAME, block)
+            # The provider's own tools get their arguments in pieces too.
+            given = _read_input(spelt) if spelt else {}
+            return Opaque(wire.NAME, block | given)
+
+
+def _read_input(spelt: str) -> dict[str, Any]:
+    try:
+        return {"input": msgspec.json.decode(spelt, type=dict[str, Any])}
+    except msgspec.DecodeError:
+        return {}  # Cut at the bound on output; the rest of the answer is whole.
 
 
 def _translated(fault: Exception) -> ModelFault:

@@ -25,7 +25,7 @@ STOPS = {
     "stop_sequence": Stop.END,
     "tool_use": Stop.TOOLS,
     "max_tokens": Stop.LENGTH,
-    "pause_turn": Stop.LENGTH,
+    "pause_turn": Stop.PAUSED,
     "model_context_window_exceeded": Stop.WINDOW,
     "refusal": Stop.REFUSED,
 }
@@ -72,6 +72,7 @@ class BlockPiece(msgspec.Struct, frozen=True):
     partial_json: str = ""
     thinking: str = ""
     signature: str = ""
+    citation: dict[str, Any] | None = None
 
 
 class BlockDelta(msgspec.Struct, frozen=True, tag="content_block_delta"):
@@ -149,21 +150,30 @@ def spell_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
         blocks = [block for part in message.parts if (block := _spell(part)) is not None]
         if blocks:
             spelt.append({"role": message.role, "content": blocks})
-    if spelt and spelt[-1]["role"] == "user":
-        spelt[-1]["content"][-1] |= CACHED
+    # A paused turn stands last and goes back as it came: the mark is then on the turn before it.
+    for turn in reversed(spelt):
+        if turn["role"] == "user":
+            turn["content"][-1] |= CACHED
+            break
     return spelt
 
 
 def _spell(part: Part) -> dict[str, Any] | None:
     match part:
-        case Text(text):
+        case Text(text=text, citations=citations):
             # The API refuses empty text, and text of white space alone.
-            return {"type": "text", "text": text} if text.strip() else None
+            cited = {"citations": list(citations)} if citations else {}
+            return {"type": "text", "text": text, **cited} if text.strip() else None
         case ToolUse(id=call_id, name=name, arguments=arguments):
             return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
         case ToolAnswer(id=call_id, content=content, ok=ok):
             return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not ok}
         case Opaque(provider=provider, block=block):
-            return dict(block) if provider == NAME else None
+            return dict(block) if provider == NAME and _is_whole(block) else None
         case _:
             assert_never(part)
+
+
+def _is_whole(block: dict[str, Any]) -> bool:
+    # A thought that was cut at the bound on output bears no signature, and the API refuses it.
+    return block.get("type") != "thinking" or bool(block.get("signature"))

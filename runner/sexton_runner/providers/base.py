@@ -7,10 +7,11 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
-    """Words, of either side."""
+class Text(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
+    """Words, of either side. ``citations`` are their provider's, which wants them back as they were."""
 
     text: str
+    citations: tuple[dict[str, Any], ...] = ()
 
 
 class ToolUse(msgspec.Struct, frozen=True, tag="tool_use"):
@@ -105,6 +106,8 @@ class Stop(enum.Enum):
     TOOLS = "tools"
     LENGTH = "length"
     """The bound on output was reached in the middle of something."""
+    PAUSED = "paused"
+    """The provider takes a pause within its turn: the turn has to be sent back as it is."""
     WINDOW = "window"
     """The model's context is full."""
     REFUSED = "refused"

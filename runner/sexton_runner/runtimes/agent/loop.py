@@ -18,6 +18,7 @@ from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.agent.evidence import Evidence
 from sexton_runner.runtimes.agent.hands import Hands
 from sexton_runner.runtimes.agent.keeping import Kept, decode, encode
+from sexton_runner.runtimes.agent.pieces import Pieces, joined, without_cut_call
 from sexton_runner.runtimes.agent.plan import Plan
 from sexton_runner.runtimes.agent.prompt import first_message, system_prompt
 from sexton_runner.runtimes.agent.talk import Talk
@@ -29,6 +30,7 @@ MAX_RESPONSE_CHARS = 256_000
 MAX_NOTE_CHARS = 32_000
 MEMORY_TOOL = "memory_store"
 GO_ON = "Your answer was cut off at its bound. Go on exactly where it stopped."
+BEGUN = "What you had answered when there was no more room; nobody has seen it, so answer in full again:\n"
 NOTE = (
     "You have nearly used up what you can read at once. Do not call a tool now. Write a note to yourself, "
     "from which you will go on with this event in a fresh conversation that shows nothing of this one: what "
@@ -56,6 +58,7 @@ class Loop:
         )
         first = first_message(lease, plan.context_cap_tokens, self._kept.note)
         self._messages = list(self._kept.messages) or [first]
+        self._pieces = Pieces()
         self._reminded = 0
         run.live.account = self.evidence
 
@@ -66,11 +69,11 @@ class Loop:
             reply = await self._ask()
             if reply is None:
                 return await self._hand_over()
-            self._messages.append(reply.message)
+            self._take(reply)
             ending = await self._act(reply)
             if ending is not None:
                 return ending
-        return self._failed("agent_run", f"the run was not done after {self._plan.max_turns} turns")
+        return self._unfinished(f"the run was not done after {self._plan.max_turns} turns")
 
     def checkpoint(self, answered: Sequence[ToolAnswer] = ()) -> dict[str, object]:
         """Give all that a later lease needs to go on from here. Raises ``TooLarge``."""
@@ -103,25 +106,54 @@ class Loop:
                 raise
             return None
 
+    def _take(self, reply: Reply) -> None:
+        """Keep what was answered; what follows an assistant's turn belongs to that turn."""
+        message = without_cut_call(reply.message) if reply.stop is Stop.LENGTH else reply.message
+        if self._messages[-1].role == "assistant":
+            self._messages[-1] = joined(self._messages[-1], message)
+        else:
+            self._messages.append(message)
+
     async def _act(self, reply: Reply) -> Ending | None:
         """Do what the answer asks for; an ending when it was the last."""
-        if reply.message.tool_uses:
-            answers = await self._hands.carry_out(reply.message.tool_uses)
+        uses = self._messages[-1].tool_uses
+        if uses:
+            self._pieces.whole("")  # Words on the way to a tool are not the answer.
+            answers = await self._hands.carry_out(uses)
             self._answer((*answers, *self._reminder()))
             return None
         match reply.stop:
             case Stop.END | Stop.TOOLS:
-                return await self._done(reply.message.text)
-            case Stop.LENGTH:
-                self._answer((Text(GO_ON),))
-                return None
+                return await self._done(self._pieces.whole(reply.message.text))
+            case Stop.LENGTH | Stop.PAUSED:
+                return self._go_on(reply)
             case Stop.WINDOW:
+                self._pieces.add(reply.message.text)
                 self._messages.pop()
                 return await self._hand_over()
             case Stop.REFUSED:
-                return self._failed("agent_run", f"the model refused: {reply.message.text}".rstrip(": "))
+                said = self._pieces.whole(reply.message.text)
+                return self._failed("agent_run", f"the model refused: {said}".rstrip(": "))
             case _:
                 assert_never(reply.stop)
+
+    def _go_on(self, reply: Reply) -> Ending | None:
+        """Ask for the rest of an answer, as its provider's protocol wants it to be asked for."""
+        self._pieces.add(reply.message.text)
+        if self._pieces.count > self._plan.max_continuations:
+            return self._unfinished(
+                f"the answer was not whole after {self._plan.max_continuations} continuations; "
+                "raise max_output_tokens or max_continuations in the agent's context"
+            )
+        if reply.stop is Stop.LENGTH:
+            self._answer((Text(GO_ON),))
+        # A paused turn is sent back as it is, as the last of the conversation: nobody said anything.
+        return None
+
+    def _unfinished(self, why: str) -> Ending:
+        """End a run that used up a bound, with what it had answered until then."""
+        said = self._pieces.whole("")
+        return self._failed("agent_run", f"{self._said(said)}\n\n{why}".strip())
 
     async def _done(self, text: str) -> Ending | None:
         unmet = await self._toolbox.check()
@@ -135,8 +167,10 @@ class Loop:
     async def _hand_over(self) -> Ending:
         """End this event with a note, from which another goes on."""
         if self._kept.stage >= self._plan.max_stages:
-            return self._failed("agent_run", f"the run was not done after {self._plan.max_stages} windows")
-        note = clipped(self._said(await self._note()), MAX_NOTE_CHARS)
+            return self._unfinished(f"the run was not done after {self._plan.max_stages} windows")
+        begun = self._pieces.whole("")
+        own = f"{await self._note()}\n\n{BEGUN}{begun}" if begun else await self._note()
+        note = clipped(self._said(own), MAX_NOTE_CHARS)
         kept = Kept(stage=self._kept.stage + 1, note=note, calls=self._kept.calls + self._evidence.count)
         checkpoint = {**self._toolbox.checkpoint(), **encode(kept)}
         return self._ending(Outcome.PROCESSED, note, checkpoint)

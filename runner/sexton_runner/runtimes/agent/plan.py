@@ -18,6 +18,7 @@ class Plan(msgspec.Struct, frozen=True):
     ``tool_window`` is how many of the latest tool results stay whole; ``auto``, or 0, keeps as many as fit.
     ``memory_checkpoint_every`` so many tool calls the model is told to keep what it has learnt; 0 is never.
     At ``stage_chunk_threshold`` of the window the run ends, and another event goes on from its note.
+    An answer that was cut at ``max_output_tokens`` is gone on with at most ``max_continuations`` times.
     """
 
     context_cap_tokens: Annotated[int, msgspec.Meta(ge=1_024, le=10_000_000)] = DEFAULT_CAP_TOKENS
@@ -27,6 +28,7 @@ class Plan(msgspec.Struct, frozen=True):
     max_turns: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
     max_stages: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     max_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    max_continuations: Annotated[int, msgspec.Meta(ge=0, le=100)] = 16
 
     @property
     def full_at(self) -> int:

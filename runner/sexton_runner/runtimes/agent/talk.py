@@ -4,7 +4,17 @@ from contextlib import aclosing
 from typing import assert_never
 
 from sexton_runner import frames
-from sexton_runner.providers.base import Again, Prompt, Provider, Reply, TextDelta, ToolCalled, Usage, Used
+from sexton_runner.providers.base import (
+    Again,
+    Prompt,
+    Provider,
+    Reply,
+    Stop,
+    TextDelta,
+    ToolCalled,
+    Usage,
+    Used,
+)
 from sexton_runner.providers.faults import ModelAway
 from sexton_runner.redact import StreamRedactor
 from sexton_runner.run import Run
@@ -48,7 +58,9 @@ class Talk:
         self._show(voice.flush())
         if reply is None:
             raise ModelAway("the answer ended without its end")
-        if reply.message.text:
+        # What comes next goes on within the same line, perhaps within a word.
+        goes_on = reply.stop in {Stop.LENGTH, Stop.PAUSED} and not reply.message.tool_uses
+        if reply.message.text and not goes_on:
             self._show("\n")
         self._learn(prompt, reply)
         self.questions += 1
