@@ -1,6 +1,6 @@
 """Activity frames: what a run shows while it goes on, joined and cut into calls."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +14,7 @@ MAX_CHUNK_CHARS = 4096
 MAX_QUEUED_FRAMES = 2048
 MAX_CALL_BYTES = 512 * 1024
 CHUNK = "chunk"
+SPARE_KINDS = frozenset({CHUNK, "tool_call_progress"})
 
 
 def chunk(text: str) -> Frame:
@@ -44,11 +45,14 @@ def step_completed(name: str, ms: int, *, ok: bool) -> Frame:
 class FrameQueue:
     """A bounded queue of frames.
 
-    Neighbouring chunks are joined; when full, the oldest chunk or progress goes first.
+    Neighbouring chunks are joined; when full, the oldest chunk or progress goes first. Each
+    operation takes the same time however full the queue is.
     """
 
     def __init__(self, capacity: int = MAX_QUEUED_FRAMES) -> None:
-        self._frames: deque[Frame] = deque()
+        self._frames: OrderedDict[int, Frame] = OrderedDict()
+        self._spare: deque[int] = deque()  # The numbers of those frames that go first, oldest first.
+        self._next = 0
         self._capacity = capacity
         self.dropped = 0
 
@@ -61,10 +65,11 @@ class FrameQueue:
             self._append(frame)
             return
         text = str(frame["text"])
-        if self._frames and self._frames[-1]["kind"] == CHUNK:
-            last = str(self._frames[-1]["text"])
-            room = MAX_CHUNK_CHARS - len(last)
-            self._frames[-1] = chunk(last + text[:room])
+        last = self._frames.get(self._next - 1)
+        if last is not None and last["kind"] == CHUNK:
+            shown = str(last["text"])
+            room = MAX_CHUNK_CHARS - len(shown)
+            self._frames[self._next - 1] = chunk(shown + text[:room])
             text = text[room:]
         for start in range(0, len(text), MAX_CHUNK_CHARS):
             self._append(chunk(text[start : start + MAX_CHUNK_CHARS]))
@@ -74,22 +79,30 @@ class FrameQueue:
         taken: list[Frame] = []
         size = 0
         while self._frames and len(taken) < MAX_FRAMES_PER_CALL:
-            size += len(orjson.dumps(self._frames[0]))
+            size += len(orjson.dumps(next(iter(self._frames.values()))))
             if taken and size > MAX_CALL_BYTES:
                 break
-            taken.append(self._frames.popleft())
+            taken.append(self._remove_first())
         return taken
 
     def _append(self, frame: Frame) -> None:
         if len(self._frames) >= self._capacity:
             self._drop_one()
-        self._frames.append(frame)
+        self._frames[self._next] = frame
+        if frame["kind"] in SPARE_KINDS:
+            self._spare.append(self._next)
+        self._next += 1
 
     def _drop_one(self) -> None:
         # The beginning and end of steps tell the story; output and progress in between can be spared.
         self.dropped += 1
-        for place, frame in enumerate(self._frames):
-            if frame["kind"] in (CHUNK, "tool_call_progress"):
-                del self._frames[place]
-                return
-        self._frames.popleft()
+        if self._spare:
+            del self._frames[self._spare.popleft()]
+        else:
+            self._remove_first()
+
+    def _remove_first(self) -> Frame:
+        number, frame = self._frames.popitem(last=False)
+        if self._spare and self._spare[0] == number:
+            self._spare.popleft()
+        return frame

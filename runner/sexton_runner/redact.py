@@ -1,14 +1,19 @@
 """Takes secrets out of whatever leaves a run."""
 
 import base64
+import functools
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+import re2
+
 MIN_SECRET_CHARS = 6  # Shorter values would blank out ordinary words.
 MASK = "[redacted]"
+MASK_BYTES = MASK.encode()
+HEAD_BYTES = MIN_SECRET_CHARS  # Every form has as many bytes at least.
+MAX_AUTOMATON_BYTES = 64 << 20  # RE2 keeps to it, and becomes slower where it does not suffice.
 BASE64_GROUP = 3
 MIN_LINE_CHARS = 16  # Of a key in several lines each line is one.
 
@@ -40,14 +45,16 @@ def forms(secret: str) -> set[str]:
 class Redactor:
     """Knows the secrets of one lease.
 
-    The leftmost match wins, then the longest: no half of a secret is left over.
+    The leftmost match wins, then the longest: no half of a secret is left over. The time it takes is linear
+    in the text, however many secrets there are and whatever a run prints: one automaton finds where a secret
+    may begin, and only there the secrets with that beginning are compared.
     """
 
     def __init__(self, secrets: Mapping[str, Any], api_key: str | None = None) -> None:
         self.secrets: tuple[str, ...] = ()
-        self._forms: tuple[str, ...] = ()
-        self._by_first: dict[str, list[str]] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._by_head: dict[bytes, list[bytes]] = {}
+        self._short_tails: frozenset[bytes] = frozenset()
+        self._heads: re2._Regexp | None = None
         self.learn({"lease": secrets, "key": api_key or ""})
 
     def __repr__(self) -> str:
@@ -55,13 +62,19 @@ class Redactor:
 
     def learn(self, secrets: Mapping[str, Any]) -> None:
         """Take further secrets out from now on."""
-        found = {value for value in _strings(secrets) if len(value) >= MIN_SECRET_CHARS}
-        self.secrets = _longest_first(found | set(self.secrets))
-        self._forms = _longest_first({form for secret in self.secrets for form in forms(secret)})
-        self._by_first = {}
-        for form in self._forms:
-            self._by_first.setdefault(form[0], []).append(form)
-        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
+        found = {value for value in _strings(secrets) if len(value) >= MIN_SECRET_CHARS} - set(self.secrets)
+        if not found:
+            return
+        self.secrets = tuple(sorted(found | set(self.secrets), key=lambda value: (-len(value), value)))
+        for form in {form.encode("utf-8", "surrogatepass") for one in found for form in forms(one)}:
+            alike = self._by_head.setdefault(form[:HEAD_BYTES], [])
+            if form not in alike:
+                alike.append(form)
+                alike.sort(key=len, reverse=True)
+        self._short_tails = frozenset(
+            head[:count] for head in self._by_head for count in range(1, HEAD_BYTES)
+        )
+        self._heads = re2.compile(b"|".join(map(re2.escape, self._by_head)), _options())
 
     def text(self, text: str) -> str:
         """Replace each secret in ``text``, and NUL, which a database's text cannot hold.
@@ -69,8 +82,9 @@ class Redactor:
         >>> Redactor({"github": {"token": "hunter22"}}).text("token=hunter22!")
         'token=[redacted]!'
         """
-        text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        return text if self._pattern is None else self._pattern.sub(MASK, text)
+        if self._heads is not None:
+            text = self._sift(text.encode("utf-8", "surrogatepass"), more=False)[0]
+        return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     def json(self, value: object) -> Any:
         """Redact every string of a JSON value, keys included."""
@@ -84,24 +98,56 @@ class Redactor:
             case _:
                 return value
 
+    def begin(self, text: str) -> tuple[str, str]:
+        """Redact what no further text can turn into part of a secret; give that, and the rest as it is.
+
+        >>> Redactor({"a": "hunter22"}).begin("hunter22 hunt")
+        ('[redacted] ', 'hunt')
+        """
+        if self._heads is None:
+            return self.text(text), ""
+        done, rest = self._sift(text.encode("utf-8", "surrogatepass"), more=True)
+        return done.replace("\0", "\N{REPLACEMENT CHARACTER}"), rest
+
     def certain(self, text: str) -> int:
         """Count the characters of ``text`` that no further text can turn into part of a secret."""
-        start = 0
-        while (hold := self._first_beginning(text, start)) < len(text):
-            match = self._pattern.search(text, start) if self._pattern is not None else None
-            if match is None or match.start() >= hold:
-                return hold
-            start = match.end()
-        return len(text)
+        return len(text) - len(self.begin(text)[1])
 
-    def _first_beginning(self, text: str, start: int) -> int:
-        longest = len(self._forms[0]) if self._forms else 0
-        for place in range(max(start, len(text) - longest + 1), len(text)):
-            tail = text[place:]
-            near = self._by_first.get(tail[0], ())
-            if any(len(tail) < len(form) and form.startswith(tail) for form in near):
-                return place
-        return len(text)
+    def _sift(self, text: bytes, *, more: bool) -> tuple[str, str]:
+        parts: list[bytes] = []
+        kept = at = 0
+        hold = len(text)
+        while (place := self._next_head(text, at)) is not None:
+            length = self._match(text, place, more=more)
+            if length is None:
+                hold = place
+                break
+            if length:
+                parts += [text[kept:place], MASK_BYTES]
+                kept = at = place + length
+            else:
+                at = place + 1
+        else:
+            # What is shorter than a head was not looked for yet.
+            tails = range(max(at, len(text) - HEAD_BYTES + 1), len(text)) if more else ()
+            hold = next((place for place in tails if text[place:] in self._short_tails), len(text))
+        parts.append(text[kept:hold])
+        return b"".join(parts).decode("utf-8", "surrogatepass"), text[hold:].decode("utf-8", "surrogatepass")
+
+    def _next_head(self, text: bytes, at: int) -> int | None:
+        found = None if self._heads is None else self._heads.search(text, at)
+        return None if found is None else found.start()
+
+    def _match(self, text: bytes, place: int, *, more: bool) -> int | None:
+        """Give how long the secret at ``place`` is, 0 without one, None when it may be a longer one yet."""
+        left = len(text) - place
+        for form in self._by_head[text[place : place + HEAD_BYTES]]:
+            if left < len(form):
+                if more and form.startswith(text[place:]):
+                    return None
+            elif text.startswith(form, place):
+                return len(form)
+        return 0
 
 
 class StreamRedactor:
@@ -113,10 +159,8 @@ class StreamRedactor:
 
     def feed(self, piece: str) -> str:
         """Give as much redacted text as is certain."""
-        text = self._held + piece
-        cut = self._redactor.certain(text)
-        self._held = text[cut:]
-        return self._redactor.text(text[:cut])
+        done, self._held = self._redactor.begin(self._held + piece)
+        return done
 
     def flush(self) -> str:
         """Give the rest, at the end of the text."""
@@ -124,8 +168,13 @@ class StreamRedactor:
         return rest
 
 
-def _longest_first(values: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+@functools.cache
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # Of bytes: a secret's place is counted in bytes.
+    options.log_errors = False
+    options.max_mem = MAX_AUTOMATON_BYTES
+    return options
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -1,10 +1,13 @@
 """Frames are joined, cut and, when there are far too many, thinned."""
 
+from typing import Any
+
 from hypothesis import given, strategies as st
 
 from sexton_runner.frames import (
     MAX_CALL_BYTES,
     MAX_CHUNK_CHARS,
+    MAX_QUEUED_FRAMES,
     FrameQueue,
     chunk,
     step_completed,
@@ -76,3 +79,46 @@ def test_a_full_queue_forgets_output_before_it_forgets_steps() -> None:
     kept = [frame["name"] for batch in drained_frames(queue) for frame in batch]
     assert kept == ["a", "b", "b"]
     assert queue.dropped == 2
+
+
+def test_a_full_queue_forgets_the_oldest_step_when_there_is_nothing_else() -> None:
+    queue = FrameQueue(capacity=2)
+    for name in "abc":
+        queue.put(step_started(name))
+    assert [frame["name"] for batch in drained_frames(queue) for frame in batch] == ["b", "c"]
+
+
+@given(st.lists(st.sampled_from("cspt"), max_size=60))
+def test_what_is_left_of_too_much_is_in_order_and_begins_with_what_was_spared_last(kinds: list[str]) -> None:
+    queue, shown = FrameQueue(capacity=5), 0
+    for number, kind in enumerate(kinds):
+        if kind == "t":
+            shown += len(queue.take())
+        else:
+            queue.put(step_progress(str(number), 1) if kind == "p" else step_started(str(number)))
+        assert len(queue) <= 5
+    left = [int(str(frame["name"])) for batch in drained_frames(queue) for frame in batch]
+    assert left == sorted(left)
+    assert shown + len(left) + queue.dropped == len(kinds) - kinds.count("t")
+
+
+class Counted(dict[str, Any]):
+    """A frame that counts how often somebody looks at it."""
+
+    looks = 0
+
+    def __getitem__(self, key: str) -> Any:
+        Counted.looks += 1
+        return super().__getitem__(key)
+
+
+def test_a_full_queue_takes_the_next_frame_without_looking_through_the_others() -> None:
+    queue = FrameQueue()
+    for number in range(MAX_QUEUED_FRAMES):
+        queue.put(Counted(step_started(str(number))))
+    Counted.looks = 0
+
+    for number in range(100):
+        queue.put(Counted(step_started(str(number))))
+
+    assert Counted.looks <= 5 * 100

@@ -1,10 +1,14 @@
 """No secret leaves a run, however it is cut to pieces."""
 
+import sys
 from itertools import pairwise
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
+from sexton_runner import redact
 from sexton_runner.redact import MASK, Redactor, StreamRedactor
 
 LETTERS = st.text(alphabet="abc", max_size=60)
@@ -63,3 +67,61 @@ def test_a_redactor_does_not_show_its_secrets() -> None:
 @pytest.mark.parametrize("secrets", [{}, {"a": "secret-value"}])
 def test_nul_is_replaced_because_no_database_text_holds_it(secrets: dict[str, str]) -> None:
     assert Redactor(secrets).text("a\0b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def lines_run(redactor: Redactor, pieces: list[str]) -> int:
+    """Count the lines of Python that redacting takes: unlike time, that is the same on every machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace if frame.f_code.co_filename == redact.__file__ else None
+
+    stream = StreamRedactor(redactor)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for piece in pieces:
+            stream.feed(piece)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+KEY = "\n".join(
+    ["-----BEGIN RSA PRIVATE KEY-----", *(f"{n:04}" * 16 for n in range(26)), "-----END RSA PRIVATE KEY-----"]
+)
+
+
+def test_a_long_secret_does_not_make_every_piece_of_output_slow() -> None:
+    redactor = Redactor({"key": KEY})
+    assert lines_run(redactor, ["no secret in this line\n"] * 100) < 100 * 60
+
+
+def test_output_that_is_full_of_beginnings_of_secrets_is_read_once() -> None:
+    beginning = KEY[:60]
+    redactor = Redactor({"key": KEY})
+    one, four = (lines_run(redactor, [beginning * count]) for count in (100, 400))
+    assert four < 5 * one
+
+
+def test_a_long_secret_is_masked_wherever_it_is_cut() -> None:
+    redactor = Redactor({"key": KEY})
+    text = f"before {KEY} after"
+    for cut in range(0, len(text), 7):
+        stream = StreamRedactor(redactor)
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.flush() == f"before {MASK} after"
+
+
+def test_a_secret_with_nul_in_it_is_masked() -> None:
+    assert Redactor({"a": "abc\0defgh"}).text("x abc\0defgh y") == f"x {MASK} y"
+
+
+def test_lone_surrogates_pass() -> None:
+    assert Redactor({"a": "secret-value"}).text("\ud800 secret-value \udfff") == f"\ud800 {MASK} \udfff"
+
+
+def test_many_secrets_that_begin_alike_are_told_apart() -> None:
+    redactor = Redactor({str(n): f"common-beginning-{n}-{'x' * n}" for n in range(20)})
+    assert redactor.text(f"common-beginning-7-{'x' * 7} common-beginning-99") == f"{MASK} common-beginning-99"

@@ -16,7 +16,7 @@ from sexton_runner.channel import Channel, ChannelFlooded, open_channel
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
 from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
-from sexton_runner.output import Output
+from sexton_runner.output import MAX_OUTPUT_BYTES, Output
 from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.redact import StreamRedactor
 from sexton_runner.rules import read_gates
@@ -31,7 +31,8 @@ from sexton_runner.tools.checks import Checks
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
-MAX_OPEN_ASKS = 8
+MAX_OPEN_ASKS = 32
+MAX_ASKS = 256
 # For output that was written before the end but not read yet; longer only if something is very wrong.
 DRAIN_S = 2.0
 VERDICTS = {"approved": "approved", "denied": "denied"}
@@ -92,6 +93,7 @@ class _Attempt:
         self._seen = Observed()
         self._began = run.clock()
         self._parts: dict[str, bytearray] = {}
+        self._asks = self._open_asks = 0
         self._checks = read_gates(run.live.lease.policy.gates).checks
 
     async def carry_out(self, run_dir: Path, workspace: Path) -> Ending:
@@ -177,8 +179,7 @@ class _Attempt:
                     # What the program left running has died with it, so the streams end; the bound is for
                     # the unforeseen.
                     streams.cancel_scope.deadline = trio.current_time() + DRAIN_S
-                for line in self._channel.rest():
-                    self._hear(line, None)
+                await self._hear_out()
                 listeners.cancel_scope.cancel()
         self._seen.timed_out = self._wall.cancelled_caught and not self._seen.flooded
 
@@ -197,7 +198,7 @@ class _Attempt:
             output.feed(text.encode())
             show(text)
             if output.flooded:
-                self._flooded()
+                self._flooded(f"it printed more than {MAX_OUTPUT_BYTES >> 20} MiB")
                 return
         text = redactor.feed(decoder.decode(b"", final=True)) + redactor.flush()
         output.feed(text.encode())
@@ -209,8 +210,9 @@ class _Attempt:
                 self._seen.first_output_ms = self._ms()
             self._run.show(frames.chunk(text))
 
-    def _flooded(self) -> None:
+    def _flooded(self, how: str) -> None:
         self._seen.flooded = True
+        self._seen.flood = self._seen.flood or how
         self._wall.cancel()
 
     async def _listen(self, nursery: trio.Nursery) -> None:
@@ -218,8 +220,17 @@ class _Attempt:
             while True:
                 for line in await self._channel.read():
                     self._hear(line, nursery)
-        except ChannelFlooded:
-            self._flooded()
+        except ChannelFlooded as flood:
+            self._flooded(str(flood))
+
+    async def _hear_out(self) -> None:
+        """Hear what was said before the end; nobody is there any more to answer to."""
+        try:
+            while lines := await self._channel.rest():
+                for line in lines:
+                    self._hear(line, None)
+        except ChannelFlooded as flood:
+            self._flooded(str(flood))
 
     def _hear(self, line: Line, nursery: trio.Nursery | None) -> None:
         match line:
@@ -235,7 +246,7 @@ class _Attempt:
                 self._collect(ask_id, data)
             case Ask():
                 if nursery is not None:
-                    nursery.start_soon(self._ask, line, bytes(self._parts.pop(line.ask_id, b"")))
+                    self._begin_ask(line, nursery)
             case Garbage():
                 pass  # A command may write what it likes into its own pipe.
             case _:
@@ -246,8 +257,22 @@ class _Attempt:
             held = self._parts.setdefault(ask_id, bytearray())
             held += data[: MAX_GATE_EVIDENCE_BYTES - len(held)]
 
+    def _begin_ask(self, ask: Ask, nursery: trio.Nursery) -> None:
+        evidence = bytes(self._parts.pop(ask.ask_id, b""))
+        self._asks += 1
+        if self._asks > MAX_ASKS:
+            self._flooded(f"it asked for more than {MAX_ASKS} approvals")
+        elif self._open_asks >= MAX_OPEN_ASKS:
+            self._flooded(f"it asked for more than {MAX_OPEN_ASKS} approvals at a time")
+        else:
+            self._open_asks += 1
+            nursery.start_soon(self._ask, ask, evidence)
+
     async def _ask(self, ask: Ask, evidence: bytes) -> None:
-        decision = await self._asking.decide(ask, evidence)
+        try:
+            decision = await self._asking.decide(ask, evidence)
+        finally:
+            self._open_asks -= 1
         self._channel.answer(reply(VERDICTS.get(decision.status, "ended"), ask.ask_id, decision.detail))
 
     def _rest(self, resting: bool) -> None:  # noqa: FBT001 - a callback with one meaning

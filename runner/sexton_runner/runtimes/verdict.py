@@ -16,13 +16,15 @@ REFUSALS = {"denied": "approval_denied", "timed_out": "approval_expired", "auto_
 class Observed:
     """What the runner saw, filled in as it happens.
 
-    ``refusal`` is the status of the last gate that was not approved.
+    ``refusal`` is the status of the last gate that was not approved; ``flood`` says of what
+    there was too much.
     """
 
     started: bool = False
     exit_status: int | None = None
     timed_out: bool = False
     flooded: bool = False
+    flood: str = ""
     out_of_memory: bool = False
     refusal: str | None = None
     first_output_ms: int | None = None
@@ -77,5 +79,6 @@ def _explained(seen: Observed, reason: str, out: str, err: str) -> str:
     if reason == "startup_posture":
         return f"UZ-RUN-007: the sandbox could not be established: {err.strip() or 'no reason was given'}"
     status = "was stopped" if seen.exit_status is None else f"ended with status {seen.exit_status}"
-    parts = [out.rstrip("\n"), f"[the command {status}: {reason}]", err.rstrip("\n")]
+    cause = f", since {seen.flood}" if seen.flood else ""
+    parts = [out.rstrip("\n"), f"[the command {status}: {reason}{cause}]", err.rstrip("\n")]
     return "\n".join(part for part in parts if part)
