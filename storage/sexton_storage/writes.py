@@ -73,6 +73,9 @@ class OverBudget(msgspec.Struct, frozen=True, gc=False):
 class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost], frozen=True, gc=False):
     """Keep one event, unless its dedup key is known, then unless the budget is spent, in this order.
 
+    It is behind all events of the agent that were kept before, whichever node took them and whatever is said
+    by ids and clocks: in the queue, and in the history, where it is never older than the one before it.
+
     ``dedup_key`` None: never a duplicate. The window is ``DEDUP_WINDOW_MS`` before ``event.created_at``.
     ``body_key``: remembered beside ``dedup_key``, where that is the sender's id. A later write whose
     ``dedup_key`` it is (one without an id) is a duplicate of this one; and this one is a duplicate where its
@@ -129,7 +132,7 @@ class Exhausted(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True, gc=False):
-    """Give the agent's oldest received event to a runner under a new lease and the next fencing token.
+    """Give the agent's received event that came first to a runner, under a new lease and the next token.
 
     ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` +
     parked_ms; ``expires_at`` never passes ``ceiling_at``. An event that comes back from a gate has the time

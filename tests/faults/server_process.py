@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,17 @@ READY_S = 120.0
 class ServerProcess:
     """``sexton up`` on one data folder, over as many lives as a test needs."""
 
-    def __init__(self, folder: Path, *options: str, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        data: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self._data = data or folder / "data"
         self._options = options
+        self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self.ready: dict[str, Any] = {}
 
@@ -37,7 +44,8 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
+                env={name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+                | self._environment,
             )
         with trio.fail_after(READY_S):
             while not ready_file.exists():
@@ -71,12 +79,17 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def open_server(folder: Path, *options: str, data: Path | None = None) -> AsyncIterator[ServerProcess]:
+async def open_server(
+    folder: Path,
+    *options: str,
+    data: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[ServerProcess]:
     """A started server; whatever the test did to it, nothing of it is left at the end.
 
-    ``data``: the folder of another whose keys it shares.
+    ``data``: the folder of another whose keys it shares. ``environment``: beside that of the test.
     """
-    server = ServerProcess(folder, *options, data=data)
+    server = ServerProcess(folder, *options, data=data, environment=environment)
     await server.start()
     try:
         yield server

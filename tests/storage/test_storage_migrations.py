@@ -17,6 +17,14 @@ from sexton_storage.postgres.migrate import Migration, migrate, shipped_migratio
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 
 NEXT = Migration(9001, "9001_next.sql", "CREATE TABLE next_one (id int); CREATE INDEX ON next_one (id)")
+ARRIVAL = 13
+"""The migration that numbers the events."""
+_OLD_EVENT = """
+INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
+                    created_at, updated_at)
+VALUES ('01900000-0000-7000-8000-00000000000{number}', gen_random_uuid(), gen_random_uuid(),
+        gen_random_uuid(), 'steer:ann', 'message', 'received', '{{}}', 1, 1)
+"""
 BROKEN = Migration(9002, "9002_broken.sql", "CREATE TABLE half (id int); SELECT no_such_column FROM half")
 
 
@@ -124,3 +132,20 @@ async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
     with pytest.raises(MigrationFailed, match="no server"):
         async with open_postgres_storage(postgres_dsn, migrates=False):
             raise AssertionError("it opened")
+
+
+async def test_events_that_were_there_before_they_had_numbers_keep_the_order_of_their_ids(
+    postgres_dsn: str,
+) -> None:
+    before = [m for m in shipped_migrations() if m.version < ARRIVAL]
+    await _value(postgres_dsn, "DROP SCHEMA public CASCADE")
+    await _value(postgres_dsn, "CREATE SCHEMA public")
+    await _migrate(postgres_dsn, before)
+    for number in (2, 3, 1):
+        await _value(postgres_dsn, _OLD_EVENT.format(number=number))
+
+    await _migrate(postgres_dsn, shipped_migrations())
+    await _value(postgres_dsn, _OLD_EVENT.format(number=0))
+
+    numbers = "SELECT array_agg(right(id::text, 1) ORDER BY arrival) FROM events"
+    assert await _value(postgres_dsn, numbers) == ["1", "2", "3", "0"]

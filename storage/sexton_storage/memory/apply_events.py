@@ -50,9 +50,9 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
         return OverBudget(period)
     if event.id in tables.events:
         raise RowRefused(f"event {event.id} is there already")
-    _keep(tables, write)
-    moved = max(event.created_at, zombie.last_event_at or event.created_at)
-    tables.zombies[zombie.id] = replace(zombie, last_event_at=moved)
+    kept_at = max(event.created_at, zombie.last_event_at or event.created_at)
+    _keep(tables, write, kept_at)
+    tables.zombies[zombie.id] = replace(zombie, last_event_at=kept_at)
     tables.append_frames(write.frames)
     return Appended(event.id)
 
@@ -108,7 +108,7 @@ def _counted_up(tables: Tables, write: AppendEvent) -> str | None:
     return "plan" if limit is not None and tables.event_counts.get(key, 0) >= limit else None
 
 
-def _keep(tables: Tables, write: AppendEvent) -> None:
+def _keep(tables: Tables, write: AppendEvent, kept_at: int) -> None:
     event, gate = write.event, write.gate
     if write.events_limit is not None:
         key = (event.tenant_id, day_of(event.created_at))
@@ -119,7 +119,7 @@ def _keep(tables: Tables, write: AppendEvent) -> None:
         if gate.status is GateStatus.PENDING:
             event = replace(event, status=EventStatus.WAITING_APPROVAL)
             tables.waits_at[event.id] = gate.id
-    tables.put_event(event)
+    tables.put_event(replace(event, created_at=kept_at, updated_at=max(event.updated_at, kept_at)))
     if write.dedup_key is not None:
         tables.dedup[event.zombie_id, write.dedup_key] = (event.id, event.created_at, False)
     if write.body_key is not None and write.body_key != write.dedup_key:

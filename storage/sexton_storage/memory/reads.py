@@ -48,18 +48,22 @@ class MemoryEvents(MemoryStore):
         status: EventStatus | None = None,
     ) -> Sequence[Event]:
         await self._round_trip()
+        arrivals = self._tables.arrivals
         found = [
             e
             for e in self._tables.events.values()
             if e.workspace_id == workspace_id
             and (zombie_id is None or e.zombie_id == zombie_id)
-            and (before is None or (e.created_at, e.id) < (before.created_at, before.id))
+            and (before is None or self._place(e) < (before.created_at, arrivals.get(before.id, 0)))
             and (since is None or e.created_at >= since)
             and (actor_glob is None or matches(actor_glob, e.actor))
             and (status is None or e.status is status)
         ]
-        found.sort(key=lambda e: (e.created_at, e.id), reverse=True)
+        found.sort(key=self._place, reverse=True)
         return [self._charged(e) for e in found[:limit]]
+
+    def _place(self, event: Event) -> tuple[int, int]:
+        return event.created_at, self._tables.arrivals[event.id]
 
     async def seen(
         self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int

@@ -76,6 +76,8 @@ class Tables:
     configs: dict[UUID, ConfigVersion] = field(default_factory=dict)
     heads: dict[UUID, Head] = field(default_factory=dict)
     events: dict[UUID, Event] = field(default_factory=dict)
+    arrivals: dict[UUID, int] = field(default_factory=dict)
+    """Event to the number of its arrival; kept when the event is purged, so that none is given twice."""
     waiting: dict[UUID, set[UUID]] = field(default_factory=dict)
     """Agent to its received events; kept by ``put_event``."""
     waits_at: dict[UUID, UUID] = field(default_factory=dict)
@@ -177,8 +179,9 @@ class Tables:
         return sum(row.charged_nanos for row in self.metering.get(event_id, {}).values())
 
     def put_event(self, event: Event) -> None:
-        """Save the event as given."""
+        """Save the event as given; a new one takes the next number of arrival."""
         self.events[event.id] = event
+        self.arrivals.setdefault(event.id, len(self.arrivals) + 1)
         waiting = self.waiting.setdefault(event.zombie_id, set())
         if event.status is EventStatus.RECEIVED:
             waiting.add(event.id)
@@ -186,5 +189,6 @@ class Tables:
             waiting.discard(event.id)
 
     def received(self, zombie_id: UUID) -> Sequence[Event]:
-        """The agent's events that wait to be leased, oldest first."""
-        return [self.events[i] for i in sorted(self.waiting.get(zombie_id, ()))]
+        """The agent's events that wait to be leased, in the order in which they came."""
+        ids = sorted(self.waiting.get(zombie_id, ()), key=self.arrivals.__getitem__)
+        return [self.events[i] for i in ids]

@@ -30,7 +30,7 @@ SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed,
   JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
   CROSS JOIN LATERAL (SELECT created_at FROM events r
                        WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
-                       ORDER BY r.zombie_id, r.id LIMIT 1) e
+                       ORDER BY r.zombie_id, r.arrival LIMIT 1) e
 """
 # Steps from agent to agent through the index of received events, however many each has; the walk goes only as
 # far as the LIMIT pulls it.
@@ -46,6 +46,8 @@ WITH RECURSIVE a AS (
 _READY_PAGE = f"{_WALK} SELECT * FROM ({_READY.format(agents='a')} LIMIT $2) found ORDER BY id"
 _READY_ONE = _READY.format(agents="(SELECT $1::uuid AS zombie_id) a")
 _BEFORE_ALL = UUID(int=0)
+# Of an event that was purged meanwhile the time alone is left to go on from.
+_BEFORE = "(e.created_at, e.arrival) < ({}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {}), 0))"
 
 
 class PostgresEvents(PostgresStore):
@@ -67,7 +69,7 @@ class PostgresEvents(PostgresStore):
         if zombie_id is not None:
             where.add("e.zombie_id = {}", zombie_id)
         if before is not None:
-            where.add("(e.created_at, e.id) < ({}, {})", before.created_at, before.id)
+            where.add(_BEFORE, before.created_at, before.id)
         if since is not None:
             where.add("e.created_at >= {}", since)
         if actor_glob is not None:
@@ -75,7 +77,7 @@ class PostgresEvents(PostgresStore):
         if status is not None:
             # Spelled out: of a parameter the planner could not tell that the index for what is rare has it.
             where.add(f"e.status = '{status.value}' AND e.created_at >= 0")
-        newest = "ORDER BY e.created_at DESC, e.id DESC"
+        newest = "ORDER BY e.created_at DESC, e.arrival DESC"
         query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
         return EVENTS.many(await self._rows(query, *where.args))
 

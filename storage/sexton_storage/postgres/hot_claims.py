@@ -35,7 +35,7 @@ WITH v AS (
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id
       LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
-                         ORDER BY r.zombie_id, r.id LIMIT 1) e ON true
+                         ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month

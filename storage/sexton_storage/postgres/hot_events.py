@@ -27,6 +27,10 @@ from sexton_storage.writes import (
 )
 
 # The agents' heads are locked by the batch already: what is read of an agent here stays so until the commit.
+# So an event's number of arrival (the column's default, taken in the order of the rows) is higher than that
+# of every event of the agent that was acknowledged before this one was sent, whichever node took it and
+# whatever that node's clock says. ``kept_at`` follows this order: a node knows the database's time to some
+# milliseconds only, and a history must not show a later event as the earlier one.
 _COLUMNS = Columns(
     "int uuid uuid uuid uuid text text text text bigint bigint text uuid text text text bigint uuid bytea"
     " bigint bigint int int int bytea text text bigint bigint bigint uuid"
@@ -39,7 +43,7 @@ WITH v AS (
              completed_at, gate_id, key, daily, monthly, day, month, next_month, body_key, schedule, timezone,
              due_at, next_at, events_limit, follow_up_id)
 ), checked AS (
-    SELECT v.*, d.event_id AS first_id,
+    SELECT v.*, d.event_id AS first_id, greatest(v.created_at, h.last_event_at) AS kept_at,
            CASE WHEN h.zombie_id IS NULL OR h.status = 'killed' THEN 'gone'
                 WHEN d.event_id IS NOT NULL THEN 'duplicate'
                 WHEN v.due_at IS NOT NULL AND c.next_at IS DISTINCT FROM v.due_at THEN 'stale'
@@ -80,9 +84,9 @@ WITH v AS (
     INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
                         created_at, updated_at, source_event_id, resumes_event_id, traceparent, failure_label,
                         error_code, completed_at, waiting_gate_id)
-    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, created_at,
-           updated_at, source_event_id, resumes_event_id, traceparent, failure_label, error_code,
-           completed_at, gate_id
+    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, kept_at,
+           greatest(updated_at, kept_at), source_event_id, resumes_event_id, traceparent, failure_label,
+           error_code, completed_at, gate_id
       FROM f WHERE outcome = 'kept' ORDER BY ord
 ), seen AS (
     INSERT INTO dedup_keys (zombie_id, key, event_id, seen_at, by_body)
@@ -107,7 +111,7 @@ WITH v AS (
        AND f.outcome NOT IN ('gone', 'stale')
 ), moved AS (
     UPDATE agent_heads h SET last_event_at = greatest(h.last_event_at, m.at)
-      FROM (SELECT zombie_id, max(created_at) AS at FROM f WHERE outcome = 'kept' GROUP BY zombie_id) m
+      FROM (SELECT zombie_id, max(kept_at) AS at FROM f WHERE outcome = 'kept' GROUP BY zombie_id) m
      WHERE h.zombie_id = m.zombie_id
 )
 SELECT ord, outcome, first_id FROM f

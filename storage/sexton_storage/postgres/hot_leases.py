@@ -260,7 +260,7 @@ RETURNING f.ord,
           least(CASE WHEN f.status = 'received' THEN e.created_at END,
                 (SELECT r.created_at FROM events r
                   WHERE r.zombie_id = e.zombie_id AND r.status = 'received' AND r.id <> e.id
-                  ORDER BY r.zombie_id, r.id LIMIT 1)),
+                  ORDER BY r.zombie_id, r.arrival LIMIT 1)),
           CASE WHEN f.finished THEN
                (SELECT count(*)::int FROM gates g
                  WHERE g.event_id = e.id AND g.status IN ('denied', 'timed_out', 'auto_killed')) END,
