@@ -14,8 +14,8 @@ import trio
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 10.0
-STOP_S = 25.0
-"""A runner drains for 20 s at most."""
+LET_GO_S = 5.0
+"""What a runner needs to give its leases back, once its time to drain is over."""
 REFUSES = frozenset({69, 77, 78})
 """Exit statuses of a runner that will not run however often it is started."""
 
@@ -45,6 +45,9 @@ def spawn(command: list[str], environment: dict[str, str], log_file: Path) -> su
 
 async def wait(process: subprocess.Popen[bytes]) -> int:
     """Its exit status, without holding a thread."""
+    if process.poll() is not None:
+        # Reaped: its number may be another's by now.
+        return process.returncode
     descriptor = os.pidfd_open(process.pid)
     try:
         await trio.lowlevel.wait_readable(descriptor)
@@ -61,6 +64,9 @@ class LocalRunner:
     command: list[str]
     environment: Callable[[], dict[str, str]]
     log_file: Path
+    drain_s: float
+    hastened: trio.Event
+    """Set when there is no time left to drain."""
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     refused: int | None = field(default=None, init=False)
 
@@ -88,11 +94,22 @@ class LocalRunner:
         if process is None or process.poll() is not None:
             return
         process.send_signal(signal.SIGTERM)
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + STOP_S):
-            await wait(process)
+        with trio.CancelScope(shield=True):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._hasten, process)
+                with trio.move_on_after(self.drain_s + LET_GO_S):
+                    await wait(process)
+                nursery.cancel_scope.cancel()
         if process.poll() is None:
             process.kill()
             process.wait()
+
+    async def _hasten(self, process: subprocess.Popen[bytes]) -> None:
+        await self.hastened.wait()
+        # A second one has a runner give back what it holds.
+        process.send_signal(signal.SIGTERM)
+        await trio.sleep(LET_GO_S)
+        process.kill()
 
     def last_words(self) -> str:
         """The end of its log, for the operator."""

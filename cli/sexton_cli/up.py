@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -19,9 +19,10 @@ from sexton_cli.children import LocalRunner, runner_command
 from sexton_cli.composition import Node, open_node
 from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
 from sexton_cli.settings import NodeSettings
+from sexton_cli.shutdown import Shutdown
 
-Ready = Callable[[Node, trio.Nursery], Awaitable[None]]
-"""What is done once the server answers; the nursery is for what lives as long as it does."""
+Ready = Callable[[Node, trio.Nursery, trio.Event], Awaitable[None]]
+"""What is done once the server answers; the nursery is for runners, the event says that they are to hurry."""
 COLLECT_AFTER = (50_000, 20, 50)
 """Objects made before the collector looks at the young ones; rounds before it looks at older ones."""
 RUNNER_READY_S = 30.0
@@ -36,14 +37,16 @@ class UpSettings:
     ready_file: Path | None
     runners: int
     runner_options: tuple[str, ...]
+    drain_s: float
+    """How long runs may go on after the first signal."""
 
 
 def run_up(settings: UpSettings) -> int:
     """The exit status of ``sexton up``."""
     console = Console(highlight=False)
 
-    async def ready(node: Node, nursery: trio.Nursery) -> None:
-        runners = await _start_runners(node, settings, nursery)
+    async def ready(node: Node, nursery: trio.Nursery, hastened: trio.Event) -> None:
+        runners = await _start_runners(node, settings, nursery, hastened)
         _announce(node, console, runners)
         _write_ready(node, settings.ready_file, runners)
 
@@ -54,8 +57,8 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
     """The exit status of ``sexton serve``."""
     console = Console(highlight=False)
 
-    async def ready(node: Node, nursery: trio.Nursery) -> None:
-        del nursery
+    async def ready(node: Node, nursery: trio.Nursery, hastened: trio.Event) -> None:
+        del nursery, hastened
         _announce(node, console, [])
         _write_ready(node, ready_file, [])
 
@@ -81,17 +84,26 @@ def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
 
 
 async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None:
+    def say(what: str) -> None:
+        console.print(f"[dim]{what}[/dim]", soft_wrap=True)
+
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as everything:
-            everything.start_soon(_stop_on_signal, signals, everything.cancel_scope)
-            # The runners' nursery lies inside the server's life: they drain while it still answers them.
-            async with (
-                open_node(settings, lambda what: console.print(f"[dim]{what}[/dim]")) as node,
-                trio.open_nursery() as runners,
-            ):
-                spare_the_collector()
-                await ready(node, runners)
-                await trio.sleep_forever()
+            shutdown = Shutdown(everything.cancel_scope, say)
+            everything.start_soon(shutdown.heed, signals)
+            async with open_node(settings, say) as node:
+                await _serve_runners(node, shutdown, ready)
+                shutdown.runners_have_ended()
+            everything.cancel_scope.cancel()
+
+
+async def _serve_runners(node: Node, shutdown: Shutdown, ready: Ready) -> None:
+    # A scope of their own within the server's life: they drain while it still answers them.
+    async with trio.open_nursery() as runners:
+        shutdown.begin_with(runners.cancel_scope)
+        spare_the_collector()
+        await ready(node, runners, shutdown.hastened)
+        await trio.sleep_forever()
 
 
 def spare_the_collector() -> None:
@@ -105,12 +117,6 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
-async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
-    async for _ in signals:
-        scope.cancel()
-        return
-
-
 # --- runners ------------------------------------------------------------------------------------------
 
 
@@ -121,9 +127,12 @@ class _Kept(msgspec.Struct, frozen=True):
     runner_token: str
 
 
-async def _start_runners(node: Node, settings: UpSettings, nursery: trio.Nursery) -> list[LocalRunner]:
+async def _start_runners(
+    node: Node, settings: UpSettings, nursery: trio.Nursery, hastened: trio.Event
+) -> list[LocalRunner]:
     since = node.world.now_ms()
-    runners = [await _local_runner(node, settings, number) for number in range(1, settings.runners + 1)]
+    numbers = range(1, settings.runners + 1)
+    runners = [await _local_runner(node, settings, number, hastened) for number in numbers]
     for runner in runners:
         nursery.start_soon(runner.keep)
     for runner in runners:
@@ -131,7 +140,7 @@ async def _start_runners(node: Node, settings: UpSettings, nursery: trio.Nursery
     return runners
 
 
-async def _local_runner(node: Node, settings: UpSettings, number: int) -> LocalRunner:
+async def _local_runner(node: Node, settings: UpSettings, number: int, hastened: trio.Event) -> LocalRunner:
     state = _state_of(settings.node.data, number)
     state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     enrolment = {} if _kept(state) else {"SEXTON_ENROLMENT_TOKEN": await node.mint_enrolment()}
@@ -146,6 +155,8 @@ async def _local_runner(node: Node, settings: UpSettings, number: int) -> LocalR
         command=runner_command(node.base_url, state, f"local-{number}", settings.runner_options),
         environment=environment,
         log_file=state.parent / f"runner-{number}.log",
+        drain_s=settings.drain_s,
+        hastened=hastened,
     )
 
 

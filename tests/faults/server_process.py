@@ -32,11 +32,11 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.ready: dict[str, Any] = {}
 
-    async def start(self) -> None:
-        """Start, and wait until it says that it is ready."""
+    async def start(self, *changes: str) -> None:
+        """Start, and wait until it says that it is ready; the last word about an option counts."""
         ready_file = self.folder / "ready.json"
         ready_file.unlink(missing_ok=True)
-        words = ["up", "--data", str(self._data), "--ready-file", str(ready_file), *self._options]
+        words = ["up", "--data", str(self._data), "--ready-file", str(ready_file), *self._options, *changes]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "sexton_cli.main", *words],
@@ -59,6 +59,11 @@ class ServerProcess:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the server's own process."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     async def stop(self) -> int:
         """The gentle way; its exit status."""

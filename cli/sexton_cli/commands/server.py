@@ -11,6 +11,7 @@ from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, Node
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.server import Tls
 from sexton_runner.__main__ import command as runner_command
+from sexton_runner.settings import DEFAULT_DRAIN_S
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -99,12 +100,21 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     show_default=True,
     help="'none' only for development.",
 )
+@click.option(
+    "--drain",
+    "drain_s",
+    type=click.FloatRange(0),
+    default=DEFAULT_DRAIN_S,
+    show_default=True,
+    help="Seconds that runs may go on after SIGTERM or Ctrl-C.",
+)
 def up(
     *,
     runners: int,
     slots: int,
     label: tuple[str, ...],
     sandbox: str,
+    drain_s: float,
     ready_file: Path | None,
     **given: object,
 ) -> None:
@@ -113,11 +123,14 @@ def up(
         node=_node_settings(given),
         ready_file=ready_file,
         runners=runners,
+        drain_s=drain_s,
         runner_options=(
             "--slots",
             str(slots),
             "--sandbox",
             sandbox,
+            "--drain-s",
+            str(drain_s),
             *(w for name in label for w in ("--label", name)),
         ),
     )
