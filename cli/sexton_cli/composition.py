@@ -23,7 +23,7 @@ from sexton_actors.world import World
 from sexton_cli.billing import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
-from sexton_cli.keeping import keep_address, keep_api_key
+from sexton_cli.keeping import KEY_FILE, keep_address, keep_api_key
 from sexton_cli.previewing import ModelPreviewer
 from sexton_cli.settings import NodeSettings
 from sexton_cli.trusting import load_identity
@@ -71,9 +71,11 @@ class Node:
     installation: Installation
     api_key: str | None
     """Of the first start; None when its file was taken away."""
+    key_file: Path
+    """Where that key is kept."""
     database: EmbeddedServer | None
-    sign_in_url: str
-    """Signs the first admin in with a browser, once, within an hour."""
+    sign_in_url: str | None
+    """Signs the first admin in with a browser, once, within an hour; None at any start but the first."""
 
     @property
     def tenant_id(self) -> UUID:
@@ -82,6 +84,15 @@ class Node:
     @property
     def workspace_id(self) -> UUID:
         return self.installation.workspace_id
+
+    @property
+    def shown_api_key(self) -> str:
+        """The key itself at the first start; afterwards where it is, for what is printed is kept in logs."""
+        if self.installation.api_key is not None:
+            return self.installation.api_key
+        if self.api_key is not None:
+            return f"in {self.key_file}"
+        return "the one of the first start; 'sexton keys create NAME' makes another"
 
     @property
     def catalogue_url(self) -> str:
@@ -138,7 +149,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             world=world,
             issuer=installation.issuer,
             registry=registry,
-            settings=HttpSettings(base_url, plan_rates=plan_rates(terms)),
+            settings=HttpSettings(base_url, plan_rates=plan_rates(terms), access_log=settings.access_log),
             stop=stop,
             keys=installation.keys,
             other_issuers=issuers,
@@ -148,13 +159,23 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             catalogue_key=installation.catalogue_key,
         )
         app = create_app(ctx)
-        sign_in_url = await Browsers(ctx).offer(installation.user_id)
+        is_first = installation.api_key is not None
+        sign_in_url = await Browsers(ctx).offer(installation.user_id) if is_first else None
         async with trio.open_nursery() as nursery:
             await nursery.start(
                 lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status)
             )
             try:
-                yield Node(base_url, storage, world, installation, api_key, database, sign_in_url)
+                yield Node(
+                    base_url=base_url,
+                    storage=storage,
+                    world=world,
+                    installation=installation,
+                    api_key=api_key,
+                    key_file=settings.data / KEY_FILE,
+                    database=database,
+                    sign_in_url=sign_in_url,
+                )
             finally:
                 stop.set()
 

@@ -1,10 +1,11 @@
 """What an operator may choose about one server, and where each choice may stand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_http.server import Tls
+from sexton_runner.logs import LogSettings
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DATABASE_VARIABLE = "DATABASE_URL"
@@ -32,5 +33,8 @@ class NodeSettings:
     """The file of models and prices; None: that of ``data``, if it is there, else the one shipped."""
     billing: Path | None = None
     """The file of plans and the free trial; None: the one of ``data``, if it is there."""
+    log: LogSettings = field(default_factory=LogSettings)
+    access_log: bool = False
+    """Whether each request has a line in the log, and not only those that were refused or failed."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""

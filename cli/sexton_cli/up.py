@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,9 @@ from sexton_cli.composition import Node, open_node
 from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
+from sexton_http.context import VERSION
+from sexton_http.request_log import add_request
+from sexton_runner.logs import configure_logs
 
 Ready = Callable[[Node, trio.Nursery, trio.Event], Awaitable[None]]
 """What is done once the server answers; the nursery is for runners, the event says that they are to hurry."""
@@ -27,6 +29,8 @@ COLLECT_AFTER = (50_000, 20, 50)
 """Objects made before the collector looks at the young ones; rounds before it looks at older ones."""
 RUNNER_READY_S = 30.0
 POLL_S = 0.05
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
 
 
 def _run(settings: NodeSettings, console: Console, ready_file: Path | None, ready: Ready) -> int:
-    _configure_logs()
+    configure_logs(settings.log, [add_request])
     if ready_file is not None:
         # One that an earlier life left would tell a script that we are ready before we are.
         ready_file.unlink(missing_ok=True)
@@ -214,28 +218,16 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
 
 
 def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
+    log.info("server_up", address=node.base_url, runners=len(runners), version=VERSION)
     lines = [
         ("address", node.base_url),
         ("reference", f"{node.base_url}/docs"),
         ("catalogue", node.catalogue_url),
-        ("sign in", node.sign_in_url),
+        ("sign in", node.sign_in_url or "'sexton sign-in-link' prints a link"),
         ("workspace", str(node.workspace_id)),
-        ("API key", node.api_key or "the one shown at the first start"),
+        ("API key", node.shown_api_key),
         ("runners", str(len(runners)) if runners else "none here"),
     ]
     console.print("[bold green]Sexton is up.[/bold green]")
     for name, value in lines:
         console.print(f"  {name:<10} {value}", soft_wrap=True)
-
-
-def _configure_logs() -> None:
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )

@@ -84,7 +84,9 @@ def crash(cell: Cell, exc: BaseException) -> None:
     """The instance is lost. Its mail stays; the message it was handling is next again, or dead."""
     home = cell.home
     home.books.crashes += 1
-    logger.error("%s/%s crashed", home.kind, cell.name, exc_info=exc)
+    logger.error(
+        "%s/%s crashed", home.kind, cell.name, exc_info=exc, extra={"actor": home.kind, "key": str(cell.name)}
+    )
     _blame(cell, exc)
     error = ActorCrashed(f"{home.kind}/{cell.name} crashed: {exc!r}")
     error.__cause__ = exc

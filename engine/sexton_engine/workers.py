@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 import trio
@@ -26,10 +28,12 @@ class Workers:
     than one worker that was woken and has not begun, so 100,000 ready actors need one task, not 100,000.
     """
 
-    __slots__ = ("_nursery", "_parked", "_ready", "_woken", "total")
+    __slots__ = ("_context", "_nursery", "_parked", "_ready", "_woken", "total")
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
+        # A worker serves everybody, and not only the one whose message happened to need a new one.
+        self._context = copy_context()
         self._ready: deque[Cell] = deque()
         self._parked: list[trio.lowlevel.Task] = []
         self._woken = 0
@@ -56,7 +60,7 @@ class Workers:
             trio.lowlevel.reschedule(self._parked.pop())
         else:
             self.total += 1
-            self._nursery.start_soon(self._work, name="actor worker")
+            self._context.run(partial(self._nursery.start_soon, self._work, name="actor worker"))
 
     async def _work(self) -> None:
         try:

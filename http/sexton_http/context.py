@@ -127,6 +127,8 @@ class HttpSettings:
     max_streams: int = 2048
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
+    access_log: bool = False
+    """Whether each request has a line in the log, and not only those that were refused or failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,10 @@ from sexton_http.limits import Ceiling, Quota, Verdict
 from sexton_http.metrics import RouteMeter
 from sexton_http.operations import Auth, Call, NoQuery, Operation, Wait
 from sexton_http.principals import NOBODY, Delegate, Member, Presser, Principal, check_role, check_unlimited
+from sexton_http.request_log import RequestContext, begin_request, log_answer
 from sexton_http.services import Services
 from sexton_http.shapes import Nothing
-from sexton_http.tracing import limits_of, request_id_of, traced, traceparent_of
+from sexton_http.tracing import AnyAnswer, limits_of, request_id_of, traced, traceparent_of
 from sexton_storage.stores import StorageError, StorageUnavailable
 
 UNAUTHORIZED: Final = 401
@@ -63,6 +64,7 @@ class Mounted:
     def __init__(self, operation: Operation, services: Services) -> None:
         self.operation = operation
         self._services = services
+        self._route = f"{operation.method} {operation.path}"
         self._meter = RouteMeter(services.metrics, operation.method, operation.path)
         self._declared = frozenset(operation.all_codes())
         self._body: BodyDecoder[Any] | None = None
@@ -89,22 +91,22 @@ class Mounted:
     ) -> Answer | StreamAnswer:
         """Answer; ``body`` None is one that was too large to be read."""
         services = self._services
-        request_id = request_id_of(head, services)
+        context = begin_request(head, request_id_of(head, services), self._route, params)
         began = services.ctx.monotonic()
         verdicts: list[Verdict] = []
         answer: Answer | StreamAnswer
+        problem: Problem | None = None
         try:
-            answer = await self._admitted(head, params, body, request_id, verdicts)
+            answer = await self._admitted(context, body, verdicts)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
             problem = as_problem(await blamed(fault, services.ctx.world.storage))
-            self._note(problem)
-            answer = problem.answer(services.ctx.settings.base_url, request_id)
-        self._meter.done(answer.status, services.ctx.monotonic() - began)
-        return traced(answer, request_id, traceparent_of(head), limits_of(verdicts))
+            answer = problem.answer(services.ctx.settings.base_url, context.request_id)
+        return self._done(context, answer, began, verdicts, problem)
 
     async def early(self, head: RequestHead, params: Mapping[str, str]) -> Answer | None:
         """Before the body is asked for: what nobody would be told who had sent it; None when it may come."""
         services, verdicts = self._services, list[Verdict]()
+        context = begin_request(head, request_id_of(head, services), self._route, params)
         began = services.ctx.monotonic()
         try:
             principal = await self._authenticate(head, params, verdicts)
@@ -112,12 +114,25 @@ class Mounted:
                 check_unlimited(principal)
         except Exception as fault:  # noqa: BLE001 - the border, as in a whole call
             problem = as_problem(fault)
-            self._note(problem)
-            request_id = request_id_of(head, services)
-            answer = problem.answer(services.ctx.settings.base_url, request_id)
-            self._meter.done(answer.status, services.ctx.monotonic() - began)
-            return traced(answer, request_id, traceparent_of(head), limits_of(verdicts))
+            answer = problem.answer(services.ctx.settings.base_url, context.request_id)
+            return self._done(context, answer, began, verdicts, problem)
         return None
+
+    def _done(
+        self,
+        context: RequestContext,
+        answer: AnyAnswer,
+        began: float,
+        verdicts: list[Verdict],
+        problem: Problem | None,
+    ) -> AnyAnswer:
+        ctx = self._services.ctx
+        if problem is not None:
+            self._note(problem)
+        seconds = ctx.monotonic() - began
+        self._meter.done(answer.status, seconds)
+        log_answer(context, answer, seconds, problem, access=ctx.settings.access_log)
+        return traced(answer, context.request_id, traceparent_of(context.head), limits_of(verdicts))
 
     def _note(self, problem: Problem) -> None:
         self._services.metrics.problems.labels(self.operation.method, self.operation.path, problem.code).inc()
@@ -126,12 +141,7 @@ class Mounted:
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
 
     async def _admitted(
-        self,
-        head: RequestHead,
-        params: Mapping[str, str],
-        body: bytes | None,
-        request_id: str,
-        verdicts: list[Verdict],
+        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict]
     ) -> Answer | StreamAnswer:
         ceiling, streams = self._ceiling, self._services.streams
         if self.operation.wait is Wait.STREAM and streams.now >= streams.limit:
@@ -139,7 +149,7 @@ class Mounted:
         if ceiling is not None and not ceiling.enter():
             raise self._shed("UZ-API-001")
         try:
-            call = await self._check(head, params, body, request_id, verdicts)
+            call = await self._check(context, body, verdicts)
             result = await once(self.operation, call, self._answer)
         finally:
             if ceiling is not None:
@@ -155,17 +165,13 @@ class Mounted:
         return Problem(code, "the server is at its ceiling", wait_s=BUSY_WAIT_S)
 
     async def _check(
-        self,
-        head: RequestHead,
-        params: Mapping[str, str],
-        body: bytes | None,
-        request_id: str,
-        verdicts: list[Verdict],
+        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict]
     ) -> Call[Any, Any]:
         services, operation = self._services, self.operation
+        head, params = context.head, context.params
         if body is None and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
-        principal = await self._authenticate(head, params, verdicts)
+        principal = context.principal = await self._authenticate(head, params, verdicts)
         if operation.tenant_wide:
             check_unlimited(principal)
         checked: Mapping[str, Any] = params
@@ -190,7 +196,7 @@ class Mounted:
             else self._decode(self._body, head, body or b""),
             query=None if self._query is None else self._query.decode(head.query),
             raw=body or b"",
-            request_id=request_id,
+            request_id=context.request_id,
             traceparent=traceparent_of(head),
         )
 

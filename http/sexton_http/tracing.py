@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_http.answers import Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.limits import Verdict
+from sexton_http.request_log import begin_request, log_answer
 from sexton_http.services import Services
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -37,7 +38,9 @@ def traceparent_of(head: RequestHead) -> str | None:
 def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
     """A problem document for a request that reached no route."""
     request_id = request_id_of(head, services)
+    context = begin_request(head, request_id)
     answer = problem.answer(services.ctx.settings.base_url, request_id)
+    log_answer(context, answer, 0.0, problem)
     return traced(answer, request_id, traceparent_of(head))
 
 

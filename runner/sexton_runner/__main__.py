@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sexton_runner import doctor
 from sexton_runner.errors import BadSettings
+from sexton_runner.logs import LogFormat, LogLevel, LogSettings, read_log_settings
 from sexton_runner.main import EXIT_CONFIG, main
 from sexton_runner.providers.registry import read_addresses
 from sexton_runner.providers.settings import ModelSettings
@@ -52,6 +53,13 @@ def read_arguments(words: list[str]) -> RunnerSettings:
     parser.add_argument(
         "--strict", action="store_true", help="take no work where the sandbox is weaker than it could be"
     )
+    logs = _log_settings()
+    parser.add_argument(
+        "--log-format", type=LogFormat, choices=list(LogFormat), default=logs.format, help="how to log"
+    )
+    parser.add_argument(
+        "--log-level", type=LogLevel, choices=list(LogLevel), default=logs.level, help="what to log"
+    )
     given = parser.parse_args(words)
     named = {} if given.host_id is None else {"host_id": given.host_id}
     return RunnerSettings(
@@ -65,10 +73,18 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
         strict=given.strict,
+        log=LogSettings(given.log_format, given.log_level),
         models=ModelSettings(addresses=read_addresses(os.environ)),
         tools=read_tool_settings(os.environ),
         **named,
     )
+
+
+def _log_settings() -> LogSettings:
+    try:
+        return read_log_settings(os.environ)
+    except ValueError as fault:
+        raise BadSettings(f"SEXTON_LOG_FORMAT or SEXTON_LOG_LEVEL: {fault}") from fault
 
 
 def command(words: list[str]) -> int:

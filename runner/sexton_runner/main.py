@@ -13,7 +13,8 @@ import trio
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
 from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected
-from sexton_runner.identity import find_token, own_state_dir
+from sexton_runner.identity import find_token, load, own_state_dir
+from sexton_runner.logs import configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
@@ -53,7 +54,11 @@ async def run_runner(
         await probe(sandbox)
         if settings.strict and (weak := weaknesses(await examine(settings.state_dir))):
             raise SandboxUnavailable("; ".join(weak))
+        structlog.contextvars.bind_contextvars(host_id=settings.host_id)
         token = await find_token(settings, pace)
+        kept = load(settings.state_dir)
+        if kept is not None and kept.runner_token == token:
+            structlog.contextvars.bind_contextvars(runner_id=kept.runner_id)
         connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
         async with connect() as work_http, connect() as pulse_http:
             outage = Outage(trio.current_time)
@@ -114,7 +119,7 @@ async def _supervised(settings: RunnerSettings, timing: Timing | None) -> None:
 
 def main(settings: RunnerSettings, *, timing: Timing | None = None) -> int:
     """Run a runner process to its end and give its exit status, 0, 69, 77 or 78; other faults are raised."""
-    configure_logs()
+    configure_logs(settings.log)
     try:
         trio.run(_supervised, settings, timing)
     except* RunnerError as group:
@@ -146,17 +151,3 @@ def _explained(fault: RunnerError) -> tuple[int, str]:
             )
         case _:
             return EXIT_UNAVAILABLE, str(fault)
-
-
-def configure_logs() -> None:
-    """Write structured lines, one JSON object each, to stderr."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 import structlog
 import trio
+from structlog.contextvars import bind_contextvars
 
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
@@ -45,7 +46,9 @@ class Workshop:
 
 async def serve(live: LiveLease, shop: Workshop) -> None:
     """Run, then report, release or say nothing, as the end of the run asks. Only ``TokenRejected`` leaves."""
-    began = shop.clock()
+    began, event = shop.clock(), live.lease.event
+    # This task is the lease's own, and so are those that it starts.
+    bind_contextvars(lease_id=live.lease.lease_id, event_id=event.event_id, agent_id=event.zombie_id)
     shop.renewer.add(live)
     try:
         ending = await _run(live, shop)

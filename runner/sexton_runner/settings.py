@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sexton_runner.errors import BadSettings
+from sexton_runner.logs import LogSettings
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.tool_settings import ToolSettings
 
@@ -59,6 +60,7 @@ class RunnerSettings:
     run_memory_bytes: int = DEFAULT_RUN_MEMORY_BYTES
     run_pids: int = DEFAULT_RUN_PIDS
     strict: bool = False
+    log: LogSettings = field(default_factory=LogSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -532,3 +533,19 @@ async def test_an_actor_that_never_runs_dry_lets_others_run(autojump_clock: Cloc
         await system.ask("player", "other", Note("other was here"))
         statistics = system.statistics().kind("player")
         assert sum(message.count for message in statistics.messages) < 500
+
+
+ASKED_FOR: ContextVar[str | None] = ContextVar("asked_for", default=None)
+
+
+async def _who_asked(player: Player) -> str | None:
+    return ASKED_FOR.get()
+
+
+async def test_a_worker_does_not_take_on_the_context_of_whoever_first_needed_it(
+    autojump_clock: Clock,
+) -> None:
+    """It goes on to serve others, and what it logs then would be told of the first one's request."""
+    async with open_system(tree(players(Stage()))) as system:
+        ASKED_FOR.set("the first request")
+        assert await system.ask("player", "a", Do(_who_asked)) is None

@@ -11,6 +11,7 @@ from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, Node
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.server import Tls
 from sexton_runner.__main__ import command as runner_command
+from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
 from sexton_runner.settings import DEFAULT_DRAIN_S
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -72,6 +73,28 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
             ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
+            click.option(
+                "--log-format",
+                type=click.Choice([one.value for one in LogFormat]),
+                default=LogFormat.AUTO.value,
+                show_default=True,
+                envvar=FORMAT_VARIABLE,
+                help="How to log, on standard error; 'auto' is 'console' on a terminal, else 'json'.",
+            ),
+            click.option(
+                "--log-level",
+                type=click.Choice([one.value for one in LogLevel]),
+                default=LogLevel.INFO.value,
+                show_default=True,
+                envvar=LEVEL_VARIABLE,
+                help="What to log: this, and what is worse.",
+            ),
+            click.option(
+                "--access-log",
+                is_flag=True,
+                envvar="SEXTON_ACCESS_LOG",
+                help="Log each request, and not only those that are refused or fail.",
+            ),
             click.option("--ready-file", type=FILE, help="Receives one JSON object when all is ready."),
         )
     ):
@@ -84,8 +107,9 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     tls = Tls(certificate, key) if isinstance(certificate, Path) and isinstance(key, Path) else None
+    log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
-    return NodeSettings(data=data, tls=tls, **given)  # type: ignore[arg-type]  # click has checked each by its option
+    return NodeSettings(data=data, tls=tls, log=log, **given)  # type: ignore[arg-type]  # click has checked each by its option
 
 
 @click.command()
@@ -119,8 +143,9 @@ def up(
     **given: object,
 ) -> None:
     """Start everything here: database, server and local runners."""
+    node = _node_settings(given)
     settings = UpSettings(
-        node=_node_settings(given),
+        node=node,
         ready_file=ready_file,
         runners=runners,
         drain_s=drain_s,
@@ -132,6 +157,7 @@ def up(
             "--drain-s",
             str(drain_s),
             *(w for name in label for w in ("--label", name)),
+            *node.log.options,
         ),
     )
     sys.exit(run_up(settings))

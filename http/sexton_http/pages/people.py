@@ -20,7 +20,7 @@ Ways = Sequence[tuple[str, str]]
 _LINK: Final = """<p>This link signs you in, once. Opening it has not used it up.</p>
 <form method="post" class="actions"><button autofocus>Sign in</button></form>"""
 _NEW_LINK: Final = (
-    "<p>Every start of <code>sexton up</code> prints a sign-in link that works once, within an hour. "
+    "<p>The first start of <code>sexton up</code> prints a sign-in link that works once, within an hour. "
     "<code>sexton sign-in-link</code>, on the server's machine, prints a fresh one.</p>"
 )
 _WAY: Final = '<a class="button" href="/auth/login/{name}{following}">Sign in with {label}</a>'

@@ -93,8 +93,8 @@ class PostgresStorage:
     async def open(self) -> None:
         """Connect, migrate, and start the journal. Raises ConnectFailed and MigrationFailed."""
         ran = await self._portal.run(self._migrate)
-        for name in ran:
-            log.info("ran migration %s", name)
+        if ran:
+            log.info("ran %d migrations, the last is %s", len(ran), ran[-1])
         try:
             await self._database.open()
             await self.journal.open(
