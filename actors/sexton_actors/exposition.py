@@ -56,6 +56,7 @@ class OperatorsCollector(Collector):
         yield _counter("leases_ended", "Leases that ended on this node, by how", meters.ended, "how")
         yield _counter("leases_reclaimed", "Leases taken back, by cause", meters.reclaimed, "cause")
         yield _counter("late_writes_refused", "Writes under leases that were lost", meters.late, "write")
+        yield _counter("lease_races", "Decisions that another node's write overtook", meters.races, "write")
         yield _spread(
             "ingress_to_lease_seconds",
             "Time from an event's arrival to its first lease",

@@ -33,6 +33,7 @@ RENEWED: Final = "renewed"
 LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 """What a runner hears that writes under a lease it no longer has."""
 
+RACING: Final = ("renew", "end")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval")
 
 
@@ -50,6 +51,8 @@ class Meters:
         """Of them those that were taken back, by cause: ``expired`` or ``revoked``."""
         self.late: Counter[str] = Counter(dict.fromkeys(WRITES, 0))
         """Writes that were refused because their lease is another's by now, by what they were."""
+        self.races: Counter[str] = Counter(dict.fromkeys(RACING, 0))
+        """Decisions about leases that were made again, as another node had written first; by write."""
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}

@@ -10,6 +10,8 @@ COUNT_MAX = 10**12
 """Tokens or milliseconds that a runner may claim for one lease: above it a price could leave its column."""
 MAX_RACES = 4
 """Times a decision is made again after another node was first; more means something is wrong."""
+MAX_RENEWAL_RACES = 8
+"""The same of renewals, which several nodes may be asked for at once; their runner comes again."""
 RECORD_FRESH_MS = 1_000
 """How old a record may be that another node may have changed."""
 

@@ -6,10 +6,8 @@ from trio.testing import MockClock
 from sexton_actors.lease.handing import hand_over
 from sexton_actors.ledger.messages import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, Tenant
-from sexton_storage.writes import RenewLease
 from tests.actors.plant import Later, Plant, clock
 
 TEN_CENTS = "budget: {daily_dollars: 0.1}"
@@ -143,16 +141,3 @@ async def test_renewals_whose_batch_commits_hold_no_worker_and_are_answered_in_o
         await reported.value()
     assert slices == (2, 3)
     assert [row.d_input_tokens for row in plant.rows(event_id)] == [0, 100, 200, 300]
-
-
-async def test_a_renewal_that_loses_every_race_is_refused_and_the_next_one_is_not(
-    plant: Plant, autojump_clock: MockClock
-) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    plant.faults.lose(RenewLease, MAX_RACES)
-    refused = await plant.renew(grant)
-    assert isinstance(refused, Refusal)
-    assert refused.code == "UZ-RUN-011"
-    assert (await plant.renewed(grant)).slice_seq == 1

@@ -43,10 +43,19 @@ class Node:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
+    async def post(self, path: str, body: Any, token: str) -> httpx2.Response:
+        """Whatever the answer is."""
+        headers = {"authorization": f"Bearer {self.server.ready.get(token, token)}"}
+        return await self._http.post(path, json=body, headers=headers)
+
+    async def metric(self, name: str) -> float:
+        """One number of those that the node shows to Prometheus, by its name with labels."""
+        lines = (await self._http.get("/metrics")).text.splitlines()
+        return float(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[-1])
+
     async def refusal(self, path: str, body: Any, token: str) -> str:
         """The code with which a POST is refused."""
-        headers = {"authorization": f"Bearer {token}"}
-        answer = await self._http.post(path, json=body, headers=headers)
+        answer = await self.post(path, body, token)
         assert answer.status_code >= 400, answer.text
         return str(answer.json()["error_code"])
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import trio
 
 from sexton_cli.exits import CONFIG
-from tests.faults.nodes import USAGE, open_nodes
+from tests.faults.nodes import USAGE, Node, open_nodes
 from tests.faults.server_process import open_server
 
 AGENTS, MESSAGES = 12, 6
+RENEWALS = 25
+RACES = 'sexton_lease_races_total{write="renew"}'
+SERVICE_UNAVAILABLE = 503
 PATIENCE_S = 120
 
 
@@ -70,6 +73,32 @@ async def test_two_nodes_give_each_event_to_one_runner_and_take_each_cent_once(
         assert {event["event_id"]: event["status"] for event in events} == dict.fromkeys(said, "processed")
         gone = before - await first.balance()
         assert gone == sum(event["charged_nanos"] for event in events) > 0
+
+
+async def test_a_lease_that_both_nodes_renew_at_once_is_never_told_to_be_lost(
+    tmp_path: Path, postgres_dsn: str
+) -> None:
+    async with open_nodes(tmp_path, postgres_dsn) as nodes:
+        await nodes[0].say(await nodes[0].install("watcher"))
+        runner = await nodes[0].enrol("runner")
+        lease = await nodes[0].lease(runner)
+        assert lease is not None
+        answers: Counter[tuple[int, str | None]] = Counter()
+
+        async def renew(node: Node) -> None:
+            for _ in range(RENEWALS):
+                answer = await node.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, runner)
+                answers[answer.status_code, answer.json().get("error_code")] += 1
+                assert answer.status_code != SERVICE_UNAVAILABLE or int(answer.headers["retry-after"]) > 0
+
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                for node in [*nodes] * 3:
+                    nursery.start_soon(renew, node)
+
+        assert answers.keys() <= {(200, None), (SERVICE_UNAVAILABLE, "UZ-API-003")}, answers
+        assert answers[200, None] > RENEWALS
+        assert await nodes[0].metric(RACES) + await nodes[1].metric(RACES) > 0
 
 
 async def test_a_server_whose_keys_do_not_open_the_database_says_so_and_ends(

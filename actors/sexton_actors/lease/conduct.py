@@ -33,7 +33,7 @@ def activity(row: LeaseRow, message: m.Activity) -> Taken | Coroutine[Any, Any, 
 async def _look(row: LeaseRow, message: m.Activity, races_left: int) -> Taken:
     state = await row.load()
     if not races_left:
-        return row.raced(STALE)
+        return row.raced()
     return row.unknown() if state is None else _take(row, message, state, races_left)
 
 
@@ -90,7 +90,7 @@ async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
         if not isinstance(opened, Lost):
             return _gate_opened(row, state, opened.gate)
         await row.load()
-    return row.raced(STALE)
+    return row.raced()
 
 
 async def _earlier(

@@ -8,7 +8,7 @@ from sexton_actors.gate.messages import Close
 from sexton_actors.lease import messages as m
 from sexton_actors.lease.row import LeaseRow
 from sexton_actors.lease.transitions import ending
-from sexton_actors.lease.transitions.state import STALE, LeaseState
+from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.proposal.drafting import BY_RUN, Origin, draft_fault, proposed
 from sexton_actors.queue.messages import LeaseEnded
 from sexton_actors.refusal import Refusal
@@ -34,7 +34,7 @@ async def report(row: LeaseRow, message: m.Report) -> m.Reported | Refusal:
         row.world.meters.heard[message.runner_id] = row.world.now_ms()
         return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
     # Lost to our own first try, of which nobody heard: the row has this very report by now.
-    return await _reported_before(row, message) or ended or row.raced(STALE)
+    return await _reported_before(row, message) or ended or row.raced()
 
 
 async def _reported_before(row: LeaseRow, message: m.Report) -> m.Reported | Refusal | None:
@@ -88,14 +88,14 @@ async def _base(row: LeaseRow, lease: Lease) -> ConfigVersion | None:
 
 async def release(row: LeaseRow, message: m.Release) -> m.Released | Refusal:
     ended = await _finish(row, lambda state, now: ending.release(state, message, now))
-    return m.Released() if isinstance(ended, Ended) else ended or row.raced(STALE)
+    return m.Released() if isinstance(ended, Ended) else ended or row.raced()
 
 
 async def park(row: LeaseRow, message: m.Park) -> m.Parked | Refusal:
     # Read before the decision; what becomes of it until the commit is settled by the commit.
     gate = await row.world.storage.gates.load(message.gate_id)
     ended = await _finish(row, lambda state, now: ending.park(state, message, gate, now))
-    return m.Parked() if isinstance(ended, Ended) else ended or row.raced(STALE)
+    return m.Parked() if isinstance(ended, Ended) else ended or row.raced()
 
 
 async def take_back(row: LeaseRow) -> None:
@@ -123,7 +123,7 @@ async def reclaim(row: LeaseRow, *, revoked: bool) -> None:
 
 async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
     """Decide, save, adopt, tell; None when there is nothing to end."""
-    for _ in range(MAX_RACES):
+    for tries in range(1, MAX_RACES + 1):
         state = await row.current()
         if state is None:
             return row.unknown()
@@ -140,8 +140,8 @@ async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
             row.world.meters.ended[str(write.status)] += 1
             row.world.meters.charged_nanos += ended.charged_nanos
             return ended
-        await row.load()
-    return row.raced(STALE)
+        await row.lost_race("end", tries)
+    return row.raced()
 
 
 def _adopt(row: LeaseRow, state: LeaseState, write: EndLease) -> None:

@@ -33,7 +33,7 @@ async def ask(row: LeaseRow, message: m.AskFollowUp) -> FollowUp | Refusal:
             detail = f"{FOLLOW_UPS_LIMIT} follow-ups of the agent are pending; no more may."
             return Refusal("UZ-REQ-009", detail, {"current_state": FULL})
         await row.load()
-    return row.raced(STALE)
+    return row.raced()
 
 
 async def _asked(row: LeaseRow, lease: Lease, message: m.AskFollowUp, now: int) -> FollowUp | Refusal:

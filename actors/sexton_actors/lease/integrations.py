@@ -59,4 +59,4 @@ async def lend(row: LeaseRow, message: m.Lend) -> m.Lent | Refusal:
         if not isinstance(await row.world.storage.journal.write(write), Lost):
             return m.Lent(message.service, data)
         await row.load()
-    return row.raced(STALE)
+    return row.raced()

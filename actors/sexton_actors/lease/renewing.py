@@ -8,7 +8,7 @@ from sexton_actors.lease.row import LeaseRow, is_waiting
 from sexton_actors.lease.transitions import renewal
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
+from sexton_actors.terms import MAX_RENEWAL_RACES
 from sexton_engine import DEFERRED, Deferred
 from sexton_storage.writes import Lost, Renewed, RenewLease
 
@@ -19,17 +19,17 @@ Reply = Renewal | Refusal | Deferred
 def renew(row: LeaseRow, message: Renew) -> Reply | Coroutine[Any, Any, Reply]:
     """Raises StorageUnavailable: the runner tries again with its next tick, and its counts are cumulative."""
     state = row.state
-    if state is None or (state.waits and is_waiting(state)):
-        return _look(row, message, MAX_RACES)
-    return _decide(row, message, state, MAX_RACES)
+    if state is None or row.is_shared or (state.waits and is_waiting(state)):
+        return _look(row, message)
+    return _decide(row, message, state, 0)
 
 
-async def _look(row: LeaseRow, message: Renew, races_left: int) -> Reply:
+async def _look(row: LeaseRow, message: Renew) -> Reply:
     state = await row.current()
-    return row.unknown() if state is None else _decide(row, message, state, races_left)
+    return row.unknown() if state is None else _decide(row, message, state, 0)
 
 
-def _decide(row: LeaseRow, message: Renew, state: LeaseState, races_left: int) -> Reply:
+def _decide(row: LeaseRow, message: Renew, state: LeaseState, races: int) -> Reply:
     world = row.world
     decision = renewal.renew(state, message, world.now_ms())
     if isinstance(decision, Refusal):
@@ -38,7 +38,7 @@ def _decide(row: LeaseRow, message: Renew, state: LeaseState, races_left: int) -
         return decision
     hold = row.context.hold()
     world.storage.journal.submit(
-        decision, lambda saved: hold.finish(_saved, row, message, decision, races_left, saved)
+        decision, lambda saved: hold.finish(_saved, row, message, decision, races, saved)
     )
     return DEFERRED
 
@@ -47,13 +47,13 @@ def _saved(
     row: LeaseRow,
     message: Renew,
     decision: RenewLease,
-    races_left: int,
+    races: int,
     saved: Renewed | Lost | Exception,
 ) -> Reply | Coroutine[Any, Any, Reply]:
     if isinstance(saved, Exception):
         raise saved
     if isinstance(saved, Lost):
-        return _again(row, message, races_left - 1)
+        return _again(row, message, races + 1)
     meters, before = row.world.meters, row.state
     if before is not None:
         meters.slack.note((before.lease.expires_at - decision.now) / 1000)
@@ -68,6 +68,12 @@ def _saved(
     return reply
 
 
-async def _again(row: LeaseRow, message: Renew, races_left: int) -> Reply:
-    await row.load()
-    return await _look(row, message, races_left) if races_left else row.raced()
+async def _again(row: LeaseRow, message: Renew, races: int) -> Reply:
+    state = await row.lost_race("renew", races)
+    if state is None:
+        return row.unknown()
+    if races < MAX_RENEWAL_RACES:
+        return _decide(row, message, state, races)
+    raced = row.raced()
+    row.world.meters.renewed(raced)
+    return raced
