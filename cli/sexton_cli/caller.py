@@ -2,15 +2,18 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TextIO
+
+import msgspec
 
 from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.client import Client, open_client
 from sexton_cli.credentials import CredentialFile, Credentials, Kept, default_folder
 from sexton_cli.exits import CONFIG, NO_PERMISSION, USAGE, Fault
+from sexton_cli.lasting import renew
 from sexton_cli.output import Output
 from sexton_cli.tokens import MAX_CHARS, Token, well_formed
 
@@ -110,8 +113,25 @@ class Caller:
     @contextmanager
     def client(self) -> Iterator[Client]:
         """A client that bears the token."""
-        with open_client(self.base_url, self.token.value) as client:
+        lasting = self.kept.refresh_token is not None and self.token.value == self.kept.token
+        with open_client(self.base_url, self.token.value, renew=self._renewed if lasting else None) as client:
             yield client
+
+    def _renewed(self) -> str:
+        """A fresh token in the place of the kept one. Raises Fault."""
+        kept, url = self.kept, self.base_url
+        token = renew(url, kept.refresh_token or "")
+
+        def replaced(all_: Credentials) -> Credentials:
+            if all_.of(url).refresh_token != kept.refresh_token:
+                return all_  # Signed out meanwhile, or in again.
+            servers = {**all_.servers, url: msgspec.structs.replace(kept, token=token)}
+            return msgspec.structs.replace(all_, servers=servers)
+
+        # Where the file cannot be written the next command renews for itself.
+        with suppress(Fault):
+            self.credentials = self.file.change(replaced)
+        return token
 
 
 def ask_line(stdin: TextIO, prompt: str) -> str | None:

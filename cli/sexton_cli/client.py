@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 
 from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
-from sexton_cli.problems import NotSexton, Unreachable, Untrusted, read_problem
+from sexton_cli.problems import NotSexton, Refused, Unreachable, Untrusted, read_problem
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 35.0
@@ -28,6 +28,10 @@ WAITED_OUT: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_
 BAD_REQUESTS: Final = 400
 NAMED: Final = {"user-agent": "sexton-cli"}
 STREAM: Final = "text/event-stream"
+EXPIRED: Final = "UZ-AUTH-003"
+
+Renew = Callable[[], str]
+"""Gets a fresh token in the place of one that has expired; may raise Fault."""
 
 
 class Reply(NamedTuple):
@@ -45,12 +49,19 @@ class Client:
     """
 
     def __init__(
-        self, http: httpx2.Client, base_url: str, token: str | None, *, sleep: Callable[[float], None]
+        self,
+        http: httpx2.Client,
+        base_url: str,
+        token: str | None,
+        *,
+        sleep: Callable[[float], None],
+        renew: Renew | None = None,
     ) -> None:
         self._http = http
         self._base_url = base_url
-        self._token = {"authorization": f"Bearer {token}"} if token else {}
+        self._token = _bearing(token)
         self._sleep = sleep
+        self._renew = renew
 
     def __repr__(self) -> str:
         return f"<Client of {self._base_url}>"
@@ -72,6 +83,15 @@ class Client:
 
     def follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
         """What a stream says until it ends or is cut, from after ``last_id``."""
+        try:
+            yield from self._follow(path, last_id)
+        except Refused as refusal:
+            # It refuses at once or not at all, so nothing is said twice.
+            if refusal.code != EXPIRED or not self._has_renewed():
+                raise
+            yield from self._follow(path, last_id)
+
+    def _follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
         resumed = {} if last_id is None else {"last-event-id": last_id}
         headers = {**NAMED, **self._token, **resumed}
         with self._faults_told(), self._http.sse(f"{self._base_url}{path}", headers=headers) as source:
@@ -88,6 +108,9 @@ class Client:
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         reply = self._send(method, path, body, self._token)
+        if _is_expired(reply) and self._has_renewed():
+            # A token that has expired was looked at before anything else, so nothing was done yet.
+            reply = self._send(method, path, body, self._token)
         for _ in range(TRIES - 1):
             wait = _wait_s(method, reply)
             if wait is None:
@@ -101,6 +124,12 @@ class Client:
             # A token is never carried to where a redirect points.
             raise NotSexton(self._base_url, f"it redirects to {reply.headers.get('location', 'nowhere')}")
         return {} if reply.status == HTTPStatus.NO_CONTENT else self._document(reply.body)
+
+    def _has_renewed(self) -> bool:
+        if self._renew is None:
+            return False
+        self._token = _bearing(self._renew())
+        return True
 
     def _document(self, body: bytes) -> dict[str, Any]:
         try:
@@ -147,6 +176,17 @@ class Client:
         return bytes(body)
 
 
+def _bearing(token: str | None) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"} if token else {}
+
+
+def _is_expired(reply: Reply) -> bool:
+    if reply.status != HTTPStatus.UNAUTHORIZED:
+        return False
+    fault = read_problem("", reply.status, reply.body)
+    return isinstance(fault, Refused) and fault.code == EXPIRED
+
+
 def _wait_s(method: str, reply: Reply) -> float | None:
     """How long to wait before the same call; None for not at all."""
     if method not in IDEMPOTENT or reply.status not in WAITED_OUT:
@@ -166,7 +206,11 @@ def _rests_on(fault: BaseException | None, kind: type[BaseException]) -> bool:
 
 @contextmanager
 def open_client(
-    base_url: str, token: str | None, *, sleep: Callable[[float], None] = time.sleep
+    base_url: str,
+    token: str | None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    renew: Renew | None = None,
 ) -> Iterator[Client]:
     """A client of this address; ``token`` None calls as nobody."""
     timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
@@ -177,7 +221,7 @@ def open_client(
         way_out = "Mend SSL_CERT_FILE, SSL_CERT_DIR or the variables of proxies."
         raise Fault(f"no connection can be made: {fault}", way_out, status=CONFIG) from fault
     with http:
-        yield Client(http, base_url, token, sleep=sleep)
+        yield Client(http, base_url, token, sleep=sleep, renew=renew)
 
 
 Row = Mapping[str, Any]

@@ -24,6 +24,9 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
     token: str | None = None
     workspace_id: str | None = None
+    sign_in_id: str | None = None
+    refresh_token: str | None = None
+    """Renews the token, which lives for minutes."""
 
     def __repr__(self) -> str:
         return f"<Kept {'a token' if self.token else 'no token'}, workspace {self.workspace_id}>"

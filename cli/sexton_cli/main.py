@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "login": "login:login",
     "logout": "whoami:logout",
     "whoami": "whoami:whoami",
+    "sign-ins": "sign_ins:sign_ins",
     "workspace": "workspace:workspace",
     "keys": "keys:keys",
     "agent": "agent:agent",

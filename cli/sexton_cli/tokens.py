@@ -23,6 +23,8 @@ class Claims(msgspec.Struct, frozen=True):
     tenant_id: str | None = None
     workspace_id: str | None = None
     platform_admin: bool = False
+    device: str | None = None
+    """The terminal that it was approved for."""
     exp: float | None = None
     """Unix seconds."""
 

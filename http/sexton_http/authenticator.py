@@ -11,6 +11,7 @@ import msgspec
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.browsers import Browsers
 from sexton_http.context import Claims, HttpContext, Issuer
+from sexton_http.ids import as_id
 from sexton_http.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
 from sexton_http.tokens import TokenKind, digest, same
 from sexton_storage.records import AdminState, Role
@@ -171,7 +172,14 @@ class Authenticator:
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the key's tenant is gone")
-        member = Member(key.tenant_id, tenant.plan_tier, key.role, f"api:{key.id}", key.key_name)
+        member = Member(
+            key.tenant_id,
+            tenant.plan_tier,
+            key.role,
+            f"api:{key.id}",
+            key.key_name,
+            platform_admin=key.platform_admin,
+        )
         self._remember(hashed, member)
         return member
 
@@ -222,6 +230,8 @@ class Authenticator:
             workspace_id=claims.workspace_id,
             platform_admin=claims.platform_admin,
             browser=browser,
+            device=claims.device if claims.issuer == self._builtin else None,
+            user_id=as_id(claims.subject) if claims.issuer == self._builtin else None,
         )
         if claims.expires_at - now_s > REMEMBER_S:
             self._remember(hashed, member)
@@ -231,7 +241,7 @@ class Authenticator:
         if claims.browser is None or claims.issuer != self._builtin:
             return None
         if not await self._browsers.left_ms(claims.browser):
-            raise Problem("UZ-AUTH-002", "the browser that had this token was signed out")
+            raise Problem("UZ-AUTH-002", "the sign-in that this token belongs to has ended")
         return claims.browser
 
     def _recall(self, hashed: bytes) -> Known | None:

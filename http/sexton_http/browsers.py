@@ -11,7 +11,8 @@ from sexton_http.principals import SignedIn
 from sexton_http.same_origin import check_same_origin
 from sexton_http.stopping import Stop
 from sexton_http.tokens import TOKEN_BYTES, digest, same
-from sexton_storage.identity import BrowserSession, SignInLink
+from sexton_storage.identity import BrowserSession, SignInKind, SignInLink
+from sexton_storage.records import User
 from sexton_storage.stores import Storage
 
 HOUR_MS: Final = 3600 * 1000
@@ -21,6 +22,9 @@ IDLE_MS: Final = 7 * DAY_MS
 a link from the server to come in again."""
 LIFE_MS: Final = 30 * DAY_MS
 """And any, however much it is used, after so long."""
+TERMINAL_IDLE_MS: Final = 30 * DAY_MS
+"""A terminal that nobody used for so long is signed out."""
+TERMINAL_LIFE_MS: Final = 365 * DAY_MS
 LINK_MS: Final = HOUR_MS
 TOUCH_MS: Final = 60_000
 """Use is written at most so often."""
@@ -121,6 +125,23 @@ class Browsers:
             raise Problem("UZ-AUTH-002", "this browser is not signed in")
         return who
 
+    async def find_terminal(self, refresh_token: str) -> tuple[BrowserSession, User] | None:
+        """Who is signed in at the terminal that has this refresh token; looking counts as use."""
+        hashed = digest(refresh_token)
+        session = await self._storage.sign_ins.find_session(hashed)
+        if (
+            session is None
+            or session.kind is not SignInKind.TERMINAL
+            or not same(session.token_hash, hashed)
+            or self._now() >= ends_at(session)
+        ):
+            return None
+        user = await self._storage.users.load(session.user_id)
+        if user is None:
+            return None
+        await self._touch(session)
+        return session, user
+
     async def left_ms(self, session_id: UUID) -> int:
         """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
         session = await self._storage.sign_ins.load_session(session_id)
@@ -146,12 +167,13 @@ class Browsers:
         session = await self._storage.sign_ins.find_session(hashed)
         if session is None or not same(session.token_hash, hashed) or self._now() >= ends_at(session):
             return None
-        return session
+        return session if session.kind is SignInKind.BROWSER else None
 
     async def _touch(self, session: BrowserSession) -> None:
         now = self._now()
         if now - session.seen_at >= TOUCH_MS:
-            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + IDLE_MS)
+            idle = IDLE_MS if session.kind is SignInKind.BROWSER else TERMINAL_IDLE_MS
+            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + idle)
 
 
 async def offer_link(storage: Storage, base_url: str, user_id: UUID, new_token: Callable[[int], str]) -> str:

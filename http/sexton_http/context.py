@@ -34,6 +34,8 @@ class Claims:
     """Unix seconds."""
     browser: UUID | None = None
     """The browser session that the token ends with; of the built-in issuer only."""
+    device: UUID | None = None
+    """The auth session of the terminal that it was made for; of the built-in issuer only."""
 
 
 class Issuer(Protocol):
@@ -62,6 +64,7 @@ class Signer(Issuer, Protocol):
         workspace_id: UUID | None = None,
         platform_admin: bool = False,
         browser: UUID | None = None,
+        device: UUID | None = None,
     ) -> str: ...
 
     @property

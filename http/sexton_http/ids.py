@@ -21,6 +21,15 @@ def parse_id(text: str, where: str) -> UUID:
     return UUID(text)
 
 
+def as_id(text: str) -> UUID | None:
+    """A UUID in its canonical form, or None.
+
+    >>> as_id("u1") is None
+    True
+    """
+    return UUID(text) if CANONICAL.fullmatch(text) else None
+
+
 _Finder = Callable[[Any, str], str | None]
 """Says by pointer where the first id is that has not its canonical form."""
 

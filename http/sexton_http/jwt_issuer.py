@@ -73,6 +73,7 @@ class BuiltinIssuer:
         workspace_id: UUID | None = None,
         platform_admin: bool = False,
         browser: UUID | None = None,
+        device: UUID | None = None,
     ) -> str:
         claims: dict[str, Any] = {
             "iss": ISSUER,
@@ -88,6 +89,8 @@ class BuiltinIssuer:
             claims["workspace_id"] = str(workspace_id)
         if browser is not None:
             claims["browser"] = str(browser)
+        if device is not None:
+            claims["device"] = str(device)
         return jwt.encode(claims, self._key, ALGORITHM, {"kid": self.key_id})
 
     async def verify(self, token: str, now_s: float) -> Claims:
@@ -106,8 +109,8 @@ class BuiltinIssuer:
         except (jwt.PyJWTError, RecursionError) as fault:
             raise _unauthorized("the token is not valid") from fault
         known = read_claims(claims, now_s)
-        browser = claims.get("browser")
-        return known if browser is None else replace(known, browser=UUID(browser))
+        browser, device = (UUID(claims[name]) if name in claims else None for name in ("browser", "device"))
+        return replace(known, browser=browser, device=device)
 
 
 class _Wire(msgspec.Struct, frozen=True):

@@ -25,7 +25,11 @@ class Member(msgspec.Struct, frozen=True):
     """Set for a token that is limited to one workspace."""
     platform_admin: bool = False
     browser: UUID | None = None
-    """The browser session that this hangs on, and ends with."""
+    """The sign-in, of a browser or a terminal, that this belongs to and ends with."""
+    device: UUID | None = None
+    """The auth session of the terminal that the token was made for."""
+    user_id: UUID | None = None
+    """Of somebody whom the built-in issuer knows."""
 
 
 class SignedIn(msgspec.Struct, frozen=True):

@@ -41,6 +41,7 @@ class KeyItem(Shape):
     key_name: str
     description: str
     role: Role
+    platform_admin: bool
     active: bool
     created_at: int
     last_used_at: int | None

@@ -17,6 +17,7 @@ class TokenKind(StrEnum):
     ENROLMENT = "zre_"
     APPROVAL = "zap_"
     AGENT = "zmb_a_"
+    REFRESH = "zmb_r_"
 
 
 def mint(kind: TokenKind, new_token: Callable[[int], str]) -> str:

@@ -61,10 +61,19 @@ class SignInLink(msgspec.Struct, frozen=True, gc=False):
     used_at: int | None = None
 
 
+class SignInKind(StrEnum):
+    """Where somebody is signed in."""
+
+    BROWSER = "browser"
+    TERMINAL = "terminal"
+
+
 class BrowserSession(msgspec.Struct, frozen=True, gc=False):
+    """Somebody who stays signed in: in a browser by a cookie, in a terminal by a refresh token."""
+
     id: UUID
     token_hash: bytes
-    """SHA-256 of the cookie's value."""
+    """SHA-256 of the cookie's value, or of the refresh token."""
     user_id: UUID
     created_at: int
     seen_at: int
@@ -72,6 +81,9 @@ class BrowserSession(msgspec.Struct, frozen=True, gc=False):
     """Moved on by use."""
     ends_at: int
     """Moved by nothing."""
+    kind: SignInKind = SignInKind.BROWSER
+    name: str = ""
+    """What a terminal calls itself."""
 
 
 class SignInAttempt(msgspec.Struct, frozen=True, gc=False):
@@ -112,12 +124,16 @@ class SignInStore(Protocol):
         """Use up the link and add the session in one commit.
 
         False when the link is unknown, of another user, used or expired by the database's clock. None:
-        signed in elsewhere, without a link.
+        signed in elsewhere, without a link. Raises NameTaken when there is a session of this id.
         """
         ...
 
     async def find_session(self, token_hash: bytes) -> BrowserSession | None: ...
     async def load_session(self, session_id: UUID) -> BrowserSession | None: ...
+    async def list_sessions(self, user_id: UUID, *, limit: int) -> Sequence[BrowserSession]:
+        """The user's that are not over by the database's clock, newest first."""
+        ...
+
     async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
         """Both only move forward."""
         ...

@@ -119,6 +119,7 @@ class ApiKey(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     last_used_at: int | None = None
     revoked_at: int | None = None
+    platform_admin: bool = False
 
 
 class Credential(msgspec.Struct, frozen=True, gc=False):

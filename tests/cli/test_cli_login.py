@@ -17,6 +17,7 @@ from tests.cli.approving import Browser, another_than
 from tests.cli.shell import Shell, Terminal, said, wait_until
 from tests.faults.server_process import ServerProcess
 from tests.http.house import START_MS, House, open_house_on
+from tests.http.visitor import visiting
 
 URL = re.compile(r"https?://\S+")
 PROMPT = "Code shown there (6 digits): "
@@ -173,6 +174,82 @@ async def test_a_session_that_has_expired_says_so(tmp_path: Path) -> None:
     assert status == 77
     assert "UZ-AUTH-006" in screen
     assert "Begin again with 'sexton login'." in screen
+
+
+async def approved_token(house: House, login_url: str) -> str:
+    """What the approval page of a signed-in browser makes for the terminal."""
+    async with visiting(house) as visitor:
+        await visitor.sign_in()
+        return await visitor.token(session_id=login_url.rstrip("/").rpartition("/")[2])
+
+
+def log_in(house: House, shell: Shell, browser: Browser) -> None:
+    with shell.terminal("login", "--name", "laptop") as terminal:
+        url = address(terminal)
+        terminal.type(f"{browser.approve(url, trio.from_thread.run(approved_token, house, url))}\n")
+        assert terminal.ends() == 0, terminal.screen
+
+
+async def test_top_goes_on_over_the_end_of_its_token_for_a_week(tmp_path: Path) -> None:
+    async with house_with_clock() as (house, now):
+        shell, browser = (
+            Shell(tmp_path, SEXTON_BASE_URL=house.base_url),
+            Browser(house.base_url, house.admin_token()),
+        )
+
+        def watch() -> None:
+            log_in(house, shell, browser)
+            first = kept_token(shell)
+            with shell.terminal(
+                "top", "--interval", "0.2", COLUMNS="100", LINES="40", NO_COLOR="1"
+            ) as terminal:
+                terminal.expect("events wait")
+                for _ in range(7):
+                    expired = kept_token(shell)
+                    now[0] += 24 * 3600 * 1000
+                    while kept_token(shell) == expired:
+                        terminal.expect("events wait")  # Read on, or the screen is full and it stands still.
+                terminal.interrupt()
+                assert terminal.ends() == 130, terminal.screen
+            assert kept_token(shell) != first
+
+        await trio.to_thread.run_sync(watch)
+
+
+async def test_a_terminal_is_listed_and_logout_ends_it_on_the_server(tmp_path: Path) -> None:
+    async with house_with_clock() as (house, _):
+        one, other = (Shell(folder(tmp_path, name), SEXTON_BASE_URL=house.base_url) for name in "ab")
+        browser = Browser(house.base_url, house.admin_token())
+
+        def look() -> None:
+            for shell in (one, other):
+                log_in(house, shell, browser)
+            items = one.json("sign-ins", "list")["items"]
+            terminals = [item for item in items if item["kind"] == "terminal"]
+            assert [(item["name"], item["current"]) for item in terminals] == [
+                ("laptop", False),
+                ("laptop", True),
+            ]
+            assert one("sign-ins", "end", terminals[0]["id"]).returncode == 0
+            assert "UZ-AUTH-002" in said(other("whoami"))
+            old = orjson.loads(one.credentials.read_bytes())["servers"][house.base_url]
+            assert one("logout").returncode == 0
+            assert not one.credentials.exists()
+            assert "UZ-AUTH-002" in said(one("whoami", "--token", old["token"]))
+
+        await trio.to_thread.run_sync(look)
+
+
+def folder(parent: Path, name: str) -> Path:
+    made = parent / name
+    made.mkdir()
+    return made
+
+
+def kept_token(shell: Shell) -> str:
+    servers = orjson.loads(shell.credentials.read_bytes())["servers"]
+    token: str = next(iter(servers.values()))["token"]
+    return token
 
 
 async def test_a_user_token_that_has_expired_asks_to_sign_in_again(tmp_path: Path) -> None:

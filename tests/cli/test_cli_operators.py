@@ -72,6 +72,14 @@ def test_who_is_no_platform_admin_is_told_so(server: ServerProcess, shell: Shell
     assert "sexton sign-in-link" in said(ended)
 
 
+def test_a_key_of_a_platform_admin_needs_no_browser(server: ServerProcess, shell: Shell) -> None:
+    made = shell.json("keys", "create", "watcher", "--platform-admin", "--role", "user")
+    assert "supervisor" in shell.json("top", "--once", "--token", made["key"])
+    assert re.search("watcher .* user, platform", shell("keys", "list", COLUMNS="200").stdout)
+    assert shell("keys", "revoke", "watcher").returncode == 0
+    assert "UZ-APIKEY-004" in said(shell("top", "--token", made["key"]))
+
+
 # --- a fresh link -------------------------------------------------------------------------------------------
 
 

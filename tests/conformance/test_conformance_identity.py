@@ -12,10 +12,11 @@ from sexton_storage.identity import (
     AuthSessionStatus,
     BrowserSession,
     SignInAttempt,
+    SignInKind,
     SignInLink,
 )
 from sexton_storage.records import Role, User
-from sexton_storage.stores import Conflict
+from sexton_storage.stores import Conflict, NameTaken
 from tests.conformance.house import HOUR_MS, House, new_id
 
 
@@ -151,6 +152,32 @@ async def test_a_browser_session_lives_until_it_is_ended(house: House) -> None:
     assert not await store.sign_out(session.id)
     assert await store.find_session(session.token_hash) is None
     assert await store.load_session(session.id) is None
+
+
+async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browsers(house: House) -> None:
+    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+    terminal = browser_of(user, now + 1, kind=SignInKind.TERMINAL, name="laptop")
+    browser, over = browser_of(user, now), browser_of(user, now, idle_ends_at=1)
+    done: list[bool] = []
+
+    async def sign_in() -> None:
+        try:
+            done.append(await store.sign_in(replace(terminal, token_hash=new_id().bytes), link_hash=None))
+        except NameTaken:
+            done.append(False)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(sign_in)
+    assert sorted(done) == [False, False, True]
+    for session in (browser, over, browser_of(await user_of(house), now)):
+        assert await store.sign_in(session, link_hash=None)
+    listed = await store.list_sessions(user.id, limit=9)
+    assert [(row.id, row.kind, row.name) for row in listed] == [
+        (terminal.id, SignInKind.TERMINAL, "laptop"),
+        (browser.id, SignInKind.BROWSER, ""),
+    ]
+    assert [row.id for row in await store.list_sessions(user.id, limit=1)] == [terminal.id]
 
 
 async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(house: House) -> None:

@@ -96,6 +96,16 @@ def _key(house: House, name: str, at: int = 1) -> ApiKey:
     return ApiKey(new_id(), house.tenant_id, name, "what for", Role.OPERATOR, new_id().bytes, at)
 
 
+async def test_a_key_keeps_whether_it_is_a_platform_admins(house: House) -> None:
+    keys = house.storage.api_keys
+    plain, platform = _key(house, "plain"), replace(_key(house, "platform"), platform_admin=True)
+    for key in (plain, platform):
+        await keys.create(key)
+        assert await keys.find_by_hash(key.token_hash) == key
+    revoked = await keys.revoke(house.tenant_id, platform.id, 50)
+    assert revoked == replace(platform, revoked_at=50)
+
+
 async def test_a_key_lives_until_it_is_revoked_and_then_deleted(house: House) -> None:
     keys, key = house.storage.api_keys, _key(house, "ci")
     await keys.create(key)

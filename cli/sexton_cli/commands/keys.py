@@ -39,6 +39,7 @@ def list_(caller: Caller) -> None:
         [
             {
                 **row,
+                "role": f"{row['role']}, platform" if row.get("platform_admin") else row["role"],
                 "state": "active" if row["active"] else "revoked",
                 "created": moment(row.get("created_at")),
                 "used": moment(row.get("last_used_at")),
@@ -53,12 +54,16 @@ def list_(caller: Caller) -> None:
 @click.option(
     "--role", type=click.Choice(["user", "operator", "admin"]), help="At most your own. [default: operator]"
 )
+@click.option("--platform-admin", is_flag=True, help="It reaches the fleet, as you do who make it.")
 @click.option("--description", help="What it is for; up to 256 letters.")
 @calling
-def create(caller: Caller, *, name: str, role: str | None, description: str | None) -> None:
+def create(
+    caller: Caller, *, name: str, role: str | None, platform_admin: bool, description: str | None
+) -> None:
     """Make a key and show it: this once, never again."""
     body: dict[str, Any] = {"key_name": name}
     body |= {} if role is None else {"role": role}
+    body |= {"platform_admin": True} if platform_admin else {}
     body |= {} if description is None else {"description": description}
     with caller.client() as client:
         made = client.post(KEYS, body)

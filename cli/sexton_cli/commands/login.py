@@ -20,6 +20,7 @@ from sexton_cli.credentials import Kept
 from sexton_cli.exits import FAILED, PROTOCOL, USAGE, Fault, printable
 from sexton_cli.handover import Handover, NotForUs
 from sexton_cli.identity import Identity, identify, workspace_in_use
+from sexton_cli.lasting import make_lasting, renew
 from sexton_cli.problems import Refused
 from sexton_cli.tokens import Token, well_formed
 
@@ -43,19 +44,25 @@ Note = Callable[[str], None]
 def login(caller: Caller, *, name: str | None, no_browser: bool) -> None:
     """Sign in, and keep the token for later commands.
 
-    In a terminal this opens the server's approval page and asks for the six digits that it shows. A token
-    that you have already is taken from --token, from SEXTON_TOKEN or from standard input, in this order.
+    In a terminal this opens the server's approval page and asks for the six digits that it shows. Such a
+    sign-in renews itself until 'sexton logout', or until nobody used it for 30 days. A token that you have
+    already is taken from --token, from SEXTON_TOKEN or from standard input, in this order.
     """
-    token = caller.given_token(piped=True)
+    token, lasting = caller.given_token(piped=True), None
     if token is None:
         with open_client(caller.base_url, None) as client:
             opener = None if no_browser else find_browser(os.environ)
             value = sign_in(client, token_name(name), opener, _asker(caller), caller.output.note)
         token = Token(value, "the approval page")
+        lasting = make_lasting(caller.base_url, token, token_name(name))
+        if lasting is not None:
+            # The one that was approved is thrown away: it alone could make another sign-in.
+            token = Token(renew(caller.base_url, lasting.refresh_token), token.source)
     with open_client(caller.base_url, token.value) as client:
         identity = identify(client, token)
     workspace_id = _workspace(identity, caller)
-    caller.keep(lambda _: Kept(token.value, workspace_id))
+    kept = Kept(token.value, workspace_id, *(lasting or ()))
+    caller.keep(lambda _: kept)
     if in_the_open(caller.base_url):
         caller.output.note(
             f"sexton: {caller.base_url} is not encrypted: others can read the token on the way"

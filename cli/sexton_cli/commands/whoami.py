@@ -3,9 +3,12 @@
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.client import open_client
 from sexton_cli.commands.options import calling
 from sexton_cli.credentials import Credentials
+from sexton_cli.exits import Fault
 from sexton_cli.identity import Identity, identify, workspace_in_use
+from sexton_cli.lasting import end, renew
 from sexton_cli.output import moment
 from sexton_cli.tokens import API_KEY, Token
 
@@ -56,12 +59,15 @@ def show(caller: Caller, token: Token, identity: Identity) -> None:
 @click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
 @calling
 def logout(caller: Caller, *, everywhere: bool) -> None:
-    """Forget the token that is kept for a server.
+    """Sign out of a server, and forget the token that is kept for it.
 
-    An API key stays valid: 'sexton keys revoke' ends it. A user token ends by itself within minutes.
+    An API key stays valid: 'sexton keys revoke' ends it. A user token that was given to 'sexton login' ends
+    by itself within minutes.
     """
     gone: list[str] = []
     had_key = False
+    for url in list(caller.credentials.servers) if everywhere else [caller.base_url]:
+        _end_there(caller, url)
 
     def forget(credentials: Credentials) -> Credentials:
         nonlocal had_key
@@ -83,3 +89,15 @@ def logout(caller: Caller, *, everywhere: bool) -> None:
         caller.output.say("There was nothing to forget.")
     if had_key:
         caller.output.note("The key itself is still valid; 'sexton keys revoke' ends it.")
+
+
+def _end_there(caller: Caller, url: str) -> None:
+    """End the lasting sign-in at this server. If that fails it is said, and forgotten here all the same."""
+    kept = caller.credentials.of(url)
+    if kept.sign_in_id is None or kept.refresh_token is None:
+        return
+    try:
+        with open_client(url, renew(url, kept.refresh_token)) as client:
+            end(client, kept.sign_in_id)
+    except Fault as fault:
+        caller.output.note(f"sexton: the sign-in at {url} may last until it is ended there: {fault.line()}")

@@ -87,7 +87,7 @@ def _item(key: KeyItem, *, changeable: bool, trouble: Trouble | None) -> Safe:
         _ITEM,
         name=key.key_name,
         state="active" if key.active else ended,
-        role=key.role.value,
+        role=f"{key.role.value}, platform admin" if key.platform_admin else key.role.value,
         description=key.description or "none",
         created=moment(key.created_at),
         used=moment(key.last_used_at),

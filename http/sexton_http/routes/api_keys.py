@@ -36,6 +36,8 @@ class NewKey(Body):
     key_name: Annotated[str, fitting(NAME)]
     description: Annotated[str, msgspec.Meta(max_length=256)] = ""
     role: Role = Role.OPERATOR
+    platform_admin: bool = False
+    """Only a platform admin makes such a key. It reaches the fleet and all else that is the platform's."""
 
 
 class KeyPatch(Body):
@@ -69,13 +71,15 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     tenant_wide=True,
     status=201,
     creates=Creates.AGAIN,
-    codes=("UZ-APIKEY-005",),
+    codes=("UZ-APIKEY-005", "UZ-AUTH-021"),
 )
 async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
-    """Mint a key; its role is never above its maker's."""
+    """Mint a key; its role is never above its maker's, and only a platform admin makes a platform admin's."""
     body, world = call.body, call.ctx.world
     if RANK[body.role] > RANK[call.member.role]:
         raise Problem("UZ-AUTH-009", f"a key of role {body.role.value} is above the caller's role")
+    if body.platform_admin and not call.member.platform_admin:
+        raise Problem("UZ-AUTH-021", "a key with platform_admin is made by a platform admin")
     token = mint(TokenKind.API_KEY, call.new_token)
     key = ApiKey(
         id=call.new_id(),
@@ -85,6 +89,7 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
         role=body.role,
         token_hash=digest(token),
         created_at=world.now_ms(),
+        platform_admin=body.platform_admin,
     )
     try:
         await world.storage.api_keys.create(key)
@@ -153,6 +158,7 @@ def _item(key: ApiKey) -> KeyItem:
         key_name=key.key_name,
         description=key.description,
         role=key.role,
+        platform_admin=key.platform_admin,
         active=key.revoked_at is None,
         created_at=key.created_at,
         last_used_at=key.last_used_at,

@@ -31,7 +31,10 @@ GUESSES = Quota(count=30, window_s=60)
 
 class TokenWish(Body):
     session_id: UUID | None = None
-    """The terminal that it is for. Such a token outlives the browser's sign-out; any other does not."""
+    """The terminal that it is for. Such a token outlives the browser's sign-out; any other does not.
+
+    The terminal can have a lasting sign-in for it, once.
+    """
 
 
 class TokenMade(Shape):
@@ -107,6 +110,7 @@ async def make_token(call: Call[TokenWish, NoQuery]) -> TokenMade:
         now_s=now / 1000,
         platform_admin=who.user.platform_admin,
         browser=None if call.body.session_id is not None else who.session.id,
+        device=call.body.session_id,
     )
     return TokenMade(token, (now // 1000 + TOKEN_S) * 1000)
 

@@ -15,7 +15,7 @@ from sexton_storage.identity import (
 )
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.stores import Conflict
+from sexton_storage.stores import Conflict, NameTaken
 
 
 class MemoryAuthSessions(MemoryStore):
@@ -64,6 +64,8 @@ class MemorySignIns(MemoryStore):
         await self._round_trip()
         if link_hash is not None and not self._use_up(link_hash, session.user_id):
             return False
+        if session.id in self._tables.browser_sessions:
+            raise NameTaken(str(session.id))
         self._tables.browser_sessions[session.id] = session
         return True
 
@@ -82,6 +84,17 @@ class MemorySignIns(MemoryStore):
     async def load_session(self, session_id: UUID) -> BrowserSession | None:
         await self._round_trip()
         return self._tables.browser_sessions.get(session_id)
+
+    async def list_sessions(self, user_id: UUID, *, limit: int) -> Sequence[BrowserSession]:
+        await self._round_trip()
+        now = self._tables.now()
+        mine = [
+            s
+            for s in self._tables.browser_sessions.values()
+            if s.user_id == user_id and min(s.idle_ends_at, s.ends_at) > now
+        ]
+        mine.sort(key=lambda s: (s.created_at, s.id), reverse=True)
+        return mine[:limit]
 
     async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
         await self._round_trip()

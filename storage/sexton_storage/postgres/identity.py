@@ -14,7 +14,7 @@ from sexton_storage.identity import (
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.rows import Rows
-from sexton_storage.stores import Conflict
+from sexton_storage.stores import Conflict, NameTaken
 
 AUTH_SESSIONS = Rows(AuthSession)
 LINKS = Rows(SignInLink)
@@ -37,6 +37,12 @@ _VERSION = _CHANGED.index("version") + 2
 _SAVE = f"""
 UPDATE auth_sessions SET ({", ".join(_CHANGED)}) = ({_MARKS})
  WHERE id = $1 AND version = ${_VERSION} - 1 RETURNING id
+"""
+SESSION_NAMES = {"browser_sessions_pkey": NameTaken}
+_LIST_SESSIONS = f"""
+SELECT {BROWSERS.columns()} FROM browser_sessions
+ WHERE user_id = $1 AND least(idle_ends_at, ends_at) > sexton_now_ms()
+ ORDER BY created_at DESC, id DESC LIMIT $2
 """
 _USE_LINK = """
 UPDATE sign_in_links SET used_at = sexton_now_ms()
@@ -90,7 +96,7 @@ class PostgresSignIns(PostgresStore):
             await connection.execute(BROWSERS.insert("browser_sessions"), *BROWSERS.values(session))
             return True
 
-        return await self._database.change(work)
+        return await self._database.change(work, SESSION_NAMES)
 
     async def find_session(self, token_hash: bytes) -> BrowserSession | None:
         query = f"SELECT {BROWSERS.columns()} FROM browser_sessions WHERE token_hash = $1"
@@ -99,6 +105,9 @@ class PostgresSignIns(PostgresStore):
     async def load_session(self, session_id: UUID) -> BrowserSession | None:
         query = f"SELECT {BROWSERS.columns()} FROM browser_sessions WHERE id = $1"
         return BROWSERS.maybe(await self._row(query, session_id))
+
+    async def list_sessions(self, user_id: UUID, *, limit: int) -> Sequence[BrowserSession]:
+        return BROWSERS.many(await self._rows(_LIST_SESSIONS, user_id, limit))
 
     async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
         # Moving a time forward twice is moving it once: no transaction with a mark is needed.
