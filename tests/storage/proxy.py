@@ -28,9 +28,17 @@ class Proxy:
     _target: str
     _cuts: list[Cut] = field(default_factory=list)
     _open: set[trio.CancelScope] = field(default_factory=set)
+    _flows: trio.Event = field(default_factory=trio.Event)
     away: bool = False
+    keeps_open: bool = False
+    """What the server hangs up stays open on our side."""
+    hung_up: int = 0
+    """How many the server hung up."""
     cut: int = 0
     """How many were cut."""
+
+    def __post_init__(self) -> None:
+        self._flows.set()
 
     def cut_next_commit(self, how: Cut) -> None:
         self._cuts.append(how)
@@ -39,6 +47,14 @@ class Proxy:
         """Break every connection now."""
         for scope in tuple(self._open):
             scope.cancel()
+
+    def hold(self) -> None:
+        """Let nothing through any more, as a cut cable does: nobody is told."""
+        self._flows = trio.Event()
+
+    def let_go(self) -> None:
+        """Let through what was held, and all that comes."""
+        self._flows.set()
 
     async def serve(self, client: trio.SocketStream) -> None:
         async with client:
@@ -56,12 +72,16 @@ class Proxy:
             async def back() -> None:
                 with suppress(trio.BrokenResourceError):
                     async for data in server:
+                        await self._flows.wait()
                         await client.send_all(data)
-                nursery.cancel_scope.cancel()
+                self.hung_up += 1
+                if not self.keeps_open:
+                    nursery.cancel_scope.cancel()
 
             nursery.start_soon(back)
             with suppress(trio.BrokenResourceError):
                 async for data in client:
+                    await self._flows.wait()
                     if self._cuts and b"COMMIT\0" in data:
                         nursery.cancel_scope.cancel()
                         await self._cut(data, client, server)

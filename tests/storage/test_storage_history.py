@@ -14,9 +14,12 @@ import uuid_utils.compat
 
 from sexton_storage.globs import matches
 from sexton_storage.portal import open_portal
-from sexton_storage.postgres.connection import Connection, Row, connect
+from sexton_storage.postgres.bounds import MIGRATION_SESSION
+from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.database import Database
+from sexton_storage.postgres.dial import connect
 from sexton_storage.postgres.events import PostgresEvents
+from sexton_storage.postgres.outage import Outage
 from sexton_storage.postgres.settings import PostgresSettings
 from sexton_storage.records import EventStatus
 from sexton_storage.stores import Page
@@ -79,7 +82,7 @@ async def history(dsn: str) -> AsyncIterator[Explained]:
     async with open_portal() as portal:
 
         async def fill() -> None:
-            connection: Connection = await connect(dsn)
+            connection: Connection = await connect(dsn, MIGRATION_SESSION)
             try:
                 ids = (WORKSPACE, BUSY, QUIET, UUID(int=5), OTHER)
                 await connection.execute(_FILL, *ids, BEGAN, STEP_MS, ROWS)
@@ -88,7 +91,7 @@ async def history(dsn: str) -> AsyncIterator[Explained]:
                 await connection.close()
 
         await portal.run(fill)
-        database = Database(portal, dsn, PostgresSettings(), uuid_utils.compat.uuid7)
+        database = Database(portal, dsn, PostgresSettings(), uuid_utils.compat.uuid7, Outage())
         await database.open()
         try:
             yield Explained(database)

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from sexton_storage.postgres import hot_leases
-from sexton_storage.postgres.connection import connect_lane
+from sexton_storage.postgres.dial import connect_lane
 from sexton_storage.postgres.schema import LEASES
 from sexton_storage.records import EventStatus, Lease, LeaseStatus, Slice
 from sexton_storage.writes import EndLease, EventEnd, RenewLease

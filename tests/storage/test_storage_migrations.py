@@ -12,7 +12,9 @@ from sexton_storage.postgres import (
     open_postgres_storage,
     storage as storage_module,
 )
-from sexton_storage.postgres.connection import Connection, connect
+from sexton_storage.postgres.bounds import MIGRATION_SESSION
+from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.dial import connect
 from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 
@@ -30,7 +32,7 @@ BROKEN = Migration(9002, "9002_broken.sql", "CREATE TABLE half (id int); SELECT 
 
 async def _migrate(dsn: str, migrations: Sequence[Migration]) -> Sequence[str]:
     async def work() -> Sequence[str]:
-        connection = await connect(dsn)
+        connection = await connect(dsn, MIGRATION_SESSION)
         try:
             return await migrate(connection, migrations)
         finally:
@@ -42,7 +44,7 @@ async def _migrate(dsn: str, migrations: Sequence[Migration]) -> Sequence[str]:
 
 async def _value(dsn: str, query: str) -> object:
     async def work() -> object:
-        connection: Connection = await connect(dsn)
+        connection: Connection = await connect(dsn, MIGRATION_SESSION)
         try:
             return await connection.fetchval(query)
         finally:
@@ -106,7 +108,7 @@ async def test_a_lock_that_is_never_let_go_ends_the_wait(
     async def work() -> None:
         holder = await asyncpg.connect(postgres_dsn)
         await holder.execute(f"SELECT pg_advisory_lock({migrate_module.LOCK_KEY})")
-        connection = await connect(postgres_dsn)
+        connection = await connect(postgres_dsn, MIGRATION_SESSION)
         try:
             await migrate(connection, shipped_migrations())
         finally:

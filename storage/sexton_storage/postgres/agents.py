@@ -175,7 +175,8 @@ class PostgresZombies(PostgresStore):
             await connection.execute(_MARK_LEASE, lease_id)
             return lease_id, await _stream(connection, (*ends, *frames))
 
-        lease_id, news = await self._database.change(work, NAMES)
+        # An agent may have a long queue, all of which ends here.
+        lease_id, news = await self._database.change(work, NAMES, long=True)
         self._journal.announce(news)
         return () if lease_id is None else (lease_id,)
 

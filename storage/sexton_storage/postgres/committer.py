@@ -10,8 +10,11 @@ from uuid import UUID
 
 from sexton_storage.clock import NodeClock, monotonic_ms
 from sexton_storage.postgres.batch import PREPARE, Batch, BatchMark
-from sexton_storage.postgres.connection import FORGET_PLANS, Connection, Failure, failure_of
+from sexton_storage.postgres.bounds import GIVE_UP_S
+from sexton_storage.postgres.connection import Connection, Failure, failure_of
+from sexton_storage.postgres.dial import FORGET_PLANS
 from sexton_storage.postgres.hot_frames import News
+from sexton_storage.postgres.outage import Part, one_line
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.spread import BATCH_BOUNDS, SHORT_BOUNDS, Spread
 from sexton_storage.stores import RowRefused, StorageUnavailable
@@ -93,6 +96,7 @@ class Committer:
         connect: Callable[[], Awaitable[Connection]],
         clock: NodeClock,
         settings: PostgresSettings,
+        outage: Part,
         on_pause: Callable[[], None],
     ) -> None:
         self.tally = Tally()
@@ -105,7 +109,7 @@ class Committer:
         self._numbers = count(1)
         self._committing = False
         self._asked_time = 0.0
-        self._away = False
+        self._outage = outage
 
     async def open(self) -> None:
         """Connect and ask for the time; raises what asyncpg raises."""
@@ -124,9 +128,9 @@ class Committer:
     async def look(self) -> None:
         """Find out in an idle moment whether the connection lives, and what time it is."""
         try:
-            async with asyncio.timeout(self._settings.statement_s):
+            async with asyncio.timeout(GIVE_UP_S):
                 await self._ask_time(await self._ready())
-            self._note_back()
+            self._outage.end()
         except Exception as error:  # noqa: BLE001 - the next batch or look tries again
             self._drop()
             self._note_outage(error)
@@ -149,6 +153,9 @@ class Committer:
                     if await self._committed_after_all(mark, error):
                         return Committed(batch.answers, batch.news)
                     await self._wait(patience, error)
+                elif failure is Failure.BLOCKED:
+                    await self._roll_back()
+                    await self._wait(patience, error)
                 elif failure is Failure.TRANSIENT and met < MAX_TRANSIENT:
                     met += 1
                     await self._roll_back()
@@ -157,7 +164,7 @@ class Committer:
                     return await self._refused(writes, error)
                 self.tally.retries += 1
             else:
-                self._note_back()
+                self._outage.end()
                 return Committed(batch.answers, batch.news)
 
     # --- one attempt ----------------------------------------------------------------------------------------
@@ -165,7 +172,7 @@ class Committer:
     async def _attempt(self, mark: BatchMark, batch: Batch) -> None:
         self._committing = False
         started = monotonic_ms()
-        async with asyncio.timeout(self._settings.statement_s):
+        async with asyncio.timeout(GIVE_UP_S):
             connection = await self._ready()
             if _replans(self.tally.batches):
                 await connection.execute(FORGET_PLANS)
@@ -212,7 +219,7 @@ class Committer:
         pause = BACKOFF_FIRST_S
         while True:
             try:
-                async with asyncio.timeout(self._settings.statement_s):
+                async with asyncio.timeout(GIVE_UP_S):
                     connection = await self._ready()
                     number = await connection.fetchval(_SETTLE, mark.lane_id)
             except Exception:  # noqa: BLE001 - asked until there is an answer
@@ -226,7 +233,7 @@ class Committer:
     async def _wait(self, patience: _Patience, error: BaseException) -> None:
         self._on_pause()
         if not await patience.pause():
-            raise StorageUnavailable(f"the database cannot be reached: {error!r}") from error
+            raise StorageUnavailable(f"the database cannot be reached: {one_line(error)}") from error
 
     async def _refused(self, writes: Sequence[Write[Any]], error: Exception) -> Committed:
         if len(writes) == 1:
@@ -250,7 +257,7 @@ class Committer:
         if connection is None:
             return
         try:
-            async with asyncio.timeout(self._settings.statement_s):
+            async with asyncio.timeout(GIVE_UP_S):
                 await connection.execute("ROLLBACK")
         except Exception:  # noqa: BLE001 - a connection that cannot even roll back is of no use
             self._drop()
@@ -261,12 +268,5 @@ class Committer:
             connection.terminate()
 
     def _note_outage(self, error: BaseException) -> None:
-        if not self._away:
-            self._away = True
+        if self._outage.begin(error):
             self.tally.outages += 1
-            log.warning("the journal lost its database: %r", error)
-
-    def _note_back(self) -> None:
-        if self._away:
-            self._away = False
-            log.warning("the journal has its database back")

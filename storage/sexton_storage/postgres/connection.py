@@ -1,9 +1,9 @@
 """One connection to PostgreSQL, and what its errors mean."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from enum import Enum
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import asyncpg
 
@@ -24,6 +24,7 @@ class Connection(Protocol):
     def terminate(self) -> None: ...
     def is_closed(self) -> bool: ...
     def get_server_pid(self) -> int: ...
+    def get_server_version(self) -> Any: ...
 
 
 class Failure(Enum):
@@ -31,9 +32,20 @@ class Failure(Enum):
 
     LOST = "the connection is gone or of no use, or the server is going: connect again"
     TRANSIENT = "the transaction met another: run it again"
+    BLOCKED = "somebody holds a row for long: set aside what needs it"
     REFUSED = "the database does not take this: running it again would not help"
 
 
+FAULTS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    ValueError,
+    OverflowError,
+)
+"""What asyncpg raises; the last two when a value does not fit its column's type."""
 _LOST = (
     OSError,
     TimeoutError,
@@ -43,58 +55,37 @@ _LOST = (
     asyncpg.CannotConnectNowError,
     asyncpg.InsufficientResourcesError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.IdleSessionTimeoutError,
+    asyncpg.TransactionTimeoutError,
     asyncpg.QueryCanceledError,
+    # The server was demoted, or we came to a standby: another of the hosts takes writes now, or soon will.
+    asyncpg.ReadOnlySQLTransactionError,
 )
-_TRANSIENT = (
-    asyncpg.DeadlockDetectedError,
-    asyncpg.SerializationError,
-    asyncpg.LockNotAvailableError,
-)
+_TRANSIENT = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+
+
+def is_gone(connection: Connection) -> bool:
+    """Whether it is closed; the pool takes one that was closed back at once, and then it answers nothing."""
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:
+        return True
+
+
+def hang_up(connection: Connection) -> None:
+    """Close without a word to the server, whatever the connection is doing."""
+    with suppress(asyncpg.InterfaceError):
+        connection.terminate()
 
 
 def failure_of(error: BaseException, connection: Connection | None = None) -> Failure:
     """Tell by class; whatever happened on a connection that is closed now is a loss."""
-    if isinstance(error, _LOST) or (connection is not None and connection.is_closed()):
+    if isinstance(error, _LOST) or (connection is not None and is_gone(connection)):
         return Failure.LOST
+    if isinstance(error, asyncpg.LockNotAvailableError):
+        return Failure.BLOCKED
     if isinstance(error, _TRANSIENT):
         return Failure.TRANSIENT
     # A complaint of asyncpg's about the state that it is in itself: that connection is of no use any more.
     strange = isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError)
     return Failure.LOST if strange and not isinstance(error, ValueError) else Failure.REFUSED
-
-
-SESSION = {
-    "application_name": "sexton",
-    "jit": "off",
-    # A node that hangs in a transaction must not hold its rows' locks against the others.
-    "idle_in_transaction_session_timeout": "60s",
-    "lock_timeout": "10s",
-    "timezone": "UTC",
-}
-# A lane's statements go from a batch's few rows to their keys, in pages that are in memory. Their plans are
-# kept, so none may be of the kind that only suits tables that are still small: no hash of a whole table.
-# (That is also why no statement of a lane joins two batches' worth of rows that have no index.)
-_LANE_PLANS = """
-SET plan_cache_mode = force_generic_plan; SET random_page_cost = 0.1; SET seq_page_cost = 0.1;
-SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off
-"""
-FORGET_PLANS = "DISCARD PLANS"
-_LANE_TYPES = "SELECT $1::int[], $2::bigint[], $3::uuid[], $4::text[], $5::bytea[], $6::bool[]"
-
-
-async def connect(dsn: str, *, session: Mapping[str, str] = SESSION, timeout_s: float = 5.0) -> Connection:
-    """Open one connection; statements are prepared once and kept for as long as it lives."""
-    # As a mapping, for asyncpg's default of 60 makes a type checker take every timeout for a whole number.
-    options: dict[str, Any] = {"timeout": timeout_s, "max_cached_statement_lifetime": 0}
-    opened = await asyncpg.connect(dsn, server_settings=dict(session), **options)
-    return cast("Connection", opened)
-
-
-async def connect_lane(dsn: str, *, timeout_s: float = 5.0) -> Connection:
-    """Open a connection for a lane of the journal."""
-    connection = await connect(dsn, timeout_s=timeout_s)
-    # asyncpg looks every array type up in the catalogue when it first meets it: before the lookup's own joins
-    # are forbidden their hashes, for it would take seconds then.
-    await connection.fetchrow(_LANE_TYPES, [], [], [], [], [], [])
-    await connection.execute(_LANE_PLANS)
-    return connection

@@ -15,6 +15,7 @@ from sexton_storage.postgres.batch import TOUCHED
 from sexton_storage.postgres.committer import Committed, Committer
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.hot_frames import News
+from sexton_storage.postgres.outage import Part
 from sexton_storage.postgres.settings import PostgresSettings
 from sexton_storage.statistics import LaneStatistics
 from sexton_storage.stores import StorageUnavailable
@@ -71,6 +72,7 @@ class Lane:
         clock: NodeClock,
         settings: PostgresSettings,
         batch_limit: int,
+        outage: Part,
         deliver: Deliver,
     ) -> None:
         self._portal = portal
@@ -87,7 +89,12 @@ class Lane:
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self._committer = Committer(
-            lane_id, connect=connect, clock=clock, settings=settings, on_pause=self._give_up_the_oldest
+            lane_id,
+            connect=connect,
+            clock=clock,
+            settings=settings,
+            outage=outage,
+            on_pause=self._give_up_the_oldest,
         )
 
     # --- in trio's thread -----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class PostgresMemories(PostgresStore):
                 return None
             return Remembered((await remember(connection, zombie_id, changes, now)).refused)
 
-        return await self._database.change(work, short=True)
+        return await self._database.change(work)
 
     async def search(
         self, zombie_id: UUID, *, query: str, category: str | None, limit: int

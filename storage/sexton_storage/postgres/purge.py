@@ -49,7 +49,7 @@ async def purge(database: Database, zombie_id: UUID) -> bool:
             await connection.execute(f"DELETE FROM {table} WHERE zombie_id = $1", zombie_id)
         return True
 
-    return await database.change(finish)
+    return await database.change(finish, long=True)
 
 
 async def _portion(database: Database, table: str, zombie_id: UUID) -> int:

@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
+from sexton_storage.postgres.bounds import CONNECT_S, MIGRATION_SESSION
 from sexton_storage.postgres.chats import PostgresChats
-from sexton_storage.postgres.connection import SESSION, Connection, Failure, connect, connect_lane, failure_of
+from sexton_storage.postgres.connection import FAULTS, Connection, Failure, failure_of
 from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database
+from sexton_storage.postgres.dial import connect, connect_lane
 from sexton_storage.postgres.events import PostgresEvents
 from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
 from sexton_storage.postgres.follow_ups import PostgresFollowUps
@@ -30,6 +30,7 @@ from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.memories import PostgresMemories
 from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
+from sexton_storage.postgres.outage import Outage
 from sexton_storage.postgres.overview import PostgresFleet
 from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
@@ -59,7 +60,8 @@ class PostgresStorage:
         self._bring_up = migrate if migrates else verify
         self._settings = settings
         self._new_id = new_id
-        self._database = database = Database(portal, dsn, settings, new_id)
+        self._outage = Outage()
+        self._database = database = Database(portal, dsn, settings, new_id, self._outage)
         self.clock = NodeClock()
         self.journal = PostgresJournal(portal)
         self.tenants = PostgresTenants(database)
@@ -98,24 +100,23 @@ class PostgresStorage:
         try:
             await self._database.open()
             await self.journal.open(
-                self._lane(self._settings.hot_batch), self._lane(self._settings.bulk_batch)
+                self._lane("hot lane", self._settings.hot_batch),
+                self._lane("bulk lane", self._settings.bulk_batch),
             )
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except FAULTS as error:
             raise ConnectFailed(f"the database let us in once and then not again: {error}") from error
 
-    def _lane(self, batch_limit: int) -> Lane:
+    def _lane(self, name: str, batch_limit: int) -> Lane:
         return Lane(
             self._new_id(),
             portal=self._portal,
-            connect=self._connect_lane,
+            connect=lambda: connect_lane(self._dsn),
+            outage=self._outage.part(name),
             clock=self.clock,
             settings=self._settings,
             batch_limit=batch_limit,
             deliver=self.journal.deliver,
         )
-
-    async def _connect_lane(self) -> Connection:
-        return await connect_lane(self._dsn, timeout_s=self._settings.patience_s)
 
     async def _migrate(self) -> list[str]:
         connection = await self._first_connection()
@@ -126,17 +127,11 @@ class PostgresStorage:
 
     async def _first_connection(self) -> Connection:
         deadline = monotonic() + self._settings.connect_s
-        session = SESSION | {"lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+        timeout_s = min(CONNECT_S, self._settings.patience_s)
         while True:
             try:
-                return await connect(self._dsn, session=session, timeout_s=self._settings.patience_s)
-            except (
-                OSError,
-                TimeoutError,
-                ValueError,
-                asyncpg.PostgresError,
-                asyncpg.InterfaceError,
-            ) as error:
+                return await connect(self._dsn, MIGRATION_SESSION, timeout_s=timeout_s)
+            except FAULTS as error:
                 if failure_of(error) is not Failure.LOST or monotonic() > deadline:
                     raise ConnectFailed(f"the database cannot be reached: {error}") from error
                 await asyncio.sleep(BACKOFF_MAX_S)
