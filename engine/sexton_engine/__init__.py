@@ -1,8 +1,8 @@
 """How an actor lives: pykka's actors on trio, supervised, with bounded mailboxes."""
 
+from sexton_engine.activation.kind import ASK_TIMEOUT_S
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem, Context, Ending, Terminated
-from sexton_engine.dead_letters import DeadLetter, DeadLetters, Reason
 from sexton_engine.errors import (
     ActorCrashed,
     ActorStopped,
@@ -12,13 +12,13 @@ from sexton_engine.errors import (
     MailboxFull,
     UnknownKind,
 )
-from sexton_engine.future import FutureNotReadyError, TrioFuture
 from sexton_engine.hold import Hold
-from sexton_engine.home import ASK_TIMEOUT_S
-from sexton_engine.mailbox import MailboxSpec, WhenFull
+from sexton_engine.mail.dead_letters import DeadLetter, DeadLetters, Reason
+from sexton_engine.mail.mailbox import MailboxSpec, WhenFull
+from sexton_engine.mail.reply import DEFERRED, Deferred, ReplyPort
 from sexton_engine.message import Lane, Message
-from sexton_engine.nodes import SINGLETON_KEY
-from sexton_engine.reply import DEFERRED, Deferred, ReplyPort
+from sexton_engine.pykka_bridge.future import FutureNotReadyError, TrioFuture
+from sexton_engine.pykka_bridge.trio_actor import TrioActor, TrioRef, actor_scope
 from sexton_engine.spec import (
     ActorSpec,
     Backoff,
@@ -30,8 +30,8 @@ from sexton_engine.spec import (
     SupervisorSpec,
 )
 from sexton_engine.statistics import KindStatistics, MessageStatistics, SystemStatistics, TreeNode
-from sexton_engine.system import open_system
-from sexton_engine.trio_actor import TrioActor, TrioRef, actor_scope
+from sexton_engine.supervision.nodes import SINGLETON_KEY
+from sexton_engine.supervision.system import open_system
 
 __all__ = [
     "ASK_TIMEOUT_S",

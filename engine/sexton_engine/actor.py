@@ -6,8 +6,8 @@ from inspect import iscoroutinefunction
 from typing import Any, ClassVar
 
 from sexton_engine.context import Context
-from sexton_engine.mailbox import MailboxSpec
-from sexton_engine.trio_actor import TrioActor, TrioRef
+from sexton_engine.mail.mailbox import MailboxSpec
+from sexton_engine.pykka_bridge.trio_actor import TrioActor, TrioRef
 
 __all__ = ["TURN_LIMIT", "Actor"]
 

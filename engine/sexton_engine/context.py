@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import trio
 from prometheus_client.registry import Collector
 
-from sexton_engine.dead_letters import DeadLetters
 from sexton_engine.hold import Hold
+from sexton_engine.mail.dead_letters import DeadLetters
+from sexton_engine.mail.reply import ReplyPort
 from sexton_engine.message import Lane, Message
-from sexton_engine.reply import ReplyPort
+from sexton_engine.pykka_bridge.trio_actor import TrioRef
 from sexton_engine.statistics import SystemStatistics, TreeNode
-from sexton_engine.trio_actor import TrioRef
 
 __all__ = ["ActorSystem", "Context", "Ending", "Terminated"]
 

@@ -14,8 +14,8 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from sexton_engine import DEFERRED, open_system
-from sexton_engine.deadlines import COMPACT_FROM, NEVER, Deadlines
-from sexton_engine.timers import Timer, Timers
+from sexton_engine.mail.deadlines import COMPACT_FROM, NEVER, Deadlines
+from sexton_engine.mail.timers import Timer, Timers
 from tests.engine.cast import Clock, Crash, Do, Note, Player, Stage, Wait, player, players, tree
 
 

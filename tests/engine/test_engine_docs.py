@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sexton_engine.dead_letters import Reason
+from sexton_engine.mail.dead_letters import Reason
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "runtime-semantics.md").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from sexton_engine import (
     Terminated,
     open_system,
 )
-from sexton_engine.lag import LAG_PROBE_S, LagProbe
+from sexton_engine.loop_lag import LAG_PROBE_S, LagProbe
 from tests.engine.cast import (
     Clock,
     Crash,

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from sexton_engine import Lane, MailboxSpec, WhenFull
-from sexton_engine.mailbox import SYSTEM_LANE_CAPACITY, Envelope, Mailbox
-from sexton_engine.reply import AdmissionPort, NobodyPort, ReplyPort
+from sexton_engine.mail.mailbox import SYSTEM_LANE_CAPACITY, Envelope, Mailbox
+from sexton_engine.mail.reply import AdmissionPort, NobodyPort, ReplyPort
 
 
 class Asker(ReplyPort):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sexton_engine import ActorSpec, Backoff, Intensity, Restart, Strategy, SupervisorSpec
-from sexton_engine.strategy import affected, delay, restarts, within
+from sexton_engine.supervision.strategy import affected, delay, restarts, within
 from tests.engine.cast import Stage, player, tree
 
 

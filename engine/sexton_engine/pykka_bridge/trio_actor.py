@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeVar, cast
 import pykka
 import trio
 
-from sexton_engine.future import TrioFuture
+from sexton_engine.pykka_bridge.future import TrioFuture
 
 __all__ = ["Inbox", "TrioActor", "TrioRef", "actor_scope", "called"]
 

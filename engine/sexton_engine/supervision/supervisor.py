@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 import trio
 
-from sexton_engine.cell import Cell
-from sexton_engine.deadlines import NEVER
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.kind import Environment
 from sexton_engine.errors import EngineFault
-from sexton_engine.home import Environment
-from sexton_engine.nodes import FamilyNode, Node, NodeListener, SingletonNode
+from sexton_engine.mail.deadlines import NEVER
 from sexton_engine.spec import ActorSpec, ChildSpec, FamilySpec, Strategy, SupervisorSpec
 from sexton_engine.statistics import TreeNode
-from sexton_engine.strategy import affected, delay, restarts, within
+from sexton_engine.supervision.nodes import FamilyNode, Node, NodeListener, SingletonNode
+from sexton_engine.supervision.strategy import affected, delay, restarts, within
 
 __all__ = ["SupervisorNode"]
 

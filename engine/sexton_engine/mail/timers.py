@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-from sexton_engine.deadlines import NEVER, Deadlines
 from sexton_engine.errors import EngineError
+from sexton_engine.mail.deadlines import NEVER, Deadlines
 
 __all__ = ["TIMERS_MAX", "Timer", "Timers"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import outcome
 import trio
 
-from sexton_engine.deadlines import NEVER, Deadlines
 from sexton_engine.errors import AskTimeout
+from sexton_engine.mail.deadlines import NEVER, Deadlines
 
 __all__ = ["DEFERRED", "AdmissionPort", "AskPort", "Deferred", "NobodyPort", "ReplyPort"]
 

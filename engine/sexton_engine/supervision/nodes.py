@@ -10,15 +10,15 @@ from typing import Final
 
 import trio
 
-from sexton_engine.acting import ActingCell
-from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.activation.acting import ActingCell
+from sexton_engine.activation.cell import Cell, Phase, Wish
+from sexton_engine.activation.kind import Environment, Home
+from sexton_engine.activation.lifecycle import end, kill, resume
 from sexton_engine.context import Ending
 from sexton_engine.errors import ActorStopped
-from sexton_engine.home import Environment, Home
-from sexton_engine.lifecycle import end, kill, resume
 from sexton_engine.spec import ActorSpec, Backoff, FamilySpec, Restart
 from sexton_engine.statistics import TreeNode
-from sexton_engine.strategy import delay, restarts, within
+from sexton_engine.supervision.strategy import delay, restarts, within
 
 __all__ = ["KILL_GRACE_S", "SINGLETON_KEY", "FamilyNode", "Node", "NodeListener", "SingletonNode"]
 

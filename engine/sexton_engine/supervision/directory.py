@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from sexton_engine.cell import Cell
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.kind import Home
 from sexton_engine.errors import ActorStopped, UnknownKind
-from sexton_engine.home import Home
-from sexton_engine.nodes import FamilyNode, Node, SingletonNode
-from sexton_engine.supervisor import SupervisorNode
+from sexton_engine.supervision.nodes import FamilyNode, Node, SingletonNode
+from sexton_engine.supervision.supervisor import SupervisorNode
 
 __all__ = ["Directory"]
 

@@ -8,19 +8,19 @@ from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
+from sexton_engine.activation.kind import Home
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem, Context, Terminated
-from sexton_engine.dead_letters import Reason
-from sexton_engine.deadlines import NEVER
 from sexton_engine.errors import ActorStopped, EngineError, MailboxFull
 from sexton_engine.hold import Hold
-from sexton_engine.home import Home
-from sexton_engine.mailbox import Envelope, Mailbox
+from sexton_engine.mail.dead_letters import Reason
+from sexton_engine.mail.deadlines import NEVER
+from sexton_engine.mail.mailbox import Envelope, Mailbox
+from sexton_engine.mail.reply import ReplyPort
+from sexton_engine.mail.timers import Timer, Timers
 from sexton_engine.message import Lane
-from sexton_engine.references import CellRef
-from sexton_engine.reply import ReplyPort
-from sexton_engine.timers import Timer, Timers
-from sexton_engine.trio_actor import TrioRef
+from sexton_engine.pykka_bridge.references import CellRef
+from sexton_engine.pykka_bridge.trio_actor import TrioRef
 
 __all__ = ["AWAKE", "MAY_FINISH", "NO_WISH", "Cell", "Phase", "Wish"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from sexton_engine.deadlines import NEVER
+from sexton_engine.mail.deadlines import NEVER
+from sexton_engine.mail.reply import ReplyPort
+from sexton_engine.mail.timers import Timer
 from sexton_engine.message import Lane
-from sexton_engine.reply import ReplyPort
-from sexton_engine.timers import Timer
 
 __all__ = ["SYSTEM_LANE_CAPACITY", "Envelope", "Mailbox", "MailboxSpec", "WhenFull"]
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import trio
 
-from sexton_engine.cell import Cell
-from sexton_engine.turn import interrupted, run_turn
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.turn import interrupted, run_turn
 
 __all__ = ["PARKED_MAX", "WORKER_BURST", "Workers"]
 

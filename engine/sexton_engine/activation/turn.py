@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pykka.messages
 
-from sexton_engine.cell import AWAKE, MAY_FINISH, NO_WISH, Cell, Phase, Wish
-from sexton_engine.dead_letters import Reason
+from sexton_engine.activation.cell import AWAKE, MAY_FINISH, NO_WISH, Cell, Phase, Wish
+from sexton_engine.activation.lifecycle import crash, fail, obey, settle, start
 from sexton_engine.errors import EngineError
-from sexton_engine.lifecycle import crash, fail, obey, settle, start
-from sexton_engine.mailbox import Envelope
-from sexton_engine.reply import DEFERRED, AdmissionPort
-from sexton_engine.trio_actor import called
+from sexton_engine.mail.dead_letters import Reason
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.mail.reply import DEFERRED, AdmissionPort
+from sexton_engine.pykka_bridge.trio_actor import called
 
 __all__ = ["NOT_TAKEN_OVER", "go_on", "interrupted", "keep", "put_down", "run_turn", "survives"]
 

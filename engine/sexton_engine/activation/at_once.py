@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import trio
 
-from sexton_engine.cell import Cell
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.turn import NOT_TAKEN_OVER, go_on, keep, put_down, survives
 from sexton_engine.errors import EngineError
-from sexton_engine.mailbox import Envelope
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.mail.reply import DEFERRED, AskPort, ReplyPort
 from sexton_engine.message import Lane
-from sexton_engine.reply import DEFERRED, AskPort, ReplyPort
-from sexton_engine.turn import NOT_TAKEN_OVER, go_on, keep, put_down, survives
 
 __all__ = ["AskEnvelope", "answer_at_once"]
 

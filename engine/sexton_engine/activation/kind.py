@@ -11,9 +11,9 @@ import trio
 
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem, Ending
-from sexton_engine.dead_letters import DeadLetter, DeadLetters, Reason
-from sexton_engine.deadlines import Deadlines
-from sexton_engine.mailbox import MailboxSpec
+from sexton_engine.mail.dead_letters import DeadLetter, DeadLetters, Reason
+from sexton_engine.mail.deadlines import Deadlines
+from sexton_engine.mail.mailbox import MailboxSpec
 from sexton_engine.spec import StartFunction
 
 __all__ = ["ASK_TIMEOUT_S", "Books", "Environment", "Home", "Owner"]

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pykka
 
 from sexton_engine.actor import Actor
-from sexton_engine.future import TrioFuture
-from sexton_engine.reply import ReplyPort
-from sexton_engine.trio_actor import TrioRef
+from sexton_engine.mail.reply import ReplyPort
+from sexton_engine.pykka_bridge.future import TrioFuture
+from sexton_engine.pykka_bridge.trio_actor import TrioRef
 
 __all__ = ["CellRef"]
 

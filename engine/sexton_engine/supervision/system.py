@@ -13,25 +13,25 @@ import outcome
 import trio
 from prometheus_client.registry import Collector
 
-from sexton_engine.at_once import AskEnvelope, answer_at_once
-from sexton_engine.cell import AWAKE, Cell, Phase, Wish
+from sexton_engine.activation.at_once import AskEnvelope, answer_at_once
+from sexton_engine.activation.cell import AWAKE, Cell, Phase, Wish
+from sexton_engine.activation.kind import ASK_TIMEOUT_S, Environment, Home
+from sexton_engine.activation.lifecycle import kill
+from sexton_engine.activation.workers import Workers
 from sexton_engine.context import ActorSystem
-from sexton_engine.dead_letters import DeadLetters, Reason
-from sexton_engine.deadlines import Deadlines
-from sexton_engine.directory import Directory
 from sexton_engine.errors import ActorStopped, EngineError, EngineFault
-from sexton_engine.home import ASK_TIMEOUT_S, Environment, Home
-from sexton_engine.lag import LagProbe
-from sexton_engine.lifecycle import kill
-from sexton_engine.mailbox import Envelope
+from sexton_engine.loop_lag import LagProbe
+from sexton_engine.mail.dead_letters import DeadLetters, Reason
+from sexton_engine.mail.deadlines import Deadlines
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.mail.reply import DEFERRED, AdmissionPort, AskPort
 from sexton_engine.message import Lane, Message
 from sexton_engine.metrics import EngineCollector
-from sexton_engine.nodes import KILL_GRACE_S, Node, NodeListener, mail_age_s
-from sexton_engine.reply import DEFERRED, AdmissionPort, AskPort
 from sexton_engine.spec import SupervisorSpec
 from sexton_engine.statistics import KindStatistics, MessageStatistics, SystemStatistics, TreeNode
-from sexton_engine.supervisor import SupervisorNode
-from sexton_engine.workers import Workers
+from sexton_engine.supervision.directory import Directory
+from sexton_engine.supervision.nodes import KILL_GRACE_S, Node, NodeListener, mail_age_s
+from sexton_engine.supervision.supervisor import SupervisorNode
 
 __all__ = ["open_system"]
 

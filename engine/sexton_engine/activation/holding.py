@@ -6,14 +6,14 @@ from collections.abc import Callable
 from types import CoroutineType
 from typing import Any
 
-from sexton_engine.at_once import NO_WORKER
-from sexton_engine.cell import Cell
-from sexton_engine.dead_letters import Reason
+from sexton_engine.activation.at_once import NO_WORKER
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.turn import NOT_TAKEN_OVER, go_on, interrupted, keep, put_down, survives
 from sexton_engine.errors import EngineError
 from sexton_engine.hold import Hold
-from sexton_engine.mailbox import Envelope
-from sexton_engine.reply import DEFERRED
-from sexton_engine.turn import NOT_TAKEN_OVER, go_on, interrupted, keep, put_down, survives
+from sexton_engine.mail.dead_letters import Reason
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.mail.reply import DEFERRED
 
 __all__ = ["CellHold"]
 

@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 
 import trio
 
-from sexton_engine.cell import Cell, Wish
+from sexton_engine.activation.cell import Cell, Wish
+from sexton_engine.activation.holding import CellHold
+from sexton_engine.activation.kind import ASK_TIMEOUT_S
 from sexton_engine.context import Ending, Terminated
 from sexton_engine.errors import EngineError
 from sexton_engine.hold import Hold
-from sexton_engine.holding import CellHold
-from sexton_engine.home import ASK_TIMEOUT_S
-from sexton_engine.mailbox import Envelope
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.mail.reply import NobodyPort, ReplyPort
+from sexton_engine.mail.timers import Timer, Timers
 from sexton_engine.message import Lane, Message
-from sexton_engine.reply import NobodyPort, ReplyPort
-from sexton_engine.timers import Timer, Timers
 
 __all__ = ["ActingCell"]
 

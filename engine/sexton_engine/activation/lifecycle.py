@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from sexton_engine.cell import Cell, Phase, Wish
+from sexton_engine.activation.cell import Cell, Phase, Wish
 from sexton_engine.context import Ending, Terminated
-from sexton_engine.dead_letters import Reason
 from sexton_engine.errors import ActorCrashed, ActorStopped
-from sexton_engine.mailbox import Envelope
-from sexton_engine.trio_actor import called
+from sexton_engine.mail.dead_letters import Reason
+from sexton_engine.mail.mailbox import Envelope
+from sexton_engine.pykka_bridge.trio_actor import called
 
 __all__ = [
     "DELIVERIES_MAX",

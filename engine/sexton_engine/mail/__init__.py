@@ -1,0 +1,1 @@
+"""What travels between actors and waits: mailboxes, replies, deadlines, timers, dead letters."""

@@ -1,0 +1,1 @@
+"""pykka's actors, references and futures on trio."""
