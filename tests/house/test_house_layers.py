@@ -23,6 +23,7 @@ SINS = {
     "actors/sexton_actors/planted/transitions.py": "import sexton_actors.planted.helper",
     "engine/sexton_engine/planted_left.py": "import sexton_engine.planted_right",
     "engine/sexton_engine/planted_right.py": "import sexton_engine.planted_left",
+    "engine/sexton_engine/mail/planted.py": "import sexton_engine.supervision",
     "http/sexton_http/planted.py": "import asyncio\nimport sexton_storage.memory",
     "runner/sexton_runner/planted.py": "import sexton_actors",
     "cli/sexton_cli/planted.py": "import hypercorn",

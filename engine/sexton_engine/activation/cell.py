@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Hashable
-from enum import Enum, IntEnum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol
 
 import trio
 
-from sexton_engine.activation.kind import Home
+from sexton_engine.activation.attachments import Attachments
+from sexton_engine.activation.kind import Kind
+from sexton_engine.activation.phase import NO_REQUEST, OVER, SUSPENDED, Phase, Request
 from sexton_engine.actor import Actor
-from sexton_engine.context import ActorSystem, Context, Terminated
+from sexton_engine.context import ActorSystem, Context
 from sexton_engine.errors import ActorStopped, EngineError, MailboxFull
 from sexton_engine.hold import Hold
 from sexton_engine.mail.dead_letters import Reason
 from sexton_engine.mail.deadlines import NEVER
 from sexton_engine.mail.mailbox import Envelope, Mailbox
 from sexton_engine.mail.reply import ReplyPort
-from sexton_engine.mail.timers import Timer, Timers
 from sexton_engine.message import Lane
 from sexton_engine.pykka_bridge.references import CellRef
 from sexton_engine.pykka_bridge.trio_actor import TrioRef
 
-__all__ = ["AWAKE", "MAY_FINISH", "NO_WISH", "Cell", "Phase", "Wish"]
-
-R = TypeVar("R")
-
-
-class Phase(Enum):
-    """Where an activation is in its life."""
-
-    ASLEEP = "asleep"
-    """There is no instance; the next turn makes one."""
-    STARTING = "starting"
-    AWAKE = "awake"
-    STOPPING = "stopping"
-    SUSPENDED = "suspended"
-    """There is no instance; mail waits until the supervisor has decided."""
-    OVER = "over"
+__all__ = ["Cell"]
 
 
 class Cancellable(Protocol):
@@ -46,68 +31,44 @@ class Cancellable(Protocol):
     def cancel(self) -> None: ...
 
 
-class Wish(IntEnum):
-    """What is wanted of an activation besides its messages; a higher wish overrides a lower one."""
-
-    NONE = 0
-    PASSIVATE = 1
-    SUSPEND = 2
-    """Stop, but keep the mail: a sibling's crash restarts this one too."""
-    STOP = 3
-    FAIL = 4
-    """A child task crashed: crash as well."""
-    KILL = 5
-    KILL_KEEPING_MAIL = 6
-
-
-# For what every message passes: in Python 3.11 an enum finds its members by a call.
-AWAKE: Final = Phase.AWAKE
-OVER: Final = Phase.OVER
-NO_WISH: Final = Wish.NONE
-MAY_FINISH: Final = Wish.STOP
-"""The highest wish that lets what is under way come to its end."""
-
-
 class Cell(Context):
     """At most one worker runs it at a time; that is what makes an actor's messages come one by one.
 
-    What the actor itself may do with it is in ``ActingCell``.
+    This is the side that the engine uses. What the actor itself may do with it is in ``ContextCell``.
     """
 
     __slots__ = (
         "__weakref__",
         "_ref",
         "actor",
+        "attachments",
         "begun",
         "crashed_at",
         "current",
-        "deferred",
         "due",
         "end_event",
         "failure",
         "held_by",
-        "home",
         "last_active",
         "mailbox",
         "name",
+        "of_kind",
         "phase",
+        "requested",
         "resume_wanted",
         "scheduled",
-        "tasks",
-        "timers",
         "watchers",
         "watching",
-        "wish",
         "worker",
         "worker_task",
     )
 
-    def __init__(self, home: Home[Cell], key: Hashable) -> None:
-        self.home = home
+    def __init__(self, of_kind: Kind[Cell], key: Hashable) -> None:
+        self.of_kind = of_kind
         self.name = key
-        self.mailbox = Mailbox(home.mailbox)
+        self.mailbox = Mailbox(of_kind.mailbox)
         self.phase = Phase.ASLEEP
-        self.wish = Wish.NONE
+        self.requested = Request.NONE
         self.actor: Actor | None = None
         self.scheduled = False
         """In the queue of the workers, or with one of them."""
@@ -126,22 +87,20 @@ class Cell(Context):
         self.crashed_at: list[float] | None = None
         """When it was restarted, as far as that counts for the intensity of a family."""
         self.end_event: trio.Event | None = None
-        self.deferred: set[ReplyPort] | None = None
         self._ref: CellRef | None = None
-        self.tasks: set[trio.CancelScope] | None = None
-        self.timers: Timers | None = None
+        self.attachments: Attachments | None = None
         self.watchers: dict[Cell, None] | None = None
         self.watching: set[Cell] | None = None
 
     def __repr__(self) -> str:
-        return f"<Cell {self.home.kind}/{self.name} {self.phase.value} {self.mailbox!r}>"
+        return f"<Cell {self.of_kind.name}/{self.name} {self.phase.value} {self.mailbox!r}>"
 
     # --- who it is -------------------------------------------------------------------------------------
 
     @property
     def kind(self) -> str:
         """The kind under which it is reached."""
-        return self.home.kind
+        return self.of_kind.name
 
     @property
     def key(self) -> Hashable:
@@ -151,13 +110,13 @@ class Cell(Context):
     @property
     def system(self) -> ActorSystem:
         """The system it lives in."""
-        return self.home.env.system
+        return self.of_kind.env.system
 
     @property
     def ref(self) -> TrioRef[Any]:
         """pykka's reference to this activation."""
         if self._ref is None:
-            self._ref = CellRef(self.home.env.ids(), self._post_from_pykka, self._is_over)
+            self._ref = CellRef(self.of_kind.env.ids(), self._post_from_pykka, self._is_over)
             if self.actor is not None:
                 self._ref.point_at(self.actor)
         return self._ref
@@ -166,15 +125,15 @@ class Cell(Context):
         return self.phase is Phase.OVER
 
     def _post_from_pykka(self, message: Any, port: ReplyPort | None) -> None:
-        self.post_quietly(Envelope(message, port, self.home.env.monotonic(), Lane.USER))
+        self.post_quietly(Envelope(message, port, self.of_kind.env.monotonic(), Lane.USER))
 
     # --- mail ------------------------------------------------------------------------------------------
 
     def post(self, envelope: Envelope, *, may_wait: bool) -> None:
         """Take mail in; raises ``MailboxFull`` or ``ActorStopped``."""
-        if self.phase is OVER or self.home.closed:
-            self.home.bury(self.name, envelope.message, Reason.STOPPED)
-            msg = f"{self.home.kind}/{self.name} is stopped"
+        if self.phase is OVER or self.of_kind.closed:
+            self.of_kind.add_dead_letter(self.name, envelope.message, Reason.STOPPED)
+            msg = f"{self.of_kind.name}/{self.name} is stopped"
             raise ActorStopped(msg)
         gone = self.mailbox.offer(envelope, may_wait=may_wait)
         if gone is not None:
@@ -183,11 +142,11 @@ class Cell(Context):
             self.wake()
 
     def _turn_away(self, gone: Envelope, new: Envelope) -> None:
-        full = MailboxFull(f"the mailbox of {self.home.kind}/{self.name} is full ({self.mailbox!r})")
+        full = MailboxFull(f"the mailbox of {self.of_kind.name}/{self.name} is full ({self.mailbox!r})")
         if gone is new:
-            self.home.bury(self.name, gone.message, Reason.REFUSED)
+            self.of_kind.add_dead_letter(self.name, gone.message, Reason.REFUSED)
             raise full
-        self.home.bury(self.name, gone.message, Reason.DROPPED)
+        self.of_kind.add_dead_letter(self.name, gone.message, Reason.DROPPED)
         if gone.port is not None:
             gone.port.set_exception(full)
 
@@ -199,9 +158,9 @@ class Cell(Context):
             if envelope.port is not None:
                 envelope.port.set_exception(exc)
 
-    def late(self, reply: Any) -> None:
+    def count_late_reply(self, reply: Any) -> None:
         """Count a reply that nobody waits for."""
-        self.home.bury(self.name, reply, Reason.LATE_REPLY)
+        self.of_kind.add_dead_letter(self.name, reply, Reason.LATE_REPLY)
 
     # --- turns -----------------------------------------------------------------------------------------
 
@@ -210,19 +169,21 @@ class Cell(Context):
         phase = self.phase
         if self.scheduled or phase is OVER:
             return
-        self.home.mail.add(self)
-        if phase is Phase.SUSPENDED or (self.home.held and self.wish is NO_WISH):
+        self.of_kind.mail.add(self)
+        if phase is SUSPENDED or (self.of_kind.paused and self.requested is NO_REQUEST):
             return
         self.scheduled = True
-        self.home.env.schedule(self)
+        self.of_kind.env.schedule(self)
 
-    def rest(self, now: float) -> None:
-        """Nothing to do: give the memory of the lanes back, and note since when."""
+    def rest(self, now: float) -> bool:
+        """Note since when there is nothing to do, and give memory back; ``False`` if there is mail."""
+        if not self.mailbox.rest():
+            return False
         self.scheduled = False
         self.worker = self.worker_task = None
         self.last_active = now
-        self.mailbox.rest()
-        self.home.mail.discard(self)
+        self.of_kind.mail.discard(self)
+        return True
 
     def instance(self) -> Actor:
         """The actor of an activation that is awake."""
@@ -232,16 +193,16 @@ class Cell(Context):
 
     def construct(self) -> Actor:
         """Make a new instance; whatever the factory raises is raised."""
-        actor = self.actor = self.home.start(self)
-        self.home.mailbox = self.mailbox.spec = actor.mailbox
-        self.home.mailbox_known = True
+        actor = self.actor = self.of_kind.start(self)
+        self.of_kind.mailbox = self.mailbox.spec = actor.mailbox
+        self.of_kind.mailbox_known = True
         if self._ref is not None:
             self._ref.point_at(actor)
         return actor
 
     def fire(self, now: float) -> float | None:
         """Put itself to sleep if it has been idle for long enough; else tell when to look again."""
-        idle_s = self.home.idle_s
+        idle_s = self.of_kind.idle_s
         if idle_s is None or self.phase is Phase.OVER:
             self.due = NEVER
             return None
@@ -252,12 +213,12 @@ class Cell(Context):
         # Not armed meanwhile: the entry would keep a passivated activation in memory.
         # One that refuses to sleep arms again.
         self.due = NEVER
-        self.wish_for(Wish.PASSIVATE)
+        self.request(Request.PASSIVATE)
         return None
 
     def arm_passivation(self) -> None:
         """Look after ``idle_s`` seconds whether it may be put to sleep; once is enough."""
-        env, idle_s = self.home.env, self.home.idle_s
+        env, idle_s = self.of_kind.env, self.of_kind.idle_s
         if idle_s is not None and self.due == NEVER:
             self.due = env.monotonic() + idle_s
             env.deadlines.arm(self)
@@ -268,19 +229,19 @@ class Cell(Context):
 
     def holds_nothing(self) -> bool:
         """Whether it has no mail and nothing that could bring some by itself."""
-        return not (self.mailbox or self.timers or self.tasks or self.deferred or self.watching)
+        return not (self.mailbox or self.attachments or self.watching)
 
-    # --- wishes ----------------------------------------------------------------------------------------
+    # --- requests --------------------------------------------------------------------------------------
 
-    def wish_for(self, wish: Wish) -> None:
+    def request(self, request: Request) -> None:
         """Have it done in the next turn, after the message being handled."""
-        if self.phase is not Phase.OVER and wish > self.wish:
-            self.wish = wish
+        if self.phase is not Phase.OVER and request > self.requested:
+            self.requested = request
             self.wake()
 
-    def interrupt(self, wish: Wish) -> bool:
+    def interrupt(self, request: Request) -> bool:
         """Have it done now, cancelling what it does; ``False`` if no worker has it: then the caller acts."""
-        self.wish = max(wish, self.wish)
+        self.requested = max(request, self.requested)
         if self.worker is None:
             return False
         self.worker.cancel()
@@ -288,51 +249,31 @@ class Cell(Context):
 
     async def wait_end(self) -> None:
         """Return once the instance is gone: suspended, asleep or over."""
-        while self.actor is not None or self.worker is not None or self.wish is not Wish.NONE:
+        while self.actor is not None or self.worker is not None or self.requested is not Request.NONE:
             if self.end_event is None:
                 self.end_event = trio.Event()
             await self.end_event.wait()
 
-    def tell_end(self) -> None:
+    def announce_end(self) -> None:
         """Wake those in ``wait_end``."""
         if self.end_event is not None:
             event, self.end_event = self.end_event, None
             event.set()
 
-    # --- what dies with the instance ---------------------------------------------------------------------
+    # --- what ends with the instance -------------------------------------------------------------------
 
-    def shed(self, error: Exception) -> None:
-        """Drop the instance with its timers, tasks and open replies; the askers get the error."""
+    def attached(self) -> Attachments:
+        """What the instance has under way, made on first use."""
+        if self.attachments is None:
+            self.attachments = Attachments()
+        return self.attachments
+
+    def drop_instance(self, error: Exception) -> None:
+        """Let go of the instance and what it had under way; those who wait for a reply get the error."""
         self.actor = self.held_by = None
         if self.begun is not None:
             self.begun.close()
             self.begun = None
-        if self.timers is not None:
-            self.timers.cancel_all()
-            self.timers = None
-        tasks, self.tasks = self.tasks, None
-        for scope in tasks or ():
-            scope.cancel()
-        deferred, self.deferred = self.deferred, None
-        for port in list(deferred or ()):
-            port.set_exception(error)
-
-    def take_watchers(self) -> list[Cell]:
-        """Those who are to be told of the end; each is handed out once. Its own watches end too."""
-        watchers, self.watchers = self.watchers, None
-        watching, self.watching = self.watching, None
-        for other in watching or ():
-            if other.watchers is not None:
-                other.watchers.pop(self, None)
-        for watcher in watchers or ():
-            if watcher.watching is not None:
-                watcher.watching.discard(self)
-        return list(watchers or ())
-
-    def announce(self, terminated: Terminated) -> None:
-        """Tell this watcher."""
-        self.post_quietly(Envelope(terminated, None, self.home.env.monotonic(), Lane.SUPERVISION))
-
-    def claims(self, timer: Timer) -> bool:
-        """Whether the message of this timer is still to be delivered."""
-        return self.timers is not None and self.timers.claim(timer)
+        attachments, self.attachments = self.attachments, None
+        if attachments is not None:
+            attachments.end(error)

@@ -16,7 +16,7 @@ from sexton_engine.mail.deadlines import Deadlines
 from sexton_engine.mail.mailbox import MailboxSpec
 from sexton_engine.spec import StartFunction
 
-__all__ = ["ASK_TIMEOUT_S", "Books", "Environment", "Home", "Owner"]
+__all__ = ["ASK_TIMEOUT_S", "Counters", "Environment", "Kind", "Owner"]
 
 ASK_TIMEOUT_S: Final = 30.0
 """Seconds that an ask waits if nobody says otherwise."""
@@ -42,7 +42,7 @@ class Owner(Protocol[C_contra]):
 
 
 @dataclass(slots=True)
-class Books:
+class Counters:
     """The counters of one kind, since the start of the system."""
 
     messages: dict[type, list[float]] = field(default_factory=dict)
@@ -69,29 +69,29 @@ class Environment(Generic[C]):
     ids: Callable[[], str]
 
 
-class Home(Generic[C]):
-    """One kind: how its actors are made, which of them live, and the books kept on them."""
+class Kind(Generic[C]):
+    """One kind: how its actors are made, which of them live, and the counters kept on them."""
 
     __slots__ = (
-        "books",
         "cells",
         "closed",
+        "counters",
         "env",
-        "held",
         "idle_s",
-        "kind",
         "mail",
         "mailbox",
         "mailbox_known",
+        "name",
         "outage",
         "owner",
+        "paused",
         "shutdown_s",
         "start",
     )
 
     def __init__(
         self,
-        kind: str,
+        name: str,
         start: StartFunction,
         env: Environment[C],
         owner: Owner[C],
@@ -99,7 +99,7 @@ class Home(Generic[C]):
         shutdown_s: float,
         idle_s: float | None,
     ) -> None:
-        self.kind = kind
+        self.name = name
         self.start = start
         self.env = env
         self.owner = owner
@@ -107,11 +107,11 @@ class Home(Generic[C]):
         """Seconds that a stop may take before it becomes a kill."""
         self.idle_s = idle_s
         """Seconds after which an idle activation is put to sleep; ``None`` (a singleton) is never."""
-        self.books = Books()
+        self.counters = Counters()
         self.cells: dict[Hashable, C] = {}
         self.mail: set[C] = set()
         """The activations that have, or had a moment ago, something to do."""
-        self.held = False
+        self.paused = False
         """While true nothing of this kind runs; messages wait."""
         self.closed = False
         """Once true, messages are refused."""
@@ -122,9 +122,9 @@ class Home(Generic[C]):
         """Whether ``mailbox`` is what the class declares; a factory tells only by making an instance."""
         self.mailbox = declared or MailboxSpec()
 
-    def bury(self, key: Hashable, message: Any, reason: Reason) -> None:
+    def add_dead_letter(self, key: Hashable, message: Any, reason: Reason) -> None:
         """Make a dead letter."""
-        self.env.dead_letters.add(DeadLetter(self.kind, key, message, reason, self.env.monotonic()))
+        self.env.dead_letters.add(DeadLetter(self.name, key, message, reason, self.env.monotonic()))
 
 
 def _declared_mailbox(start: StartFunction) -> MailboxSpec | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from sexton_engine.activation.cell import Cell, Phase, Wish
-from sexton_engine.context import Ending, Terminated
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.phase import Phase, Request
+from sexton_engine.activation.watches import tell_watchers
+from sexton_engine.context import Ending
 from sexton_engine.errors import ActorCrashed, ActorStopped
 from sexton_engine.mail.dead_letters import Reason
 from sexton_engine.mail.mailbox import Envelope
@@ -18,11 +20,12 @@ __all__ = [
     "end",
     "fail",
     "kill",
-    "obey",
     "refuse_all",
     "resume",
     "settle",
+    "sleep_or_stay",
     "start",
+    "stop",
     "unavailable",
 ]
 
@@ -51,14 +54,14 @@ async def start(cell: Cell) -> bool:
 
 
 def _awake(cell: Cell) -> None:
-    home = cell.home
+    kind = cell.of_kind
     cell.phase = Phase.AWAKE
-    home.books.activations += 1
-    if home.outage:
-        home.outage = False
-        logger.info("%s is available again", home.kind)
+    kind.counters.activations += 1
+    if kind.outage:
+        kind.outage = False
+        logger.info("%s is available again", kind.name)
     cell.arm_passivation()
-    home.owner.started(cell)
+    kind.owner.started(cell)
 
 
 def unavailable(cell: Cell, exc: Exception) -> None:
@@ -66,43 +69,43 @@ def unavailable(cell: Cell, exc: Exception) -> None:
 
     Those who ask now are told; the next message tries again.
     """
-    home = cell.home
-    if not home.outage:
-        home.outage = True
-        logger.warning("%s is unavailable: %r", home.kind, exc)
-    cell.shed(exc)
+    kind = cell.of_kind
+    if not kind.outage:
+        kind.outage = True
+        logger.warning("%s is unavailable: %r", kind.name, exc)
+    cell.drop_instance(exc)
     for envelope in cell.mailbox.drain():
         _answer(cell, envelope, exc, Reason.UNAVAILABLE)
-    cell.wish, cell.failure = Wish.NONE, None
+    cell.requested, cell.failure = Request.NONE, None
     cell.phase, cell.scheduled = Phase.ASLEEP, False
-    home.mail.discard(cell)
-    home.owner.unavailable(cell, exc)
-    cell.tell_end()
+    kind.mail.discard(cell)
+    kind.owner.unavailable(cell, exc)
+    cell.announce_end()
 
 
 def crash(cell: Cell, exc: BaseException) -> None:
     """The instance is lost. Its mail stays; the message it was handling is next again, or dead."""
-    home = cell.home
-    home.books.crashes += 1
+    kind = cell.of_kind
+    kind.counters.crashes += 1
     logger.error(
-        "%s/%s crashed", home.kind, cell.name, exc_info=exc, extra={"actor": home.kind, "key": str(cell.name)}
+        "%s/%s crashed", kind.name, cell.name, exc_info=exc, extra={"actor": kind.name, "key": str(cell.name)}
     )
     _blame(cell, exc)
-    error = ActorCrashed(f"{home.kind}/{cell.name} crashed: {exc!r}")
+    error = ActorCrashed(f"{kind.name}/{cell.name} crashed: {exc!r}")
     error.__cause__ = exc
-    cell.shed(error)
-    wish, cell.wish, cell.failure = cell.wish, Wish.NONE, None
+    cell.drop_instance(error)
+    request, cell.requested, cell.failure = cell.requested, Request.NONE, None
     cell.phase = Phase.SUSPENDED
-    match wish:
-        case Wish.SUSPEND | Wish.KILL_KEEPING_MAIL:
+    match request:
+        case Request.SUSPEND | Request.KILL_KEEPING_MAIL:
             _suspended(cell)
-        case Wish.STOP:
-            home.owner.finished(cell, Ending.STOPPED)
-        case Wish.KILL:
-            home.owner.finished(cell, Ending.KILLED)
-        case Wish.NONE | Wish.PASSIVATE | Wish.FAIL:
-            home.owner.crashed(cell, exc)
-    cell.tell_end()
+        case Request.STOP:
+            kind.owner.finished(cell, Ending.STOPPED)
+        case Request.KILL:
+            kind.owner.finished(cell, Ending.KILLED)
+        case Request.NONE | Request.PASSIVATE | Request.FAIL:
+            kind.owner.crashed(cell, exc)
+    cell.announce_end()
 
 
 def _blame(cell: Cell, exc: BaseException) -> None:
@@ -113,30 +116,30 @@ def _blame(cell: Cell, exc: BaseException) -> None:
     if envelope.crashes < DELIVERIES_MAX:
         cell.mailbox.put_back(envelope)
         return
-    cell.home.bury(cell.name, envelope.message, Reason.CRASHED)
+    cell.of_kind.add_dead_letter(cell.name, envelope.message, Reason.CRASHED)
     if envelope.port is not None:
         error = ActorCrashed(
-            f"{cell.home.kind}/{cell.name} crashed on {type(envelope.message).__name__}: {exc!r}"
+            f"{cell.of_kind.name}/{cell.name} crashed on {type(envelope.message).__name__}: {exc!r}"
         )
         error.__cause__ = exc
         envelope.port.set_exception(error)
 
 
-async def obey(cell: Cell) -> bool:
-    """Do what is wished of it besides its messages; whether it may go on handling messages."""
-    wish = cell.wish
-    if wish is Wish.PASSIVATE and not (cell.holds_nothing() and _agrees(cell)):
-        cell.wish = Wish.NONE
-        cell.arm_passivation()
-        return cell.phase is Phase.AWAKE
-    if wish is Wish.FAIL:
-        fail(cell)
+async def sleep_or_stay(cell: Cell) -> bool:
+    """Put the actor to sleep if it is idle and agrees; whether it stays awake instead."""
+    if cell.holds_nothing() and _agrees(cell):
+        await stop(cell)
         return False
-    if wish not in {Wish.KILL, Wish.KILL_KEEPING_MAIL}:
-        await _run_on_stop(cell)
-    if cell.wish is not Wish.NONE:  # a hook that crashed has settled it already
+    cell.requested = Request.NONE
+    cell.arm_passivation()
+    return cell.phase is Phase.AWAKE
+
+
+async def stop(cell: Cell) -> None:
+    """Run ``on_stop`` and let go of the instance, as ``cell.requested`` says."""
+    await _run_on_stop(cell)
+    if cell.requested is not Request.NONE:  # a hook that crashed has settled it already
         settle(cell)
-    return False
 
 
 def _agrees(cell: Cell) -> bool:
@@ -172,28 +175,28 @@ async def _run_on_stop(cell: Cell) -> None:
         await called(actor.on_stop)
     except Exception:
         # As in pykka: logged, and the actor ends all the same.
-        logger.exception("on_stop of %s/%s failed", cell.home.kind, cell.name)
+        logger.exception("on_stop of %s/%s failed", cell.of_kind.name, cell.name)
 
 
 def settle(cell: Cell) -> None:
-    """The instance has stopped, or was killed, as ``cell.wish`` says: let go of it."""
-    wish, cell.wish, cell.failure = cell.wish, Wish.NONE, None
-    home = cell.home
-    match wish:
-        case Wish.PASSIVATE:
-            home.books.passivations += 1
+    """The instance has stopped, or was killed, as ``cell.requested`` says: let go of it."""
+    request, cell.requested, cell.failure = cell.requested, Request.NONE, None
+    kind = cell.of_kind
+    match request:
+        case Request.PASSIVATE:
+            kind.counters.passivations += 1
             _passivated(cell)
-        case Wish.SUSPEND | Wish.KILL_KEEPING_MAIL:
+        case Request.SUSPEND | Request.KILL_KEEPING_MAIL:
             _interrupted_message_waits(cell)
-            cell.shed(ActorStopped(f"{home.kind}/{cell.name} is restarted"))
+            cell.drop_instance(ActorStopped(f"{kind.name}/{cell.name} is restarted"))
             cell.phase = Phase.SUSPENDED
             _suspended(cell)
-        case Wish.STOP | Wish.KILL | Wish.FAIL | Wish.NONE:
+        case Request.STOP | Request.KILL | Request.FAIL | Request.NONE:
             _interrupted_message_dies(cell)
-            cell.shed(ActorStopped(f"{home.kind}/{cell.name} was stopped"))
+            cell.drop_instance(ActorStopped(f"{kind.name}/{cell.name} was stopped"))
             cell.phase = Phase.SUSPENDED
-            home.owner.finished(cell, Ending.KILLED if wish is Wish.KILL else Ending.STOPPED)
-    cell.tell_end()
+            kind.owner.finished(cell, Ending.KILLED if request is Request.KILL else Ending.STOPPED)
+    cell.announce_end()
 
 
 def _interrupted_message_waits(cell: Cell) -> None:
@@ -204,7 +207,7 @@ def _interrupted_message_waits(cell: Cell) -> None:
 def _interrupted_message_dies(cell: Cell) -> None:
     envelope, cell.current = cell.current, None
     if envelope is not None:
-        _answer(cell, envelope, ActorStopped(f"{cell.home.kind}/{cell.name} was killed"), Reason.STOPPED)
+        _answer(cell, envelope, ActorStopped(f"{cell.of_kind.name}/{cell.name} was killed"), Reason.STOPPED)
 
 
 def _suspended(cell: Cell) -> None:
@@ -218,8 +221,8 @@ def _passivated(cell: Cell) -> None:
         end(cell, Ending.PASSIVATED)
         return
     # Mail came while on_stop ran: this life is over, the next begins with the mail.
-    cell.shed(ActorStopped(f"{cell.home.kind}/{cell.name} was passivated"))
-    _tell_watchers(cell, Ending.PASSIVATED)
+    cell.drop_instance(ActorStopped(f"{cell.of_kind.name}/{cell.name} was passivated"))
+    tell_watchers(cell, Ending.PASSIVATED)
     cell.phase = Phase.ASLEEP
 
 
@@ -232,29 +235,29 @@ def resume(cell: Cell) -> None:
         cell.wake()
 
 
-def kill(cell: Cell, wish: Wish) -> None:
+def kill(cell: Cell, request: Request) -> None:
     """End it now; a handler is cancelled, ``on_stop`` is not run."""
-    if cell.phase is not Phase.OVER and not cell.interrupt(wish):
+    if cell.phase is not Phase.OVER and not cell.interrupt(request):
         settle(cell)
 
 
 def end(cell: Cell, ending: Ending) -> None:
     """The activation is over: its mail dies, its watchers are told, its place in the directory is free."""
-    home = cell.home
+    kind = cell.of_kind
     crashed = ending is Ending.CRASHED
-    error = (ActorCrashed if crashed else ActorStopped)(f"{home.kind}/{cell.name} ended: {ending.value}")
+    error = (ActorCrashed if crashed else ActorStopped)(f"{kind.name}/{cell.name} ended: {ending.value}")
     cell.phase = Phase.OVER
-    cell.shed(error)
-    if home.cells.get(cell.name) is cell:
-        del home.cells[cell.name]
-    home.mail.discard(cell)
-    for table in (home.cells, home.mail):
+    cell.drop_instance(error)
+    if kind.cells.get(cell.name) is cell:
+        del kind.cells[cell.name]
+    kind.mail.discard(cell)
+    for table in (kind.cells, kind.mail):
         if not table:
             table.clear()  # emptied one by one, the tables would keep their size for ever
-    home.env.deadlines.cancel(cell)
+    kind.env.deadlines.cancel(cell)
     refuse_all(cell, error, Reason.GIVEN_UP if crashed else Reason.STOPPED)
-    _tell_watchers(cell, ending)
-    cell.tell_end()
+    tell_watchers(cell, ending)
+    cell.announce_end()
 
 
 def refuse_all(cell: Cell, error: Exception, reason: Reason) -> None:
@@ -270,12 +273,6 @@ def _answer(cell: Cell, envelope: Envelope, error: Exception, reason: Reason) ->
     if port is not None and reason is Reason.UNAVAILABLE:
         port.set_exception(error)
         return
-    cell.home.bury(cell.name, envelope.message, reason)
+    cell.of_kind.add_dead_letter(cell.name, envelope.message, reason)
     if port is not None and not port.is_expired:
         port.set_exception(error)
-
-
-def _tell_watchers(cell: Cell, ending: Ending) -> None:
-    terminated = Terminated(cell.home.kind, cell.name, ending)
-    for watcher in cell.take_watchers():
-        watcher.announce(terminated)

@@ -10,7 +10,8 @@ from typing import Final
 import trio
 
 from sexton_engine.activation.cell import Cell
-from sexton_engine.activation.turn import interrupted, run_turn
+from sexton_engine.activation.delivery import interrupted
+from sexton_engine.activation.turn import run_turn
 
 __all__ = ["PARKED_MAX", "WORKER_BURST", "Workers"]
 

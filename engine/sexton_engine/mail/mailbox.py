@@ -47,7 +47,10 @@ class MailboxSpec:
 class Envelope:
     """A message with its reply port and its arrival, in seconds on the engine's clock."""
 
-    __slots__ = ("crashes", "lane", "message", "port", "sent_at", "timer")
+    __slots__ = ("crashes", "lane", "message", "port", "reply", "sent_at", "timer")
+
+    reply: Any
+    """What the handler returned, where there is no port for it."""
 
     def __init__(
         self, message: Any, port: ReplyPort | None, sent_at: float, lane: Lane, timer: Timer | None = None
@@ -59,6 +62,15 @@ class Envelope:
         self.timer = timer
         """The timer it came from, until that is known to be still wanted."""
         self.crashes = 0
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether somebody waits for what the handler returns, without a port."""
+        return False
+
+    def open_port(self) -> ReplyPort | None:
+        """The reply port, if there is one; made where that was put off."""
+        return self.port
 
     def take_port(self) -> ReplyPort | None:
         """The reply port, for somebody who takes the reply over; there is none afterwards."""
@@ -189,12 +201,13 @@ class Mailbox:
         self._control = self._supervision = self._user = self.waiting = None
         return [envelope for lane in lanes if lane is not None for envelope in lane]
 
-    def rest(self) -> None:
-        """Give back the memory of the empty lanes."""
-        self._control = self._control or None
-        self._supervision = self._supervision or None
-        self._user = self._user or None
+    def rest(self) -> bool:
+        """Give back the memory of the empty lanes; whether all of them are."""
+        control = self._control = self._control or None
+        supervision = self._supervision = self._supervision or None
+        user = self._user = self._user or None
         self.waiting = self.waiting or None
+        return user is None and control is None and supervision is None
 
     def oldest_at(self) -> float | None:
         """When the oldest message waiting was sent, in seconds; ``None`` if none waits."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sexton_engine.errors import EngineError
 from sexton_engine.mail.deadlines import NEVER, Deadlines
 
-__all__ = ["TIMERS_MAX", "Timer", "Timers"]
+__all__ = ["TIMERS_MAX", "Ring", "Timer", "Timers"]
 
 TIMERS_MAX: Final = 65_536
 """Timers that one actor may have armed at once."""
@@ -38,12 +38,16 @@ class Timer:
         return None
 
 
+Ring: TypeAlias = Callable[[Timer], None]
+"""Brings the message of a timer that is due to its actor."""
+
+
 class Timers:
     """By name, at most one armed timer each."""
 
     __slots__ = ("_armed", "_deadlines", "_ring")
 
-    def __init__(self, deadlines: Deadlines, ring: Callable[[Timer], None]) -> None:
+    def __init__(self, deadlines: Deadlines, ring: Ring) -> None:
         self._armed: dict[Hashable, Timer] = {}
         self._deadlines = deadlines
         self._ring = ring

@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import pykka
 
-from sexton_engine.actor import Actor
 from sexton_engine.mail.reply import ReplyPort
 from sexton_engine.pykka_bridge.future import TrioFuture
-from sexton_engine.pykka_bridge.trio_actor import TrioRef
+from sexton_engine.pykka_bridge.trio_actor import TrioActor, TrioRef
 
 __all__ = ["CellRef"]
 
@@ -82,20 +81,20 @@ class _Stopped:
         return self._is_over()
 
 
-class CellRef(TrioRef[Actor]):
+class CellRef(TrioRef[TrioActor]):
     """Stays valid over restarts; a passivated, stopped or given up activation is dead to it."""
 
     def __init__(
         self, urn: str, post: Callable[[Any, ReplyPort | None], None], is_over: Callable[[], bool]
     ) -> None:
         # pykka's __init__ would read all of this from an instance, which may not be there yet.
-        self._actor_weakref = cast("weakref.ref[Actor]", _nobody)
-        self.actor_class = Actor
+        self._actor_weakref = cast("weakref.ref[TrioActor]", _nobody)
+        self.actor_class = TrioActor
         self.actor_urn = urn
         self.actor_inbox = _Inbox(post)
         self.actor_stopped = cast("threading.Event", _Stopped(is_over))
 
-    def point_at(self, actor: Actor) -> None:
+    def point_at(self, actor: TrioActor) -> None:
         """Let proxies look at this instance from now on."""
         self._actor_weakref = weakref.ref(actor)
         self.actor_class = type(actor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from sexton_engine.activation.cell import Cell
-from sexton_engine.activation.kind import Home
+from sexton_engine.activation.kind import Kind
 from sexton_engine.errors import ActorStopped, UnknownKind
 from sexton_engine.supervision.nodes import FamilyNode, Node, SingletonNode
 from sexton_engine.supervision.supervisor import SupervisorNode
@@ -16,10 +16,10 @@ __all__ = ["Directory"]
 class Directory:
     """All kinds of one system. pykka's registry, a list to be searched, is not used for supervised actors."""
 
-    __slots__ = ("_families", "_homes")
+    __slots__ = ("_families", "_kinds")
 
     def __init__(self) -> None:
-        self._homes: dict[str, Home[Cell]] = {}
+        self._kinds: dict[str, Kind[Cell]] = {}
         self._families: dict[str, FamilyNode] = {}
 
     def add(self, node: Node) -> None:
@@ -29,43 +29,43 @@ class Directory:
                 for child in node.children:
                     self.add(child.node)
             case FamilyNode():
-                self._add_home(node.home)
-                self._families[node.home.kind] = node
+                self._add_kind(node.of_kind)
+                self._families[node.of_kind.name] = node
             case SingletonNode():
-                self._add_home(node.home)
+                self._add_kind(node.of_kind)
             case _:
                 raise TypeError(node)
 
-    def _add_home(self, home: Home[Cell]) -> None:
-        if home.kind in self._homes:
-            msg = f"the kind {home.kind} stands in the tree twice"
+    def _add_kind(self, kind: Kind[Cell]) -> None:
+        if kind.name in self._kinds:
+            msg = f"the kind {kind.name} stands in the tree twice"
             raise ValueError(msg)
-        self._homes[home.kind] = home
+        self._kinds[kind.name] = kind
 
-    def homes(self) -> Iterable[Home[Cell]]:
+    def kinds(self) -> Iterable[Kind[Cell]]:
         """All kinds, in the order of the tree."""
-        return self._homes.values()
+        return self._kinds.values()
 
-    def home(self, kind: str) -> Home[Cell]:
+    def kind(self, name: str) -> Kind[Cell]:
         """One kind; raises ``UnknownKind``."""
-        home = self._homes.get(kind)
-        if home is None:
-            msg = f"no actor of the kind {kind} stands in the supervision tree"
+        kind = self._kinds.get(name)
+        if kind is None:
+            msg = f"no actor of the kind {name} stands in the supervision tree"
             raise UnknownKind(msg)
-        return home
+        return kind
 
     def find(self, kind: str, key: Hashable) -> Cell | None:
         """The activation, if there is one."""
-        return self.home(kind).cells.get(key)
+        return self.kind(kind).cells.get(key)
 
     def resolve(self, kind: str, key: Hashable) -> Cell:
         """The activation, made if its kind is a family; raises ``UnknownKind`` or ``ActorStopped``."""
-        home = self._homes.get(kind)
-        if home is not None:
-            cell = home.cells.get(key)
+        found = self._kinds.get(kind)
+        if found is not None:
+            cell = found.cells.get(key)
             if cell is not None:
                 return cell
-        family = self._families.get(self.home(kind).kind)
+        family = self._families.get(self.kind(kind).name)
         if family is None:
             msg = f"{kind}/{key} is stopped, or is no key of a singleton"
             raise ActorStopped(msg)

@@ -10,10 +10,11 @@ from typing import Final
 
 import trio
 
-from sexton_engine.activation.acting import ActingCell
-from sexton_engine.activation.cell import Cell, Phase, Wish
-from sexton_engine.activation.kind import Environment, Home
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.context_cell import ContextCell
+from sexton_engine.activation.kind import Environment, Kind
 from sexton_engine.activation.lifecycle import end, kill, resume
+from sexton_engine.activation.phase import Phase, Request
 from sexton_engine.context import Ending
 from sexton_engine.errors import ActorStopped
 from sexton_engine.spec import ActorSpec, Backoff, FamilySpec, Restart
@@ -101,20 +102,20 @@ class SingletonNode(Node):
         self.name = spec.kind
         self.restart = spec.restart
         self.restarts = 0
-        self.home: Home[Cell] = Home(
+        self.of_kind: Kind[Cell] = Kind(
             spec.kind, spec.start, env, self, shutdown_s=spec.shutdown_s, idle_s=None
         )
-        self.home.held = True  # mail that comes before its turn in the order of start waits
+        self.of_kind.paused = True  # mail that comes before its turn in the order of start waits
         self._spec = spec
         self._listener = listener
         self._backoff = backoff
         self._unavailable = 0
-        self._cell: Cell = ActingCell(self.home, SINGLETON_KEY)
-        self.home.cells[SINGLETON_KEY] = self._cell
+        self._cell: Cell = ContextCell(self.of_kind, SINGLETON_KEY)
+        self.of_kind.cells[SINGLETON_KEY] = self._cell
 
     def begin(self) -> None:
         """Wake the actor."""
-        self.home.held = False
+        self.of_kind.paused = False
         if self._cell.phase is Phase.ASLEEP:
             self._cell.wake()
         else:
@@ -135,16 +136,16 @@ class SingletonNode(Node):
     def kill(self, *, keep_mail: bool) -> None:
         """Cancel what it does."""
         self._prepare_end(keep_mail=keep_mail)
-        kill(self._cell, Wish.KILL_KEEPING_MAIL if keep_mail else Wish.KILL)
+        kill(self._cell, Request.KILL_KEEPING_MAIL if keep_mail else Request.KILL)
 
     def _prepare_end(self, *, keep_mail: bool) -> None:
-        self.home.held = True
+        self.of_kind.paused = True
         if not keep_mail:
-            self.home.closed = True
+            self.of_kind.closed = True
 
     def close(self) -> None:
         """Refuse mail from now on."""
-        self.home.closed = True
+        self.of_kind.closed = True
         if self._cell.phase is not Phase.OVER:
             end(self._cell, Ending.STOPPED)
 
@@ -159,7 +160,7 @@ class SingletonNode(Node):
             restarts=self.restarts,
             live=int(self._cell.actor is not None),
             mailbox_depth=len(self._cell.mailbox),
-            mailbox_age_s=mail_age_s(self.home),
+            mailbox_age_s=mail_age_s(self.of_kind),
         )
 
     # --- the actor's owner -------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class SingletonNode(Node):
     def unavailable(self, cell: Cell, exc: Exception) -> None:
         """Try again later, or with the next message; the supervisor need not wait for it."""
         del exc
-        env = self.home.env
+        env = self.of_kind.env
         wait_s = delay(self._backoff, self._unavailable, env.rng.random())
         self._unavailable += 1
         env.deadlines.arm(Retry(env.monotonic() + wait_s, cell.wake))
@@ -186,10 +187,10 @@ class SingletonNode(Node):
 
     def finished(self, cell: Cell, ending: Ending) -> None:
         """Hand on, if it was not the supervisor who wanted it."""
-        if self.home.closed or not restarts(self.restart, crashed=False):
-            self.home.closed = True
+        if self.of_kind.closed or not restarts(self.restart, crashed=False):
+            self.of_kind.closed = True
             end(cell, ending)
-        if not self.home.held:
+        if not self.of_kind.paused:
             self._listener.child_finished(self)
 
 
@@ -203,22 +204,22 @@ class FamilyNode(Node):
         # What becomes of the family as a whole in a group restart; `spec.restart` is about its keys.
         self.restart = Restart.PERMANENT
         self.restarts = 0
-        self.home: Home[Cell] = Home(
+        self.of_kind: Kind[Cell] = Kind(
             spec.kind, spec.start, env, self, shutdown_s=spec.shutdown_s, idle_s=spec.idle_s
         )
-        self.home.held = True
+        self.of_kind.paused = True
         self._spec = spec
         self._listener = listener
         self._backoff = backoff
 
     def activate(self, key: Hashable) -> Cell:
         """A new activation, of a key that has none; raises ``ActorStopped`` once the family is closed."""
-        if self.home.closed:
+        if self.of_kind.closed:
             msg = f"{self.name} is stopped"
             raise ActorStopped(msg)
-        cell: Cell = ActingCell(self.home, key)
-        self.home.cells[key] = cell
-        if not self.home.mailbox_known:
+        cell: Cell = ContextCell(self.of_kind, key)
+        self.of_kind.cells[key] = cell
+        if not self.of_kind.mailbox_known:
             with suppress(
                 Exception
             ):  # what is wrong with the factory shows again, as a crash, in the first turn
@@ -227,8 +228,8 @@ class FamilyNode(Node):
 
     def begin(self) -> None:
         """Let the keys that have mail run."""
-        self.home.held = False
-        for cell in list(self.home.mail):
+        self.of_kind.paused = False
+        for cell in list(self.of_kind.mail):
             if cell.phase is Phase.SUSPENDED:
                 resume(cell)
             else:
@@ -238,7 +239,7 @@ class FamilyNode(Node):
     async def stop(self, *, keep_mail: bool) -> None:
         """Stop all at once, and kill those that have not stopped within the budget."""
         self._prepare_end(keep_mail=keep_mail)
-        for cell in list(self.home.cells.values()):
+        for cell in list(self.of_kind.cells.values()):
             ask_to_end(cell, keep_mail=keep_mail)
         with trio.move_on_after(self._spec.shutdown_s) as budget:
             await self._wait_ends()
@@ -250,29 +251,29 @@ class FamilyNode(Node):
         self._end_those_without_mail()
 
     async def _wait_ends(self) -> None:
-        for cell in list(self.home.cells.values()):
+        for cell in list(self.of_kind.cells.values()):
             await cell.wait_end()
 
     def _end_those_without_mail(self) -> None:
-        for cell in list(self.home.cells.values()):
+        for cell in list(self.of_kind.cells.values()):
             if cell.phase is Phase.SUSPENDED and not cell.mailbox:
                 end(cell, Ending.STOPPED)
 
     def kill(self, *, keep_mail: bool) -> None:
         """Cancel what they do."""
         self._prepare_end(keep_mail=keep_mail)
-        for cell in list(self.home.cells.values()):
-            kill(cell, Wish.KILL_KEEPING_MAIL if keep_mail else Wish.KILL)
+        for cell in list(self.of_kind.cells.values()):
+            kill(cell, Request.KILL_KEEPING_MAIL if keep_mail else Request.KILL)
 
     def _prepare_end(self, *, keep_mail: bool) -> None:
-        self.home.held = True
+        self.of_kind.paused = True
         if not keep_mail:
-            self.home.closed = True
+            self.of_kind.closed = True
 
     def close(self) -> None:
         """Refuse mail from now on."""
-        self.home.closed = True
-        for cell in list(self.home.cells.values()):
+        self.of_kind.closed = True
+        for cell in list(self.of_kind.cells.values()):
             end(cell, Ending.STOPPED)
 
     def tree(self) -> TreeNode:
@@ -280,13 +281,13 @@ class FamilyNode(Node):
         return TreeNode(
             name=self.name,
             role="family",
-            state="held" if self.home.held else "open",
+            state="held" if self.of_kind.paused else "open",
             restart=self._spec.restart.value,
             strategy=None,
             restarts=self.restarts,
-            live=len(self.home.cells),
-            mailbox_depth=sum(len(cell.mailbox) for cell in self.home.mail),
-            mailbox_age_s=mail_age_s(self.home),
+            live=len(self.of_kind.cells),
+            mailbox_depth=sum(len(cell.mailbox) for cell in self.of_kind.mail),
+            mailbox_age_s=mail_age_s(self.of_kind),
         )
 
     # --- the actors' owner -------------------------------------------------------------------------------
@@ -307,41 +308,41 @@ class FamilyNode(Node):
 
     def finished(self, cell: Cell, ending: Ending) -> None:
         """Restart it if it is permanent."""
-        again = restarts(self._spec.restart, crashed=False) and not self.home.closed
+        again = restarts(self._spec.restart, crashed=False) and not self.of_kind.closed
         self._restart_or_end(cell, ending, again=again, cause=None)
 
     def _restart_or_end(
         self, cell: Cell, ending: Ending, *, again: bool, cause: BaseException | None
     ) -> None:
-        home = self.home
+        kind = self.of_kind
         if not again:
             end(cell, ending)
             return
-        now = home.env.monotonic()
+        now = kind.env.monotonic()
         counted = within(self._spec.intensity, cell.crashed_at or (), now)
         if counted is None:
-            home.books.escalations += 1
+            kind.counters.escalations += 1
             logger.error(
                 "%s/%s is given up: more than %s", self.name, cell.name, self._spec.intensity, exc_info=cause
             )
             end(cell, Ending.CRASHED)
             return
         cell.crashed_at = counted
-        home.books.restarts += 1
+        kind.counters.restarts += 1
         self.restarts += 1
-        wait_s = delay(self._backoff, len(counted) - 1, home.env.rng.random())
-        home.env.deadlines.arm(Retry(now + wait_s, lambda: resume(cell)))
+        wait_s = delay(self._backoff, len(counted) - 1, kind.env.rng.random())
+        kind.env.deadlines.arm(Retry(now + wait_s, lambda: resume(cell)))
 
 
 def ask_to_end(cell: Cell, *, keep_mail: bool) -> None:
     """Have it stop after the message being handled; one that waits for a restart is at rest already."""
     if cell.phase is not Phase.SUSPENDED:
-        cell.wish_for(Wish.SUSPEND if keep_mail else Wish.STOP)
+        cell.request(Request.SUSPEND if keep_mail else Request.STOP)
     elif not keep_mail:
         end(cell, Ending.STOPPED)
 
 
-def mail_age_s(home: Home[Cell]) -> float:
+def mail_age_s(kind: Kind[Cell]) -> float:
     """How long the oldest waiting message of the kind has waited, in seconds."""
-    oldest = [at for cell in home.mail if (at := cell.mailbox.oldest_at()) is not None]
-    return home.env.monotonic() - min(oldest) if oldest else 0.0
+    oldest = [at for cell in kind.mail if (at := cell.mailbox.oldest_at()) is not None]
+    return kind.env.monotonic() - min(oldest) if oldest else 0.0

@@ -239,7 +239,7 @@ class SupervisorNode(Node, NodeListener):
 
     def _fault(self, node: Node, exc: BaseException | None) -> EngineFault:
         if isinstance(node, SingletonNode):
-            node.home.books.escalations += 1
+            node.of_kind.counters.escalations += 1
         logger.error("%s gives up: more than %s, %s was the last", self.name, self._spec.intensity, node.name)
         fault = EngineFault(f"{self.name} gave up after {node.name} ended once too often")
         fault.__cause__ = exc
@@ -248,7 +248,7 @@ class SupervisorNode(Node, NodeListener):
     def _count_restart(self, node: Node) -> None:
         node.restarts += 1
         if isinstance(node, SingletonNode):
-            node.home.books.restarts += 1
+            node.of_kind.counters.restarts += 1
 
     async def _take_down(self, failed: Child) -> None:
         index = self.children.index(failed)

@@ -13,11 +13,13 @@ import outcome
 import trio
 from prometheus_client.registry import Collector
 
-from sexton_engine.activation.at_once import AskEnvelope, answer_at_once
-from sexton_engine.activation.cell import AWAKE, Cell, Phase, Wish
-from sexton_engine.activation.kind import ASK_TIMEOUT_S, Environment, Home
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.direct_ask import DirectAsk, answer_directly
+from sexton_engine.activation.kind import ASK_TIMEOUT_S, Environment, Kind
 from sexton_engine.activation.lifecycle import kill
+from sexton_engine.activation.phase import AWAKE, Phase, Request
 from sexton_engine.activation.workers import Workers
+from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem
 from sexton_engine.errors import ActorStopped, EngineError, EngineFault
 from sexton_engine.loop_lag import LagProbe
@@ -128,11 +130,12 @@ class _System(ActorSystem):
         now = self._monotonic()
         until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
         reply: R
-        if self._answers_at_once(cell):
-            asked = AskEnvelope(message, cell, now, until, lane=lane)
-            reply = answer_at_once(cell, asked)
+        actor = self._at_rest(cell)
+        if actor is not None:
+            asked = DirectAsk(message, cell, now, until, lane=lane)
+            reply = answer_directly(cell, actor, asked)
             return reply if reply is not DEFERRED else await asked.open_port().wait()
-        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
+        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.count_late_reply)
         try:
             cell.post(Envelope(message, port, now, lane), may_wait=True)
         except BaseException:
@@ -141,14 +144,16 @@ class _System(ActorSystem):
         reply = await port.wait()
         return reply
 
-    def _answers_at_once(self, cell: Cell) -> bool:
-        if cell.scheduled or cell.phase is not AWAKE or not cell.instance().answers_at_once:
-            return False
+    def _at_rest(self, cell: Cell) -> Actor | None:
+        """The actor, if it can answer in the asker's own task: idle, and with a handler that cannot wait."""
+        actor = cell.actor
+        if actor is None or cell.scheduled or cell.phase is not AWAKE or not actor.answers_at_once:
+            return None
         if self._at_once == AT_ONCE_BURST:
             self._at_once = 0
-            return False
+            return None
         self._at_once += 1
-        return True
+        return actor
 
     async def ask_all(
         self, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float | None = None
@@ -173,11 +178,12 @@ class _System(ActorSystem):
             cell = self._directory.resolve(kind, key)
         except ActorStopped as stopped:
             return outcome.Error(stopped)
-        if self._answers_at_once(cell):
-            asked = AskEnvelope(message, cell, self._monotonic(), until, lane=Lane.USER)
-            reply = answer_at_once(cell, asked)
+        actor = self._at_rest(cell)
+        if actor is not None:
+            asked = DirectAsk(message, cell, self._monotonic(), until, lane=Lane.USER)
+            reply = answer_directly(cell, actor, asked)
             return asked.open_port() if reply is DEFERRED else outcome.Value(reply)
-        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.late)
+        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.count_late_reply)
         try:
             cell.post(Envelope(message, port, self._monotonic(), Lane.USER), may_wait=True)
         except BaseException as fault:
@@ -192,7 +198,7 @@ class _System(ActorSystem):
         try:
             cell = self._directory.resolve(kind, key)
         except ActorStopped:
-            self._directory.home(kind).bury(key, message, Reason.STOPPED)
+            self._directory.kind(kind).add_dead_letter(key, message, Reason.STOPPED)
             return
         cell.post_quietly(Envelope(message, None, self._monotonic(), lane))
 
@@ -214,11 +220,11 @@ class _System(ActorSystem):
         if cell is None or cell.phase is Phase.OVER:
             await trio.lowlevel.checkpoint()
             return False
-        cell.wish_for(Wish.STOP)
-        with trio.move_on_after(cell.home.shutdown_s) as budget:
+        cell.request(Request.STOP)
+        with trio.move_on_after(cell.of_kind.shutdown_s) as budget:
             await cell.wait_end()
         if budget.cancelled_caught:
-            kill(cell, Wish.KILL)
+            kill(cell, Request.KILL)
             with trio.move_on_after(KILL_GRACE_S):
                 await cell.wait_end()
         return True
@@ -228,13 +234,13 @@ class _System(ActorSystem):
         cell = self._directory.find(kind, key)
         if cell is None:
             return False
-        kill(cell, Wish.KILL)
+        kill(cell, Request.KILL)
         return True
 
     def statistics(self) -> SystemStatistics:
         """What the system has done, and what waits now."""
         return SystemStatistics(
-            kinds=tuple(self._kind_statistics(home) for home in self._directory.homes()),
+            kinds=tuple(self._kind_statistics(kind) for kind in self._directory.kinds()),
             loop_lag_s=self._lag.latest_s,
             loop_lag_peak_s=self._lag.peak_s,
             deadlines=len(self._deadlines),
@@ -242,23 +248,23 @@ class _System(ActorSystem):
             workers_idle=self._workers.parked,
         )
 
-    def _kind_statistics(self, home: Home[Cell]) -> KindStatistics:
-        books = home.books
+    def _kind_statistics(self, kind: Kind[Cell]) -> KindStatistics:
+        counters = kind.counters
         return KindStatistics(
-            kind=home.kind,
-            live=sum(1 for cell in home.cells.values() if cell.actor is not None),
-            mailbox_depth=sum(len(cell.mailbox) for cell in home.mail),
-            mailbox_age_s=mail_age_s(home),
+            kind=kind.name,
+            live=sum(1 for cell in kind.cells.values() if cell.actor is not None),
+            mailbox_depth=sum(len(cell.mailbox) for cell in kind.mail),
+            mailbox_age_s=mail_age_s(kind),
             messages=tuple(
                 MessageStatistics(message.__name__, int(count), seconds)
-                for message, (count, seconds) in books.messages.items()
+                for message, (count, seconds) in counters.messages.items()
             ),
-            activations=books.activations,
-            passivations=books.passivations,
-            crashes=books.crashes,
-            restarts=books.restarts,
-            escalations=books.escalations,
-            dead_letters={why.value: count for why, count in self.dead_letters.by_reason(home.kind).items()},
+            activations=counters.activations,
+            passivations=counters.passivations,
+            crashes=counters.crashes,
+            restarts=counters.restarts,
+            escalations=counters.escalations,
+            dead_letters={why.value: count for why, count in self.dead_letters.by_reason(kind.name).items()},
         )
 
     def tree(self) -> TreeNode:

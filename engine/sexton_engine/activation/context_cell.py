@@ -7,23 +7,26 @@ from typing import Any, TypeVar
 
 import trio
 
-from sexton_engine.activation.cell import Cell, Wish
-from sexton_engine.activation.holding import CellHold
+from sexton_engine.activation.attachments import Attachments
+from sexton_engine.activation.cell import Cell
+from sexton_engine.activation.cell_hold import CellHold
 from sexton_engine.activation.kind import ASK_TIMEOUT_S
+from sexton_engine.activation.phase import Request
+from sexton_engine.activation.watches import begin_watch, end_watch, tell
 from sexton_engine.context import Ending, Terminated
 from sexton_engine.errors import EngineError
 from sexton_engine.hold import Hold
 from sexton_engine.mail.mailbox import Envelope
 from sexton_engine.mail.reply import NobodyPort, ReplyPort
-from sexton_engine.mail.timers import Timer, Timers
+from sexton_engine.mail.timers import Timer
 from sexton_engine.message import Lane, Message
 
-__all__ = ["ActingCell"]
+__all__ = ["ContextCell"]
 
 R = TypeVar("R")
 
 
-class ActingCell(Cell):
+class ContextCell(Cell):
     """A cell with the half of ``Context`` that acts; there are no others."""
 
     __slots__ = ()
@@ -35,11 +38,7 @@ class ActingCell(Cell):
             msg = "there is no message being handled whose reply could be deferred"
             raise EngineError(msg)
         port = current.take_port() or NobodyPort()
-        if not port.is_expired:
-            if self.deferred is None:
-                self.deferred = set()
-            port.keeper = self.deferred
-            self.deferred.add(port)
+        self.attached().take_over(port)
         return port
 
     def hold(self) -> Hold:
@@ -64,70 +63,62 @@ class ActingCell(Cell):
         wait_s = ASK_TIMEOUT_S if timeout is None else timeout
         current = self.current
         if current is not None and self.worker_task is trio.lowlevel.current_task():
-            if key == self.name and kind == self.home.kind:
+            if key == self.name and kind == self.of_kind.name:
                 msg = f"{kind}/{key} asks itself, and could never answer"
                 raise EngineError(msg)
-            wait_s = min(wait_s, current.deadline() - self.home.env.monotonic())
-        return await self.home.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
+            wait_s = min(wait_s, current.deadline() - self.of_kind.env.monotonic())
+        return await self.of_kind.env.system.ask(kind, key, message, timeout=wait_s, lane=lane)
 
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
         """Send without a reply."""
-        self.home.env.system.tell(kind, key, message, lane=lane)
+        self.of_kind.env.system.tell(kind, key, message, lane=lane)
 
     async def send(self, kind: str, key: Hashable, message: Message[Any]) -> None:
         """Tell, waiting for room."""
-        await self.home.env.system.send(kind, key, message)
+        await self.of_kind.env.system.send(kind, key, message)
 
     def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
         """Deliver the message to itself later."""
-        env = self.home.env
-        if self.timers is None:
-            self.timers = Timers(env.deadlines, self._ring)
-        self.timers.set(name, env.monotonic() + after_s, message)
+        env = self.of_kind.env
+        timers = self.attached().timers_of(env.deadlines, self._ring)
+        timers.set(name, env.monotonic() + after_s, message)
 
     def _ring(self, timer: Timer) -> None:
-        self.post_quietly(Envelope(timer.message, None, self.home.env.monotonic(), Lane.CONTROL, timer))
+        now = self.of_kind.env.monotonic()
+        self.post_quietly(Envelope(timer.message, None, now, Lane.CONTROL, timer))
 
     def cancel_timer(self, name: Hashable) -> None:
         """Deliver nothing of that timer any more."""
-        if self.timers is not None:
-            self.timers.cancel(name)
+        if self.attachments is not None and self.attachments.timers is not None:
+            self.attachments.timers.cancel(name)
 
     def watch(self, kind: str, key: Hashable) -> None:
         """Be told once when that activation ends."""
-        other = self.home.env.find(kind, key)
+        other = self.of_kind.env.find(kind, key)
         if other is None or other is self:
-            self.announce(Terminated(kind, key, Ending.NOT_ACTIVE))
-            return
-        if self.watching is None:
-            self.watching = set()
-        self.watching.add(other)
-        if other.watchers is None:
-            other.watchers = {}
-        other.watchers[self] = None
+            tell(self, Terminated(kind, key, Ending.NOT_ACTIVE))
+        else:
+            begin_watch(self, other)
 
     def unwatch(self, kind: str, key: Hashable) -> None:
         """Take a watch back."""
-        other = self.home.env.find(kind, key)
-        if other is not None and self.watching is not None:
-            self.watching.discard(other)
-            if other.watchers is not None:
-                other.watchers.pop(self, None)
+        other = self.of_kind.env.find(kind, key)
+        if other is not None:
+            end_watch(self, other)
 
     def start_task(self, async_fn: Callable[..., Awaitable[Any]], *args: Any) -> trio.CancelScope:
         """Run a task that lives no longer than this instance."""
         scope = trio.CancelScope()
-        if self.tasks is None:
-            self.tasks = set()
-        self.tasks.add(scope)
-        self.home.env.nursery.start_soon(
-            self._run_task, self.tasks, scope, async_fn, args, name=f"{self!r} task"
+        attachments = self.attached()
+        attachments.tasks.add(scope)
+        self.of_kind.env.nursery.start_soon(
+            self._run_task, attachments, scope, async_fn, args, name=f"{self!r} task"
         )
         return scope
 
     async def _run_task(
         self,
-        siblings: set[trio.CancelScope],
+        attachments: Attachments,
         scope: trio.CancelScope,
         async_fn: Callable[..., Awaitable[Any]],
         args: tuple[Any, ...],
@@ -136,14 +127,14 @@ class ActingCell(Cell):
             with scope:
                 await async_fn(*args)
         except Exception as exc:  # noqa: BLE001 - becomes the crash of the actor
-            # After a restart the set is another one: the dead instance cannot crash the new one.
-            if self.tasks is siblings and self.wish not in {Wish.SUSPEND, Wish.STOP}:
+            # After a restart they are others: a task of the dead instance cannot crash the new one.
+            if self.attachments is attachments and self.requested not in {Request.SUSPEND, Request.STOP}:
                 self.failure = exc
-                if not self.interrupt(Wish.FAIL):
+                if not self.interrupt(Request.FAIL):
                     self.wake()
         finally:
-            siblings.discard(scope)
+            attachments.tasks.discard(scope)
 
     def stop(self) -> None:
         """End after the message being handled."""
-        self.wish_for(Wish.STOP)
+        self.request(Request.STOP)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CoroutineType
-from typing import Any
+from typing import Any, TypeAlias
 
-from sexton_engine.activation.at_once import NO_WORKER
 from sexton_engine.activation.cell import Cell
-from sexton_engine.activation.turn import NOT_TAKEN_OVER, go_on, interrupted, keep, put_down, survives
-from sexton_engine.errors import EngineError
+from sexton_engine.activation.delivery import HANDLED, begin, finish_turn, interrupted, leave_to_worker
+from sexton_engine.activation.direct_ask import NO_WORKER
 from sexton_engine.hold import Hold
 from sexton_engine.mail.dead_letters import Reason
 from sexton_engine.mail.mailbox import Envelope
 from sexton_engine.mail.reply import DEFERRED
 
 __all__ = ["CellHold"]
+
+Callback: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class CellHold(Hold):
@@ -38,11 +38,16 @@ class CellHold(Hold):
 
     def finish(self, callback: Callable[..., Any], *args: Any) -> None:
         """Run the callback in the actor's turn, in whatever task this is."""
-        cell = self._cell
+        cell, envelope = self._cell, self._envelope
         if cell.worker is self:
-            self._run(callback, args)
+            cell.held_by, cell.worker = None, NO_WORKER
+            step = begin(cell, envelope, self.since, _call_back, (callback, args))
+            if step is HANDLED:
+                finish_turn(cell, envelope, self.since)
+            else:
+                leave_to_worker(cell, step)
         elif self.is_over:
-            cell.home.bury(cell.name, self._envelope.message, Reason.LATE_FINISH)
+            cell.of_kind.add_dead_letter(cell.name, envelope.message, Reason.LATE_FINISH)
         else:  # the handler has not returned yet
             self.early = callback, args
 
@@ -55,39 +60,12 @@ class CellHold(Hold):
         cell = self._cell
         interrupted(cell)
         if cell.scheduled:
-            cell.home.env.schedule(cell)
-
-    def _run(self, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        cell, envelope = self._cell, self._envelope
-        _take_up(cell)
-        try:
-            reply = callback(*args)
-            if type(reply) is CoroutineType:
-                cell.begun = reply
-                _queue(cell)
-                return
-            if cell.held_by is not None:
-                if not keep(cell, reply, self.since):
-                    _queue(cell)
-                return
-            if envelope.port is not None:
-                if reply is DEFERRED:
-                    raise EngineError(NOT_TAKEN_OVER)  # noqa: TRY301 - a crash like any other
-                envelope.port.set(reply)
-        except Exception as exc:  # noqa: BLE001 - as in run_turn
-            if not survives(cell, envelope, exc):
-                put_down(cell)
-                return
-        go_on(cell, envelope, self.since)
+            cell.of_kind.env.schedule(cell)
 
 
-def _take_up(cell: Cell) -> None:
-    cell.held_by, cell.worker = None, NO_WORKER
-
-
-def _queue(cell: Cell) -> None:
-    cell.worker = None
-    cell.home.env.schedule(cell)
+def _call_back(callback: Callback) -> Any:
+    function, args = callback
+    return function(*args)
 
 
 def _nothing() -> Any:
