@@ -20,6 +20,7 @@ class Remembered(msgspec.Struct, frozen=True):
     gate_id: str
     status: str
     detail: str = ""
+    by: str = ""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

@@ -29,15 +29,44 @@ from sexton_runner.wire import Gate
 
 MAX_GATE_EVIDENCE_BYTES = 16 * 1024
 NOT_FOUND = 404
+BY_DENY_RULE = "system:deny"
+_PAUSED = (
+    "nobody was asked, and the agent is paused: end this run with what you have, for no later event is "
+    "worked on until somebody has made the agent active again"
+)
+_BY_RULE = {
+    "system:auto_kill": f"a rule of this agent forbids it (auto_kill); {_PAUSED}",
+    "system:anomaly": f"it was done too often for an anomaly rule of this agent; {_PAUSED}",
+    BY_DENY_RULE: "a rule of this agent refuses it (deny); nobody was asked, nor will be: go on without it",
+    "system:kill": "the agent was killed while the question waited for its answer",
+    "system:cancel": "the event was cancelled while the question waited for its answer",
+    "system:run_ended": "the run that asked ended before anybody answered",
+}
+_BY_STATUS = {
+    "denied": "a person was asked and said no",
+    "timed_out": "a person was asked and did not answer in time",
+    "auto_killed": "the platform stopped it",
+}
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How an ask ended: one of the gate's final statuses, and what the resolver said."""
+    """How an ask ended: one of the gate's final statuses, what the resolver said, and who that was."""
 
     status: str
     detail: str = ""
+    by: str = ""
+
+    @property
+    def told(self) -> str:
+        """Say why a thing was not done, in words for whoever wanted to do it.
+
+        >>> Decision("denied", "Not on a Friday.", "user:1").told
+        'a person was asked and said no: Not on a Friday.'
+        """
+        why = _BY_RULE.get(self.by) or _BY_STATUS.get(self.status, f"the answer is {self.status}")
+        return f"{why}: {self.detail}" if self.detail and self.by not in _BY_RULE else why
 
 
 class Asking:
@@ -92,7 +121,7 @@ class Asking:
         self._remember(key, gate)
         if gate.status != "approved":
             self.refusal = gate.status
-        return Decision(gate.status, self._redactor.text(gate.detail or ""))
+        return Decision(gate.status, self._redactor.text(gate.detail or ""), gate.resolved_by or "")
 
     def _rest(self, change: int) -> None:
         self._waiting += change
@@ -101,13 +130,13 @@ class Asking:
 
     def _remember(self, key: str, gate: Gate) -> None:
         self.checkpoint = self.checkpoint.remember(
-            key, Remembered(gate.gate_id, gate.status, gate.detail or "")
+            key, Remembered(gate.gate_id, gate.status, gate.detail or "", gate.resolved_by or "")
         )
 
     async def _find(self, key: str, ask: Ask, evidence: bytes) -> Gate:
         known = self.checkpoint.gates.get(key)
         if known is not None and known.status in RESOLVED:
-            return Gate(known.gate_id, known.status, key, known.detail)
+            return Gate(known.gate_id, known.status, key, known.detail, known.by)
         if known is not None:
             found = await self._retried(lambda: self._watch(known.gate_id, 0.0), absent_ok=True)
             if found is not None:

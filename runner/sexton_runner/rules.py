@@ -1,7 +1,8 @@
 """Tells which calls of a run a person must allow first, by the rules of its agent's trigger file.
 
 The control plane decides about a gate by the same rules; here it is only found out that one has to be
-opened. The language is described in docs/reference/manifests.md, and a test holds both readings together.
+opened, or that a call is not to be done at all. The language is described in docs/reference/manifests.md, and
+one table of cases, tests/rule_cases.py, holds both readings together.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from sexton_runner.anomalies import AnomalyRule
+from sexton_runner.patterns import compile_pattern, matches
 
 MAX_CONDITION_CHARS = 1_024
 MAX_CONDITION_DEPTH = 16
@@ -25,6 +27,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _RESERVED = frozenset({"and", "or", "not"})
+_OPERATORS = frozenset({("mark", "=="), ("mark", "!="), ("word", "contains"), ("word", "matches")})
+DENY = "deny"
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -66,18 +70,20 @@ def read_gates(value: Any) -> Gates:
     return msgspec.convert(value or {}, Gates)
 
 
-def gated(rules: Sequence[Rule], tool: str, action: str, arguments: Mapping[str, object]) -> bool:
-    """Tell whether a rule stands before this call.
+def behaviour(rules: Sequence[Rule], tool: str, action: str, arguments: Mapping[str, object]) -> str | None:
+    """Give the behaviour of the first rule that stands before this call; None: nothing does.
 
-    >>> gated([Rule("git_*", "*", "branch == 'main'")], "git_push", "run", {"branch": "main"})
-    True
+    >>> behaviour([Rule("git_*", "*", "branch == 'main'", "deny")], "git_push", "run", {"branch": "main"})
+    'deny'
     """
-    return any(
-        glob_matches(rule.tool, tool)
-        and glob_matches(rule.action, action)
-        and (rule.condition is None or holds(rule.condition, arguments))
-        for rule in rules
-    )
+    for rule in rules:
+        if (
+            glob_matches(rule.tool, tool)
+            and glob_matches(rule.action, action)
+            and (rule.condition is None or holds(rule.condition, arguments))
+        ):
+            return rule.behavior
+    return None
 
 
 def glob_matches(pattern: str, text: str) -> bool:
@@ -123,12 +129,12 @@ class _Reader:
     def __init__(self, text: str, fields: Mapping[str, object]) -> None:
         self._tokens = _tokens(text)
         self._fields = fields
-        self.kind, self.text = "", ""
+        self.kind, self.text, self._raw, self._taken_raw = "", "", "", ""
         self._take()
 
     def _take(self) -> tuple[str, str]:
-        taken = (self.kind, self.text)
-        self.kind, self.text = next(self._tokens, ("end", ""))
+        taken, self._taken_raw = (self.kind, self.text), self._raw
+        self.kind, self.text, self._raw = next(self._tokens, ("end", "", ""))
         return taken
 
     def _take_if(self, kind: str, text: str) -> bool:
@@ -160,15 +166,25 @@ class _Reader:
         return value
 
     def _comparison(self) -> bool:
-        field, operator, value = self._take(), self._take(), self._take()
-        if field[0] != "word" or field[1] in _RESERVED or operator[1] not in ("==", "!="):
+        field, operator = self._take(), self._take()
+        value, raw = self._take(), self._taken_raw
+        if field[0] != "word" or field[1] in _RESERVED or operator not in _OPERATORS or value[0] != "string":
             raise _Unreadable
-        if operator[0] != "mark" or value[0] != "string":
-            raise _Unreadable
-        return (_as_text(self._fields.get(field[1], ())) == value[1]) is (operator[1] == "==")
+        found = self._fields.get(field[1], ())
+        match operator[1]:
+            case "contains":
+                return _contains(found, value[1])
+            case "matches":
+                if isinstance(compile_pattern(raw), str):
+                    raise _Unreadable
+                text = _as_text(found)
+                return text is not None and matches(raw, text)
+            case _:
+                return (_as_text(found) == value[1]) is (operator[1] == "==")
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
+def _tokens(text: str) -> Iterator[tuple[str, str, str]]:
+    """Give kind, text, and the text as it stands between its quotes, with a pattern's own backslashes."""
     position = 0
     while True:
         found = _TOKEN.match(text, position)
@@ -178,10 +194,16 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         kind = found.lastgroup or ""
         if kind == "end":
             return
-        content = found[kind]
+        raw = content = found[kind]
         if kind in ("single", "double"):
             kind, content = "string", re.sub(r"\\(.)", r"\1", content, flags=re.DOTALL)
-        yield kind, content
+        yield kind, content, raw
+
+
+def _contains(value: object, wanted: str) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_as_text(item) == wanted for item in value)
+    return isinstance(value, str) and wanted in value
 
 
 def _as_text(value: object) -> str | None:

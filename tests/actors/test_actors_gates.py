@@ -13,6 +13,8 @@ SHORT = "gates: {timeout_ms: 5000}"
 ASK_FIRST = "gates: {timeout_ms: 5000, rules: [{tool: 'workflow_run.*', action: '*', behavior: approve}]}"
 NEVER = "gates: {rules: [{tool: http, action: POST, behavior: auto_kill}]}"
 NEVER_WAKE = "gates: {rules: [{tool: 'workflow_run.*', action: '*', behavior: auto_kill}]}"
+REFUSE = NEVER.replace("auto_kill", "deny")
+REFUSE_WAKE = NEVER_WAKE.replace("auto_kill", "deny")
 THRICE = "gates: {anomaly_rules: [{pattern: same_action, threshold_count: 3, threshold_window_s: 3600}]}"
 
 
@@ -289,6 +291,37 @@ async def test_a_forbidden_event_ends_at_once_and_pauses_the_agent(
     event = plant.event(event_id)
     assert (event.status, event.failure_label) == (EventStatus.GATE_BLOCKED, "policy_deny")
     assert plant.storage.tables.zombies[zombie_id].status is ZombieStatus.PAUSED
+    await plant.nothing(runner_id, 2)
+    plant.everything_adds_up()
+
+
+async def test_a_refused_question_is_denied_and_the_run_goes_on(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(config=REFUSE), await plant.enrol()
+    event_id = await plant.deliver(zombie_id)
+    grant = await plant.grant(runner_id)
+    gate = await plant.ask_approval(grant)
+    assert (gate.status, gate.resolved_by) == (GateStatus.DENIED, "system:deny")
+    assert "Nobody was asked" in gate.detail
+    assert await plant.ask_approval(grant) == gate
+    await plant.report(grant)
+    assert plant.event(event_id).status is EventStatus.PROCESSED
+    assert plant.storage.tables.zombies[zombie_id].status is ZombieStatus.ACTIVE
+    plant.everything_adds_up()
+
+
+async def test_a_refused_event_ends_at_once_and_the_agent_stays_active(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await plant.install(config=REFUSE_WAKE), await plant.enrol()
+    event_id = await plant.deliver(zombie_id)
+    event = plant.event(event_id)
+    assert (event.status, event.failure_label) == (EventStatus.GATE_BLOCKED, "approval_denied")
+    (gate,) = plant.storage.tables.gates.values()
+    assert (gate.status, gate.resolved_by) == (GateStatus.DENIED, "system:deny")
+    assert plant.storage.tables.zombies[zombie_id].status is ZombieStatus.ACTIVE
+    assert "gate_resolved" in [frame.kind for frame in plant.storage.tables.frames[zombie_id]]
     await plant.nothing(runner_id, 2)
     plant.everything_adds_up()
 

@@ -326,6 +326,33 @@ def test_an_unreadable_condition_has_a_code_of_its_own() -> None:
     assert rejection.errors[0].key == "gates.rules[0].condition"
 
 
+WRONG_CONDITIONS = [
+    ("''", "is empty"),
+    ("' '", "character 1: expected a field name"),
+    ("branch matches '('", "character 16: a pattern that RE2 cannot read: missing ): ("),
+    ("branch matches '(?<=a)b'", "character 16: a pattern that RE2 cannot read"),
+    (f"branch matches '{'a' * 257}'", "character 16: a pattern of more than 256 characters"),
+]
+
+
+@pytest.mark.parametrize(("condition", "says"), WRONG_CONDITIONS)
+def test_an_empty_condition_and_a_bad_pattern_are_unreadable_conditions(condition: str, says: str) -> None:
+    written = condition if condition.startswith("'") else f'"{condition}"'
+    rule = f"{{tool: a, action: b, behavior: deny, condition: {written}}}"
+    rejection = rejection_of(trigger=with_config(f"gates:\n  rules:\n    - {rule}"))
+    assert rejection.code == "UZ-APPROVAL-005"
+    (error,) = rejection.errors
+    assert (error.line, error.key) == (11, "gates.rules[0].condition")
+    assert error.message.startswith(says)
+
+
+def test_the_patterns_of_one_agent_are_bounded_in_number() -> None:
+    rule = "    - {tool: a, action: b, behavior: approve, condition: \"x matches 'a' or y matches 'b'\"}"
+    assert manifest_of(trigger=with_config("\n".join(["gates:", "  rules:", *[rule] * 4]))).gates.rules
+    rejection = rejection_of(trigger=with_config("\n".join(["gates:", "  rules:", *[rule] * 5])))
+    assert (rejection.code, rejection.errors[0].key) == ("UZ-APPROVAL-005", "gates.rules")
+
+
 WRONG_TRIGGER = [
     ("{type: email}", "type", "`webhook` or `cron`"),
     ("{source: x}", "type", "missing"),

@@ -193,9 +193,9 @@ class Plane:
         self.changed()
         return lease
 
-    def resolve(self, gate_id: str, status: str, detail: str = "") -> None:
+    def resolve(self, gate_id: str, status: str, detail: str = "", by: str | None = None) -> None:
         """Resolve a gate."""
-        self.gates[gate_id] |= {"status": status, "detail": detail}
+        self.gates[gate_id] |= {"status": status, "detail": detail, "resolved_by": by}
         self.changed()
 
 

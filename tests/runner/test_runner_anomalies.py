@@ -27,12 +27,13 @@ async def test_the_third_call_of_the_same_kind_opens_a_gate_that_no_rule_asks_fo
         async with trio.open_nursery() as nursery:
             nursery.start_soon(call)
             await bench.plane.until(lambda: bench.plane.gates)
-            bench.plane.resolve(next(iter(bench.plane.gates)), "auto_killed", "")
+            bench.plane.resolve(next(iter(bench.plane.gates)), "auto_killed", "", by="system:anomaly")
         assert not (bench.run.folder / "f").exists()
     (ask,) = bench.plane.of("open_gate")
     assert (ask.tool_name, ask.action_name, ask.gate_kind) == ("shell", "run", "anomaly")
     assert not results[0].ok
-    assert "auto_killed" in results[0].content
+    assert "done too often" in results[0].content
+    assert "nobody was asked, and the agent is paused" in results[0].content
 
 
 @given(

@@ -9,8 +9,9 @@ from hypothesis import given, strategies as st
 
 from sexton_actors.gates import conditions, rules as authority
 from sexton_actors.gates.model import Behaviour, GateRule, Gates
-from sexton_runner.rules import Rule, gated, glob_matches, holds
+from sexton_runner.rules import Rule, behaviour, glob_matches, holds
 from sexton_runner.tools.gating import action_of
+from tests.rule_cases import HOLDS, UNREADABLE
 
 WORDS = [
     "a",
@@ -27,6 +28,10 @@ WORDS = [
     '"b"',
     "'x y'",
     "'it\\'s'",
+    "contains",
+    "matches",
+    "'^[ab]$'",
+    "'('",
     "=",
     "'",
     " ",
@@ -72,14 +77,28 @@ def test_both_match_globs_alike(pattern: str, text: str) -> None:
     assert glob_matches(pattern, text) is authority.glob_matches(pattern, text)
 
 
-@given(rule=st.tuples(GLOBS, GLOBS, st.none() | CONDITIONS), call=st.tuples(TEXTS, TEXTS, FIELDS))
-def test_a_call_is_gated_exactly_where_the_control_plane_s_rule_matches(
-    rule: tuple[str, str, str | None], call: tuple[str, str, dict[str, Any]]
+RULES = st.tuples(GLOBS, GLOBS, st.none() | CONDITIONS, st.sampled_from(Behaviour))
+
+
+@given(rules=st.lists(RULES, max_size=3), call=st.tuples(TEXTS, TEXTS, FIELDS))
+def test_a_run_and_the_control_plane_find_the_same_rule_first(
+    rules: list[tuple[str, str, str | None, Behaviour]], call: tuple[str, str, dict[str, Any]]
 ) -> None:
-    tool, action, condition = rule
-    gates = Gates(rules=(GateRule(tool, action, Behaviour.APPROVE, condition),))
-    expected = authority.match_rules(gates, *call) is not None
-    assert gated([Rule(tool, action, condition)], *call) is expected
+    gates = Gates(rules=tuple(GateRule(tool, action, kind, text) for tool, action, text, kind in rules))
+    own = [Rule(tool, action, text, str(kind)) for tool, action, text, kind in rules]
+    assert behaviour(own, *call) == authority.match_rules(gates, *call)
+
+
+@pytest.mark.parametrize(("text", "fields", "expected"), HOLDS)
+def test_a_run_answers_a_condition_as_the_table_says(
+    text: str, fields: dict[str, object], expected: bool
+) -> None:
+    assert holds(text, fields) is expected
+
+
+@pytest.mark.parametrize("text", [text for text, _ in UNREADABLE])
+def test_what_a_run_cannot_read_stands_in_the_way(text: str) -> None:
+    assert holds(text, {"a": "nothing of the kind"})
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,53 @@ async def test_a_call_that_a_rule_matches_waits_for_a_person(tmp_path: Path, sta
     assert ("f" in done.split("\n")) is ok
 
 
+FORBIDDEN = "a rule of this agent forbids it (auto_kill); nobody was asked, and the agent is paused"
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "detail", "told"),
+    [
+        ("auto_killed", "system:auto_kill", "A rule forbids it.", FORBIDDEN),
+        ("denied", "user:1", "Not on a Friday.", "a person was asked and said no: Not on a Friday."),
+        ("denied", "system:run_ended", "", "ended before anybody answered"),
+        ("timed_out", "system:timeout", "", "a person was asked and did not answer in time"),
+    ],
+)
+async def test_the_model_is_told_who_refused_its_call(
+    tmp_path: Path, status: str, by: str, detail: str, told: str
+) -> None:
+    async with open_bench(tmp_path, policy={"gates": RULE}) as bench:
+        results: list[Any] = []
+
+        async def call() -> None:
+            results.append(await bench.box.call("shell", {"command": "true"}, "c1"))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call)
+            await bench.plane.until(lambda: bench.plane.gates)
+            bench.plane.resolve(next(iter(bench.plane.gates)), status, detail, by=by)
+    (result,) = results
+    assert not result.ok
+    assert result.content.startswith("not done: ")
+    assert told in result.content
+
+
+async def test_a_call_that_a_rule_refuses_is_not_done_and_nobody_is_asked(tmp_path: Path) -> None:
+    refused = {"tool": "shell", "action": "*", "behavior": "deny", "condition": r"command matches '\brm\b'"}
+    asked = {"tool": "shell", "action": "*", "behavior": "approve"}
+    async with open_bench(tmp_path, policy={"gates": {"rules": [refused, asked]}}) as bench:
+        result = await bench.box.call("shell", {"command": "touch rm"}, "c1")
+        assert bench.box.refusal is None
+        allowed = await answer(bench, "approved", "shell", {"command": "ls"})
+    assert not result.ok
+    assert "a rule of this agent refuses it (deny); nobody was asked" in result.content
+    assert result.facts == {"gate": "denied", "by": "system:deny"}
+    assert allowed.ok
+    assert "rm" not in allowed.content.split()
+    (ask,) = bench.plane.of("open_gate")
+    assert ask.evidence == {"command": "ls"}
+
+
 async def test_a_call_that_no_rule_matches_asks_nobody(tmp_path: Path) -> None:
     async with open_bench(tmp_path, policy={"gates": RULE}) as bench:
         await bench.call("shell", command="ls")

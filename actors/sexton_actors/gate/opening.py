@@ -1,7 +1,7 @@
 """Makes the gate that a run or a delivery must pass, by the agent's own rules."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 from uuid import UUID
 
 import msgspec
@@ -14,8 +14,14 @@ from sexton_actors.manifest.model import Manifest
 from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
 
 BY_RULE = "system:auto_kill"
+BY_DENY = "system:deny"
 BY_ANOMALY = "system:anomaly"
 ANOMALY_KIND = "anomaly"
+DETAILS = {
+    BY_RULE: "A rule of the agent forbids this (auto_kill). Nobody was asked, and the agent is paused.",
+    BY_DENY: "A rule of the agent refuses this (deny). Nobody was asked, and the agent goes on.",
+    BY_ANOMALY: "This was done too often for an anomaly rule. Nobody was asked, and the agent is paused.",
+}
 
 
 def gate_for(
@@ -58,7 +64,7 @@ def gate_for(
         ask.gate_kind == ANOMALY_KIND or anomaly(manifest.gates, earlier, now).rule is not None
     ):
         return killed(gate, BY_ANOMALY, now)
-    return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
+    return by_rule(gate, behaviour, now)
 
 
 def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, *, gate_id: UUID, now: int) -> Gate:
@@ -82,6 +88,25 @@ def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, *, gate_
     )
 
 
+def by_rule(gate: Gate, behaviour: Behaviour | None, now: int) -> Gate:
+    """The gate as the rule that matched leaves it: waiting for a person, or closed at once."""
+    match behaviour:
+        case Behaviour.AUTO_KILL:
+            return killed(gate, BY_RULE, now)
+        case Behaviour.DENY:
+            return _closed(gate, GateStatus.DENIED, BY_DENY, now)
+        case Behaviour.APPROVE | None:
+            return gate
+        case _:
+            assert_never(behaviour)
+
+
 def killed(gate: Gate, by: str, now: int) -> Gate:
     """The same gate, closed by the platform in the moment it is made."""
-    return msgspec.structs.replace(gate, status=GateStatus.AUTO_KILLED, updated_at=now, resolved_by=by)
+    return _closed(gate, GateStatus.AUTO_KILLED, by, now)
+
+
+def _closed(gate: Gate, status: GateStatus, by: str, now: int) -> Gate:
+    return msgspec.structs.replace(
+        gate, status=status, updated_at=now, resolved_by=by, detail=DETAILS.get(by, "")
+    )

@@ -4,12 +4,14 @@ The whole language::
 
     condition  = all_of { "or" all_of }
     all_of     = term { "and" term }
-    term       = "(" condition ")" | field ( "==" | "!=" ) string
+    term       = "(" condition ")" | field ( "==" | "!=" | "contains" | "matches" ) string
     field      = a top-level field: a letter or "_", then letters, digits, "_" or "-"
-    string     = in single or double quotes; a backslash takes the next character as it is
+    string     = in single or double quotes; a backslash takes the next character as it is,
+                 but in a pattern, where backslashes are the pattern's own
 
 ``and`` binds tighter than ``or``. A field's text, numbers and booleans are compared as text (``true``,
-``7``, ``null``); a field that is missing, a list or an object equals nothing, so ``!=`` holds for it.
+``7``, ``null``); a field that is missing, a list or an object equals nothing, so ``!=`` holds for it. A text
+contains its parts, a list the items that are equal; ``matches`` takes a pattern of RE2.
 """
 
 import re
@@ -18,6 +20,8 @@ from functools import lru_cache
 from typing import assert_never
 
 import msgspec
+
+from sexton_actors.gates.patterns import compile_pattern, matches
 
 MAX_CONDITION_CHARS = 1_024
 MAX_CONDITION_DEPTH = 16
@@ -36,12 +40,23 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _RESERVED = frozenset({"and", "or", "not"})
+_WORDS = frozenset({("word", "contains"), ("word", "matches")})
 
 
 class Compare(msgspec.Struct, frozen=True):
     field: str
     equal: bool
     value: str
+
+
+class Contains(msgspec.Struct, frozen=True):
+    field: str
+    value: str
+
+
+class Matches(msgspec.Struct, frozen=True):
+    field: str
+    pattern: str
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -52,7 +67,7 @@ class AnyOf(msgspec.Struct, frozen=True):
     terms: tuple["Condition", ...]
 
 
-Condition = Compare | AllOf | AnyOf
+Condition = Compare | Contains | Matches | AllOf | AnyOf
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -66,6 +81,8 @@ class _Token(msgspec.Struct, frozen=True):
     kind: str
     text: str
     at: int
+    raw: str = ""
+    """Of a string: as it stands between its quotes."""
 
 
 class _Fault(Exception):
@@ -118,17 +135,23 @@ class _Reader:
             return inner
         return self.comparison()
 
-    def comparison(self) -> Compare:
+    def comparison(self) -> Condition:
         field = self.take()
         if field.kind != "word" or field.text in _RESERVED:
             raise _expected("a field name", field)
         operator = self.take()
-        if operator.kind != "operator":
-            raise _expected("`==` or `!=`", operator)
+        if operator.kind != "operator" and (operator.kind, operator.text) not in _WORDS:
+            raise _expected("`==`, `!=`, `contains` or `matches`", operator)
         value = self.take()
         if value.kind != "string":
             raise _expected("a value in quotes", value)
-        return Compare(field.text, operator.text == "==", value.text)
+        match operator.text:
+            case "contains":
+                return Contains(field.text, value.text)
+            case "matches":
+                return _pattern(field.text, value)
+            case _:
+                return Compare(field.text, operator.text == "==", value.text)
 
 
 @lru_cache(maxsize=_CACHED_CONDITIONS)
@@ -157,12 +180,32 @@ def holds(condition: Condition, fields: Mapping[str, object]) -> bool:
     match condition:
         case Compare():
             return (_as_text(fields.get(condition.field, {})) == condition.value) is condition.equal
+        case Contains():
+            return _contains(fields.get(condition.field), condition.value)
+        case Matches():
+            text = _as_text(fields.get(condition.field, {}))
+            return text is not None and matches(condition.pattern, text)
         case AllOf():
             return all(holds(term, fields) for term in condition.terms)
         case AnyOf():
             return any(holds(term, fields) for term in condition.terms)
         case _:
             assert_never(condition)
+
+
+def patterns_in(condition: Condition) -> int:
+    """How many patterns it holds."""
+    match condition:
+        case AllOf() | AnyOf():
+            return sum(patterns_in(term) for term in condition.terms)
+        case _:
+            return isinstance(condition, Matches)
+
+
+def _contains(value: object, wanted: str) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_as_text(item) == wanted for item in value)
+    return isinstance(value, str) and wanted in value
 
 
 def _as_text(value: object) -> str | None:
@@ -187,16 +230,25 @@ def _tokens(text: str) -> list[_Token]:
         if found is None:
             at = position + len(text[position:]) - len(text[position:].lstrip(" \t\r\n")) + 1
             raise _Fault(
-                at, "expected a field name, `==`, `!=`, `and`, `or`, a parenthesis or a value in quotes"
+                at, "expected a field name, an operator, `and`, `or`, a parenthesis or a value in quotes"
             )
         kind = found.lastgroup or ""
         content = found[kind]
+        raw = content
         if kind in {"single", "double"}:
             kind, content = "string", _ESCAPE.sub(r"\1", content)
-        tokens.append(_Token(kind, content, found.end() - len(found[0].lstrip(" \t\r\n")) + 1))
+        tokens.append(_Token(kind, content, found.end() - len(found[0].lstrip(" \t\r\n")) + 1, raw))
         position = found.end()
     tokens.append(_Token("end", "", end + 1))
     return tokens
+
+
+def _pattern(field: str, value: _Token) -> Matches:
+    # A backslash before a quote is as good in RE2 as the quote alone.
+    compiled = compile_pattern(value.raw)
+    if isinstance(compiled, str):
+        raise _Fault(value.at, compiled)
+    return Matches(field, value.raw)
 
 
 def _expected(what: str, found: _Token) -> _Fault:

@@ -6,6 +6,8 @@ import msgspec
 
 MAX_GATE_RULES = 64
 MAX_ANOMALY_RULES = 8
+MAX_PATTERNS = 8
+"""In all conditions together: each may be looked for in a long text."""
 MAX_CHECKS = 16
 MAX_GLOB_CHARS = 128
 MAX_THRESHOLD_COUNT = 1_000
@@ -23,6 +25,8 @@ class Behaviour(StrEnum):
     """A person decides."""
     AUTO_KILL = "auto_kill"
     """Nobody is asked: the gate is ``auto_killed`` and the agent paused."""
+    DENY = "deny"
+    """Nobody is asked: it is not done, and the agent goes on."""
 
 
 class GateRule(msgspec.Struct, frozen=True):

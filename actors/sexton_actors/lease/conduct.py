@@ -84,7 +84,7 @@ async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
         if gate.status is not GateStatus.PENDING:
             if (answered := await _answered(row, gate)) is not None:
                 return answered
-            if refusal := await _pause(row, gate):
+            if gate.status is GateStatus.AUTO_KILLED and (refusal := await _pause(row, gate)):
                 return refusal
         opened = await row.world.storage.journal.write(conduct.open_gate(state, gate, now))
         if not isinstance(opened, Lost):

@@ -2,7 +2,7 @@
 
 import re
 
-from sexton_actors.gates.conditions import MAX_CONDITION_CHARS, Unreadable, parse_condition
+from sexton_actors.gates.conditions import MAX_CONDITION_CHARS, Unreadable, parse_condition, patterns_in
 from sexton_actors.gates.model import (
     DEFAULT_CHECK_TIMEOUT_S,
     DEFAULT_GATE_TIMEOUT_MS,
@@ -13,6 +13,7 @@ from sexton_actors.gates.model import (
     MAX_GATE_RULES,
     MAX_GATE_TIMEOUT_MS,
     MAX_GLOB_CHARS,
+    MAX_PATTERNS,
     MAX_REPAIR_ATTEMPTS,
     MAX_THRESHOLD_COUNT,
     MAX_THRESHOLD_WINDOW_S,
@@ -22,7 +23,8 @@ from sexton_actors.gates.model import (
     GateRule,
     Gates,
 )
-from sexton_actors.manifest.fields import Fields
+from sexton_actors.manifest.fields import Fields, is_empty
+from sexton_actors.manifest.nodes import Node, Scalar
 from sexton_actors.manifest.problems import INVALID_CONDITION
 
 _GATES = frozenset({"rules", "anomaly_rules", "timeout_ms", "checks"})
@@ -37,8 +39,12 @@ def read_gates(fields: Fields | None) -> Gates:
     if fields is None:
         return Gates()
     fields.only(_GATES)
+    rules = tuple(_rule(rule) for rule in fields.tables("rules", most=MAX_GATE_RULES))
+    if sum(_patterns(rule) for rule in rules) > MAX_PATTERNS:
+        message = f"has more than {MAX_PATTERNS} patterns in its conditions; put some together with `|`"
+        fields.wrong("rules", message, code=INVALID_CONDITION)
     return Gates(
-        rules=tuple(_rule(rule) for rule in fields.tables("rules", most=MAX_GATE_RULES)),
+        rules=rules,
         anomaly_rules=tuple(
             _anomaly(rule) for rule in fields.tables("anomaly_rules", most=MAX_ANOMALY_RULES)
         ),
@@ -60,6 +66,10 @@ def _rule(fields: Fields) -> GateRule:
 
 
 def _condition(fields: Fields) -> str | None:
+    if _is_blank(fields.node("condition")):
+        message = "is empty; leave the key out if the rule always holds"
+        fields.wrong("condition", message, code=INVALID_CONDITION)
+        return None
     text = fields.optional_text("condition", most=MAX_CONDITION_CHARS)
     condition = parse_condition(text) if text is not None else None
     if isinstance(condition, Unreadable):
@@ -67,6 +77,15 @@ def _condition(fields: Fields) -> str | None:
         fields.wrong("condition", message, code=INVALID_CONDITION)
         return None
     return text
+
+
+def _is_blank(node: Node | None) -> bool:
+    return isinstance(node, Scalar) and not node.text and not is_empty(node)
+
+
+def _patterns(rule: GateRule) -> int:
+    condition = parse_condition(rule.condition) if rule.condition is not None else None
+    return 0 if condition is None or isinstance(condition, Unreadable) else patterns_in(condition)
 
 
 def _anomaly(fields: Fields) -> AnomalyRule:

@@ -209,12 +209,13 @@ def append(
 
 
 def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
-    """The same event, stopped at a gate before its first lease; killed with it where the gate is."""
+    """The same event, stopped at a gate before its first lease; ended where a rule closed the gate."""
     pending = gate.status is GateStatus.PENDING
+    label = "approval_denied" if gate.status is GateStatus.DENIED else "policy_deny"
     event = msgspec.structs.replace(
         write.event,
         status=EventStatus.WAITING_APPROVAL if pending else EventStatus.GATE_BLOCKED,
-        failure_label=None if pending else "policy_deny",
+        failure_label=None if pending else label,
         completed_at=None if pending else write.event.created_at,
     )
     data: dict[str, Any] = {
@@ -228,7 +229,7 @@ def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
         if pending
         else {"status": str(gate.status), "resolved_by": gate.resolved_by}
     )
-    if not pending:
+    if gate.status is GateStatus.AUTO_KILLED:
         # The pause that comes before it has ended the plan of a schedule; that it is kept once, its key says.
         write = msgspec.structs.replace(write, firing=None)
     kind = "gate_pending" if pending else "gate_resolved"

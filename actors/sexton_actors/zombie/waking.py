@@ -7,9 +7,8 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.gate.messages import Opened
-from sexton_actors.gate.opening import BY_ANOMALY, BY_RULE, gate_before_lease, killed
+from sexton_actors.gate.opening import BY_ANOMALY, by_rule, gate_before_lease, killed
 from sexton_actors.gates.anomaly import Observation
-from sexton_actors.gates.model import Behaviour
 from sexton_actors.gates.rules import match_rules
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.queue.messages import EventQueued
@@ -57,7 +56,7 @@ class Waker:
         gate = await self._gate(zombie, manifest, waking, write, now)
         if gate is not None:
             write = transitions.held_at(write, gate)
-            if gate.status is not GateStatus.PENDING and (refusal := await self._pause(gate)):
+            if gate.status is GateStatus.AUTO_KILLED and (refusal := await self._pause(gate)):
                 return refusal
         port = self._record.context.defer()
         key = write.dedup_key
@@ -105,7 +104,7 @@ class Waker:
         gate = gate_before_lease(zombie, manifest, write.event, gate_id=self._record.world.new_id(), now=now)
         if seen.rule is not None:
             return killed(gate, BY_ANOMALY, now)
-        return killed(gate, BY_RULE, now) if behaviour is Behaviour.AUTO_KILL else gate
+        return by_rule(gate, behaviour, now)
 
     async def _pause(self, gate: Gate) -> Refusal | None:
         # Before the event is kept: a crash in between leaves an agent paused for nothing, never one that runs

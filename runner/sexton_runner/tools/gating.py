@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from sexton_runner.anomalies import KIND, Occurrences
-from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking, Decision
+from sexton_runner.gates import BY_DENY_RULE, MAX_GATE_EVIDENCE_BYTES, Asking, Decision
 from sexton_runner.protocol import Ask
-from sexton_runner.rules import Rule, gated, glob_matches
+from sexton_runner.rules import DENY, Rule, behaviour, glob_matches
 from sexton_runner.tools import approval
 from sexton_runner.tools.text import shown
 
@@ -58,7 +58,8 @@ async def decide(
 ) -> Decision | None:
     """Wait for a person where one is to be asked; None where nobody is. What ``asking`` raises passes.
 
-    What is done too often is brought before the control plane, too, which then asks nobody.
+    What is done too often is brought before the control plane, too, which then asks nobody. What a rule
+    refuses is refused here, by what the call really holds: nobody could say otherwise.
     """
     action = action_of(tool, arguments)
     if tool == approval.NAME:
@@ -72,8 +73,11 @@ async def decide(
         )
         return await asking.decide(ask, _evidence(arguments.get("evidence", {})), call_id)
     odd = seen.count(tool, action)
-    if not odd and not gated(rules, tool, action, arguments):
+    rule = behaviour(rules, tool, action, arguments)
+    if not odd and rule is None:
         return None
+    if not odd and rule == DENY:
+        return Decision("denied", by=BY_DENY_RULE)
     summary = f"Call {tool} with {orjson.dumps(shown(dict(arguments))).decode()}"[:MAX_SUMMARY_CHARS]
     ask = Ask(
         ask_id="",

@@ -132,9 +132,9 @@ class Toolbox:
             self._asking, self._gates.rules, self._seen, name, arguments, call_id=call_id
         )
         if decision is not None and decision.status != "approved":
-            said = f": {decision.detail}" if decision.detail else ""
-            text = f"not done: a person was asked, and the answer is {decision.status}{said}"
-            return ToolResult(clipped(text), ok=False, facts={"gate": decision.status})
+            self._run.show(frames.chunk(f"[{self._run.redactor.text(name)}: not done: {decision.told}]\n"))
+            facts = {"gate": decision.status, **({"by": decision.by} if decision.by else {})}
+            return ToolResult(clipped(f"not done: {decision.told}"), ok=False, facts=facts)
         result = await self._carried_out(tool, arguments)
         if decision is not None and decision.detail:
             return ToolResult(
