@@ -127,6 +127,7 @@ TRIGGERS = st.fixed_dictionaries(
         "signature": JSON | st.fixed_dictionaries({}, optional={"secret_ref": JSON, "header": JSON}),
         "credential_name": JSON,
         "tolerance_seconds": JSON,
+        "payload": st.sampled_from(["raw", "envelope"]) | JSON,
         "schedule": JSON | st.text("0123456789*/,-LW# ", max_size=20),
         "timezone": JSON,
         "message": JSON,

@@ -402,6 +402,8 @@ WRONG_TRIGGER = [
         "events",
         "has 17",
     ),
+    ("{type: webhook, source: x, payload: json}", "payload", "`raw` or `envelope`"),
+    ("{type: webhook, source: stripe, payload: raw}", "payload", "leave the key out"),
     ("{type: webhook, source: x, tolerance_seconds: 29}", "tolerance_seconds", "30 to 3600"),
     ("{type: webhook, source: x, schedule: '* * * * *'}", "schedule", "unknown key"),
     ("{type: cron}", "schedule", "missing"),

@@ -6,8 +6,9 @@ from urllib.parse import quote, urlencode
 import msgspec
 import orjson
 import pytest
+from msgspec.structs import replace
 
-from sexton_actors.manifest.model import Signature, WebhookTrigger
+from sexton_actors.manifest.model import Payload, Signature, WebhookTrigger
 from sexton_actors.webhooks.read import Challenge, Delivery, Malformed, Ping, listed, read
 
 GITHUB = WebhookTrigger("github", signature=Signature("hook"))
@@ -15,6 +16,8 @@ SLACK = WebhookTrigger("slack", signature=Signature("hook"))
 LINEAR = WebhookTrigger("linear", signature=Signature("hook"))
 SVIX = WebhookTrigger("svix", signature=Signature("hook"))
 BILLING = WebhookTrigger("billing", signature=Signature("hook", "x-signature"))
+RAW = replace(BILLING, payload=Payload.RAW)
+ENVELOPE = replace(BILLING, payload=Payload.ENVELOPE)
 
 GITHUB_HEADERS = {"x-github-event": "workflow_run", "x-github-delivery": "72d3162e-cc78-11e3"}
 WORKFLOW_RUN = {
@@ -174,20 +177,55 @@ def test_another_source_reaches_the_agent_raw() -> None:
 
 
 @pytest.mark.parametrize("missing", ["event_id", "type", "data"])
-def test_an_envelope_needs_each_of_its_fields(missing: str) -> None:
+def test_a_body_that_lacks_a_field_of_the_envelope_is_the_senders_own(missing: str) -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {}}
     del document[missing]
-    found = read(BILLING, {}, orjson.dumps(document))
-    assert isinstance(found, Malformed)
-    assert missing in found.detail
+    found = delivery(BILLING, {}, document)
+    assert found.payload == document
+    assert found.event_type == document.get("type", "billing")
+    assert found.source_event_id == document.get("event_id")
+    assert delivery(RAW, {}, document).event_type == found.event_type
+    refused = read(ENVELOPE, {}, orjson.dumps(document))
+    assert isinstance(refused, Malformed)
+    assert missing in refused.detail
 
 
 @pytest.mark.parametrize(
     "wrong", [{"event_id": 7}, {"event_id": ""}, {"type": 7}, {"type": ""}, {"data": []}, {"data": None}]
 )
-def test_an_envelope_with_fields_of_the_wrong_type_is_malformed(wrong: dict[str, Any]) -> None:
+def test_an_envelope_with_fields_of_the_wrong_type_is_none(wrong: dict[str, Any]) -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {}, **wrong}
-    assert isinstance(read(BILLING, {}, orjson.dumps(document)), Malformed)
+    assert delivery(BILLING, {}, document).payload == document
+    assert isinstance(read(ENVELOPE, {}, orjson.dumps(document)), Malformed)
+
+
+def test_what_cannot_be_an_id_or_a_type_of_ours_does_not_refuse_a_senders_own_body() -> None:
+    for document in ({"event_id": "e" * 256}, {"event_id": "a\nb"}, {"event_id": "", "type": "t" * 129}):
+        found = delivery(BILLING, {}, document)
+        assert (found.event_type, found.source_event_id) == ("billing", None)
+
+
+def test_the_id_of_what_an_event_is_about_makes_no_repeat_of_another_event() -> None:
+    one = delivery(BILLING, {}, {"id": "order-7", "status": "paid"})
+    other = delivery(BILLING, {}, {"id": "order-7", "status": "sent"})
+    assert one.dedup_key != other.dedup_key
+
+
+def test_a_stripe_event_is_told_by_its_own_type_and_id() -> None:
+    document = {"id": "evt_1", "object": "event", "type": "charge.failed", "data": {"object": {"id": "ch_1"}}}
+    found = delivery(WebhookTrigger("stripe", signature=Signature("hook")), {}, document)
+    assert (found.event_type, found.source_event_id) == ("charge.failed", "evt_1")
+    assert found.payload == document
+
+
+def test_a_sentry_event_is_told_by_its_headers() -> None:
+    document = {"action": "created", "data": {"issue": {"id": "1"}}, "actor": {"type": "application"}}
+    headers = {"sentry-hook-resource": "issue", "request-id": "4f0d"}
+    sentry = WebhookTrigger("sentry", signature=Signature("hook"))
+    found = delivery(sentry, headers, document)
+    assert (found.event_type, found.source_event_id) == ("issue.created", "4f0d")
+    assert found.payload == document
+    assert delivery(sentry, {}, {"level": "error"}).event_type == "sentry"
 
 
 def test_a_senders_own_body_needs_no_field_and_takes_its_type_from_the_source() -> None:

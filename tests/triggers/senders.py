@@ -79,6 +79,45 @@ def _generic_timed(body: bytes, secret: str, at_s: int, _delivery: str) -> dict[
     return {"X-Bank-Signature": hex_digest(secret, f"{at_s}.".encode() + body), "X-Bank-Time": str(at_s)}
 
 
+def _stripe(body: bytes, secret: str, at_s: int, _delivery: str) -> dict[str, str]:
+    """As Stripe's library does, while a secret is rolled: the older one's signature stands first."""
+    signed = f"{at_s}.".encode() + body
+    older = hex_digest("whsec_rolled", signed)
+    return {"Stripe-Signature": f"t={at_s},v1={older},v1={hex_digest(secret, signed)},v0={older}"}
+
+
+def _sentry(body: bytes, secret: str, at_s: int, delivery: str) -> dict[str, str]:
+    return {
+        "Request-ID": delivery,
+        "Sentry-Hook-Resource": "issue",
+        "Sentry-Hook-Timestamp": str(at_s),
+        "Sentry-Hook-Signature": hex_digest(secret, body),
+    }
+
+
+def _stripe_event(delivery: str) -> bytes:
+    return _json(
+        id=f"evt_{delivery}",
+        object="event",
+        api_version="2025-03-31.basil",
+        created=1743465600,
+        livemode=False,
+        pending_webhooks=1,
+        request={"id": "req_1", "idempotency_key": "4a0c"},
+        type="invoice.payment_failed",
+        data={"object": {"id": "in_1", "object": "invoice", "amount_due": 4200}},
+    )
+
+
+def _sentry_event(delivery: str) -> bytes:
+    return _json(
+        action="created",
+        installation={"uuid": "a8e5d37a-696c-4c54-adb5-b3f28d64c7de"},
+        data={"issue": {"id": "1170820242", "title": "ReferenceError", "metadata": {"n": delivery}}},
+        actor={"type": "application", "id": "sentry", "name": "Sentry"},
+    )
+
+
 def _svix(body: bytes, secret: str, at_s: int, delivery: str) -> dict[str, str]:
     signature = SvixWebhook(secret).sign(delivery, datetime.fromtimestamp(at_s, UTC), body.decode())
     return {
@@ -184,6 +223,37 @@ SENDERS: tuple[Sender, ...] = (
         "bank",
         "X-Bank-Signature",
         tolerance_s=60,
+    ),
+    Sender(
+        "stripe",
+        _signed("stripe", "events: [invoice], "),
+        _stripe_event,
+        _stripe,
+        "invoice.payment_failed",
+        "Stripe-Signature",
+        old="whsec_an_old_one",
+        new="whsec_a_new_one",
+    ),
+    Sender(
+        "sentry",
+        "{type: webhook, source: sentry, credential_name: hook}",
+        _sentry_event,
+        _sentry,
+        "issue.created",
+        "Sentry-Hook-Signature",
+        timed=False,
+        id_is_signed=False,
+        id_header="Request-ID",
+    ),
+    Sender(
+        # The same bodies by the generic scheme: nothing in them is ours.
+        "errors",
+        "{type: webhook, source: errors, signature: {secret_ref: hook, header: Sentry-Hook-Signature}}",
+        _sentry_event,
+        _sentry,
+        "errors",
+        "Sentry-Hook-Signature",
+        timed=False,
     ),
     Sender(
         "svix",

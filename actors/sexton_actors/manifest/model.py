@@ -32,6 +32,15 @@ class Signature(msgspec.Struct, frozen=True):
     """In lower case; the header with the time in seconds that is signed too."""
 
 
+class Payload(StrEnum):
+    """What the bodies of a source without a known form are; where nothing is said, each tells by itself."""
+
+    RAW = "raw"
+    """The sender's own, whatever its members are called."""
+    ENVELOPE = "envelope"
+    """The service's own: ``event_id``, ``type`` and ``data``, each of them required."""
+
+
 class WebhookTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="webhook"):
     source: str
     events: tuple[str, ...] | None = None
@@ -40,6 +49,7 @@ class WebhookTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="webhook
     """None: the sender cannot sign, and the address holds a secret instead."""
     tolerance_seconds: int = DEFAULT_TOLERANCE_S
     """How far a signed time may be from now, either way."""
+    payload: Payload | None = None
 
 
 class CronTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="cron"):

@@ -7,7 +7,13 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.model import DEFAULT_TOLERANCE_S, CronTrigger, Signature, WebhookTrigger
+from sexton_actors.manifest.model import (
+    DEFAULT_TOLERANCE_S,
+    CronTrigger,
+    Payload,
+    Signature,
+    WebhookTrigger,
+)
 
 MAX_TRIGGERS = 8
 MAX_EVENTS = 16
@@ -17,7 +23,7 @@ MAX_TOLERANCE_S = 3_600
 MAX_CRON_MESSAGE_CHARS = 8_192
 MAX_HEADER_CHARS = 128
 
-NATIVE_SOURCES = frozenset({"github", "slack", "linear", "svix", "standard-webhooks"})
+NATIVE_SOURCES = frozenset({"github", "slack", "linear", "stripe", "sentry", "svix", "standard-webhooks"})
 """Their headers and prefixes are known: a signature needs no more than ``secret_ref``."""
 MULTISIG_SOURCES = frozenset({"svix", "standard-webhooks"})
 """Reached by the multi-signature route, one address an agent for both."""
@@ -31,7 +37,9 @@ CREDENTIAL_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 SINGULAR = "trigger"
 """Refused by its own words, so that the missing ``triggers`` need not be told beside it."""
 
-_WEBHOOK = frozenset({"type", "source", "events", "signature", "credential_name", "tolerance_seconds"})
+_WEBHOOK = frozenset(
+    {"type", "source", "events", "signature", "credential_name", "tolerance_seconds", "payload"}
+)
 _CRON = frozenset({"type", "schedule", "timezone", "message"})
 _SIGNATURE = frozenset({"secret_ref", "header", "prefix", "ts_header"})
 _SOURCE = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -93,7 +101,21 @@ def _webhook(fields: Fields) -> WebhookTrigger:
         tolerance_seconds=fields.integer(
             "tolerance_seconds", least=MIN_TOLERANCE_S, most=MAX_TOLERANCE_S, default=DEFAULT_TOLERANCE_S
         ),
+        payload=_payload(fields, source),
     )
+
+
+def _payload(fields: Fields, source: str) -> Payload | None:
+    kind = fields.optional_text("payload", most=16)
+    if kind is None:
+        return None
+    if source in NATIVE_SOURCES:
+        fields.wrong("payload", f"`{source}` is known by its own form; leave the key out")
+    elif kind not in {one.value for one in Payload}:
+        fields.wrong("payload", f"`{kind}` is no payload; use `raw` or `envelope`")
+    else:
+        return Payload(kind)
+    return None
 
 
 def _events(fields: Fields) -> tuple[str, ...] | None:

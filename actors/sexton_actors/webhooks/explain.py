@@ -13,7 +13,7 @@ from sexton_actors.webhooks.bodies import read_object
 from sexton_actors.webhooks.model import Genuine, Headers, Malformed, Reason, Rejected
 from sexton_actors.webhooks.read import Challenge, Ping, listed, read
 from sexton_actors.webhooks.secrets import resolve_segment
-from sexton_actors.webhooks.sources import github, linear, slack
+from sexton_actors.webhooks.sources import github, linear, sentry, slack, stripe
 
 MAX_TRIES = 64
 """Signatures computed for hints, over all secrets and slips."""
@@ -22,6 +22,8 @@ _MARKS = {
     "github": github.HEADER,
     "slack": slack.HEADER,
     "linear": linear.HEADER,
+    "stripe": stripe.HEADER,
+    "sentry": sentry.HEADER,
     "svix": "svix-signature",
     "standard-webhooks": "webhook-signature",
 }

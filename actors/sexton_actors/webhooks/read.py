@@ -7,8 +7,8 @@ import msgspec
 from sexton_actors.manifest.model import WebhookTrigger
 from sexton_actors.webhooks.bodies import Content, read_content
 from sexton_actors.webhooks.model import Challenge, Delivery, Headers, Malformed, Ping, Reading
-from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CHARS, Said
-from sexton_actors.webhooks.table import source_of
+from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CHARS, Said, is_line
+from sexton_actors.webhooks.table import reader_of
 
 __all__ = ["Challenge", "Delivery", "Malformed", "Ping", "Reading", "listed", "read"]
 
@@ -25,12 +25,12 @@ def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
     content = read_content(body)
     if isinstance(content, Malformed):
         return content
-    said = source_of(trigger.source).read(trigger.source, headers, content.document)
+    said = reader_of(trigger)(trigger.source, headers, content.document)
     if not isinstance(said, Said):
         return said
-    if not _is_line(said.event_type, MAX_EVENT_TYPE_CHARS):
+    if not is_line(said.event_type, MAX_EVENT_TYPE_CHARS):
         return Malformed(f"the event type must be 1 to {MAX_EVENT_TYPE_CHARS} printable characters")
-    if said.sender_id and not _is_line(said.sender_id, MAX_SENDER_ID_CHARS):
+    if said.sender_id and not is_line(said.sender_id, MAX_SENDER_ID_CHARS):
         return Malformed(f"the event's id must be 1 to {MAX_SENDER_ID_CHARS} printable characters")
     body_key = _key("body", trigger.source, body)
     sender_id = said.sender_id or None
@@ -58,7 +58,3 @@ def _spelled(said: Said, content: Content) -> str:
 def _key(kind: str, label: str, content: bytes) -> bytes:
     # Kind and label hold no NUL, so no two triples are written alike.
     return hashlib.sha256(f"{kind}\0{label}\0".encode() + content).digest()
-
-
-def _is_line(text: str, most: int) -> bool:
-    return 1 <= len(text) <= most and text.isprintable()

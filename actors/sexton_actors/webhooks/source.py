@@ -36,15 +36,22 @@ class Said(msgspec.Struct, frozen=True):
     """The body's own object, or one that holds it as ``raw``."""
 
 
-class Source(msgspec.Struct, frozen=True):
-    """``read`` is given the trigger's label, the headers and the body's object."""
+Reader = Callable[[str, Headers, dict[str, Any]], Said | Ping | Challenge | Malformed]
+"""Is given the trigger's label, the headers and the body's object."""
 
+
+class Source(msgspec.Struct, frozen=True):
     verify: Callable[[Attempt], Signed | Rejected]
-    read: Callable[[str, Headers, dict[str, Any]], Said | Ping | Challenge | Malformed]
+    read: Reader
     header: str | None = None
     """Where it signs, unless a trigger says otherwise; None: the trigger must say it."""
     prefix: str = ""
     ts_header: str | None = None
+
+
+def is_line(text: str, most: int) -> bool:
+    """Whether this may stand as an event's type or id: one short, printable line."""
+    return 1 <= len(text) <= most and text.isprintable()
 
 
 def dotted(event: str, action: str | None) -> str:

@@ -4,10 +4,16 @@ from typing import Any
 
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
-
-ENVELOPE = frozenset({"event_id", "data"})
-"""The members that tell it; a ``type`` many a body has."""
+from sexton_actors.webhooks.source import (
+    MAX_EVENT_TYPE_CHARS,
+    MAX_SENDER_ID_CHARS,
+    Attempt,
+    Said,
+    Signed,
+    Source,
+    is_line,
+    text_at,
+)
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
@@ -18,22 +24,40 @@ def verify(attempt: Attempt) -> Signed | Rejected:
     return hex_hmac.verify(scheme, attempt)
 
 
-def read(label: str, _headers: Headers, document: dict[str, Any]) -> Said | Malformed:
-    """A body with ``event_id`` or ``data`` is the service's own envelope, any other is the sender's own.
+def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malformed:
+    """The service's own envelope where all three fields are there and well formed, else the sender's body.
 
-    The envelope is held to its three fields. The sender's own needs none: its event type is its ``type`` or,
-    without one, the trigger's source.
+    Many senders have a ``data`` or an ``event_id`` of their own, so neither alone tells the envelope.
     """
-    if not document:
-        return Malformed("the body is empty: event_id, type and data are missing")
-    if not ENVELOPE & document.keys():
-        return Said(text_at(document, "type") or label, None, document)
-    for field in ("event_id", "type"):
-        if text_at(document, field) is None:
-            return Malformed(f"`{field}` must be text of at least one character")
+    said = read_envelope(label, headers, document)
+    return said if isinstance(said, Said) else read_raw(label, headers, document)
+
+
+def read_envelope(_label: str, _headers: Headers, document: dict[str, Any]) -> Said | Malformed:
+    """The envelope and nothing else: ``event_id``, ``type`` and ``data``."""
+    event_id, kind = text_at(document, "event_id"), text_at(document, "type")
+    if event_id is None or kind is None:
+        field = "event_id" if event_id is None else "type"
+        return Malformed(f"`{field}` must be text of at least one character")
     if not isinstance(document.get("data"), dict):
         return Malformed("`data` must be an object")
-    return Said(text_at(document, "type") or label, text_at(document, "event_id"), document)
+    return Said(kind, event_id, document)
+
+
+def read_raw(label: str, _headers: Headers, document: dict[str, Any]) -> Said | Malformed:
+    """The sender's own body, of which nothing is demanded but that it is not empty.
+
+    A member ``id`` is no event's id: as often it is that of the thing that the event is about, and two events
+    about one thing are no repeat.
+    """
+    if not document:
+        return Malformed("the body is empty: send an object with at least one member")
+    kind, event_id = text_at(document, "type") or "", text_at(document, "event_id") or ""
+    return Said(
+        kind if is_line(kind, MAX_EVENT_TYPE_CHARS) else label,
+        event_id if is_line(event_id, MAX_SENDER_ID_CHARS) else None,
+        document,
+    )
 
 
 def _signed(at: str, body: bytes) -> bytes:
