@@ -2,9 +2,13 @@
 
 The wheel must hold the six packages with all their data and the examples, and nothing else at its root,
 install beside the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
+There, where no bubblewrap is on the path, it must find the one that was installed with it. The one-line
+install of the documents is tried with this wheel.
 """
 
+import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -23,6 +27,7 @@ PACKAGES = {
     "sexton_cli": "cli",
 }
 DATA = {"sexton_cli/examples": "examples"}  # a place in the wheel, and the folder it is taken from
+LOCK = ROOT / "requirements" / "runtime.lock"
 EXECUTABLE = stat.S_IXUSR
 IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
 
@@ -32,20 +37,56 @@ def main() -> None:
         folder = Path(name)
         wheel = build_wheel(folder / "dist")
         check_contents(wheel)
-        python = install_alone(wheel, folder / "venv")
+        wheels = fetch_locked(folder / "wheels")
+        python = install_alone(wheel, wheels, folder / "venv")
         run(python, "-I", "-c", IMPORT_ALL, cwd=folder)
         told = run(python.with_name("sexton"), "--version", cwd=folder)
+        check_bubblewrap(python.with_name("sexton"), folder)
+        check_tool(wheel, wheels, folder)
     version = wheel.name.split("-")[1]
     if version not in told.split():
         sys.exit(f"{wheel.name} says that it is {told.strip()!r}.")
     print(f"{wheel.name}: {told.strip()}")
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **changes: str) -> str:
     """Run without the caller's Python settings; the answer is what the command wrote. Its failure is ours."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(command, check=True, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, check=True, cwd=cwd, env=environment | changes, stdout=subprocess.PIPE, text=True
+    )
     return done.stdout
+
+
+def check_bubblewrap(sexton: Path, folder: Path) -> None:
+    """Look for the program that shuts commands in, with nothing else of the system's within reach."""
+    (folder / "bin").mkdir()
+    for name in ("setpriv", "prlimit"):
+        (folder / "bin" / name).symlink_to(shutil.which(name) or sys.exit(f"{name} is not installed."))
+    environment = os.environ | {"PATH": str(folder / "bin")}
+    # Its exit status is about this machine, which may forbid namespaces; that it is found is about the wheel.
+    done = subprocess.run(
+        [sexton, "runner", "doctor", "--json"],
+        check=False,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found = {one["name"]: one for one in map(json.loads, done.stdout.splitlines())}
+    if found["bwrap"]["grade"] != "good" or "installed with sexton" not in found["bwrap"]["seen"]:
+        sys.exit(f"The wheel does not bring bubblewrap along: {found['bwrap']}")
+
+
+def check_tool(wheel: Path, wheels: Path, folder: Path) -> None:
+    """Install it as the documents say, ``uv tool install``, here from the wheel and with what is locked."""
+    places = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "tool-bin")}
+    # uv comes with the development environment, beside this Python.
+    install = (Path(sys.executable).with_name("uv"), "tool", "install", "--quiet", "--offline", "--no-index")
+    run(*install, "--python", sys.executable, "--find-links", wheels, wheel, cwd=folder, **places)
+    told = run(folder / "tool-bin" / "sexton", "--version", cwd=folder)
+    if not told.startswith("sexton"):
+        sys.exit(f"The installed tool says {told!r}.")
 
 
 def build_wheel(folder: Path) -> Path:
@@ -78,12 +119,20 @@ def check_contents(wheel: Path) -> None:
         sys.exit("The wheel lacks the licence.")
 
 
-def install_alone(wheel: Path, folder: Path) -> Path:
+def fetch_locked(folder: Path) -> Path:
+    """Fetch the locked runtime, by hash, for both ways to install; the answer is the folder."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "download", "--quiet", "--require-hashes", "--dest", folder, "-r", LOCK, cwd=ROOT)
+    return folder
+
+
+def install_alone(wheel: Path, wheels: Path, folder: Path) -> Path:
     """Install the locked runtime and the wheel; the answer is that environment's Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     pip = (python, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "install", "--quiet", "--require-hashes", "-r", "requirements/runtime.lock", cwd=ROOT)
+    locked = ("--require-hashes", "-r", LOCK)
+    run(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, *locked, cwd=ROOT)
     run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel, cwd=ROOT)
     # What the wheel asks for must be what the lock gives.
     run(*pip, "check", cwd=ROOT)

@@ -1,38 +1,27 @@
 """Looks at everything that a command line depends on, and says how to mend what is wrong."""
 
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
-import structlog
 import trio
 
 from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Reply, open_client
-from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault
+from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.output import moment
 from sexton_cli.problems import NotSexton
+from sexton_cli.sandbox import establish
 from sexton_cli.settings import DATABASE_VARIABLE, default_data
-from sexton_runner.errors import SandboxUnavailable
-from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import make_sandbox, probe
-from sexton_runner.settings import (
-    DEFAULT_RUN_MEMORY_BYTES,
-    DEFAULT_RUN_PIDS,
-    DEFAULT_RUN_WALL_S,
-    SandboxTier,
-)
+from sexton_runner.settings import SandboxTier
 from sexton_storage.embedded.programs import find_programs
 from sexton_storage.startup import StartupFailed
 
@@ -204,22 +193,14 @@ def _workspace(caller: Caller, identity: Identity) -> Check:
 
 
 def _sandbox() -> Check:
-    # The probe logs for a runner's operator; here its words come back as a check.
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr), processors=[_drop])
-    limits = Limits(wall_s=DEFAULT_RUN_WALL_S, memory_bytes=DEFAULT_RUN_MEMORY_BYTES, pids=DEFAULT_RUN_PIDS)
     try:
-        with tempfile.TemporaryDirectory(prefix="sexton-doctor-") as folder:
-            sandbox = make_sandbox(SandboxTier.BUBBLEWRAP, limits, Path(folder))
-            trio.run(probe, sandbox)
-    except (SandboxUnavailable, OSError) as fault:
-        way_out = "Needed only where runners run: install bubblewrap, and let ordinary users make namespaces."
-        return Check("sandbox", State.FAIL, " ".join(str(fault).split()), way_out, UNAVAILABLE)
+        sandbox = trio.run(establish, SandboxTier.BUBBLEWRAP)
+    except StartupFault as fault:
+        return Check(
+            "sandbox", State.FAIL, fault.what, f"Needed only where runners run: {fault.way_out}", fault.status
+        )
     bounds = "control groups" if sandbox.layout is not None else "process limits; no control groups"
     return Check("sandbox", State.OK, f"bubblewrap shuts commands in, bounded by {bounds}")
-
-
-def _drop(_logger: object, _name: str, _event: object) -> str:
-    raise structlog.DropEvent
 
 
 def _database(environ: Mapping[str, str]) -> Check:

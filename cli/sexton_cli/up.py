@@ -17,11 +17,14 @@ from rich.console import Console
 from sexton_cli.children import LocalRunner, runner_command
 from sexton_cli.composition import Node, open_node
 from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
+from sexton_cli.first_commands import first_commands
+from sexton_cli.sandbox import establish
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
 from sexton_http.context import VERSION
 from sexton_http.request_log import add_request
 from sexton_runner.logs import configure_logs
+from sexton_runner.settings import SandboxTier
 
 Ready = Callable[[Node, trio.Nursery, trio.Event], Awaitable[None]]
 """What is done once the server answers; the nursery is for runners, the event says that they are to hurry."""
@@ -41,6 +44,7 @@ class UpSettings:
     ready_file: Path | None
     runners: int
     runner_options: tuple[str, ...]
+    sandbox: SandboxTier
     drain_s: float
     """How long runs may go on after the first signal."""
 
@@ -52,9 +56,14 @@ def run_up(settings: UpSettings) -> int:
     async def ready(node: Node, nursery: trio.Nursery, hastened: trio.Event) -> None:
         runners = await _start_runners(node, settings, nursery, hastened)
         _announce(node, console, runners)
+        _show_first_commands(node, settings.node.data, console)
         _write_ready(node, settings.ready_file, runners)
 
-    return _run(settings.node, console, settings.ready_file, ready)
+    async def begin() -> None:
+        if settings.runners and settings.sandbox is not SandboxTier.NONE:
+            await establish(settings.sandbox)
+
+    return _run(settings.node, console, settings.ready_file, ready, begin)
 
 
 def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
@@ -64,19 +73,30 @@ def run_serve(settings: NodeSettings, ready_file: Path | None) -> int:
     async def ready(node: Node, nursery: trio.Nursery, hastened: trio.Event) -> None:
         del nursery, hastened
         _announce(node, console, [])
+        _show_first_commands(node, settings.data, console)
         _write_ready(node, ready_file, [])
 
     return _run(settings, console, ready_file, ready)
 
 
-def _run(settings: NodeSettings, console: Console, ready_file: Path | None, ready: Ready) -> int:
+async def _nothing() -> None:
+    """Nothing has to be looked at before a server without runners starts."""
+
+
+def _run(
+    settings: NodeSettings,
+    console: Console,
+    ready_file: Path | None,
+    ready: Ready,
+    begin: Callable[[], Awaitable[None]] = _nothing,
+) -> int:
     configure_logs(settings.log, [add_request])
     if ready_file is not None:
         # One that an earlier life left would tell a script that we are ready before we are.
         ready_file.unlink(missing_ok=True)
     status = OK
     try:
-        trio.run(_serve, settings, console, ready)
+        trio.run(_serve, settings, console, ready, begin)
     except* StartupFault as group:
         status = explain(_first(group))
     return status
@@ -87,7 +107,9 @@ def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None:
+async def _serve(
+    settings: NodeSettings, console: Console, ready: Ready, begin: Callable[[], Awaitable[None]]
+) -> None:
     def say(what: str) -> None:
         console.print(f"[dim]{what}[/dim]", soft_wrap=True)
 
@@ -95,6 +117,7 @@ async def _serve(settings: NodeSettings, console: Console, ready: Ready) -> None
         async with trio.open_nursery() as everything:
             shutdown = Shutdown(everything.cancel_scope, say)
             everything.start_soon(shutdown.heed, signals)
+            await begin()
             async with open_node(settings, say) as node:
                 await _serve_runners(node, shutdown, ready)
                 shutdown.runners_have_ended()
@@ -231,3 +254,9 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
     console.print("[bold green]Sexton is up.[/bold green]")
     for name, value in lines:
         console.print(f"  {name:<10} {value}", soft_wrap=True)
+
+
+def _show_first_commands(node: Node, data: Path, console: Console) -> None:
+    console.print("[bold]In another terminal:[/bold]")
+    for line in first_commands(node.base_url, data):
+        console.print(f"  {line}", soft_wrap=True, markup=False)

@@ -16,11 +16,12 @@ import structlog
 import trio
 
 from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.sandbox.advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import group_name, make_sandbox, probe
+from sexton_runner.sandbox.programs import bubblewrap_features, bundled_bubblewrap, find_program
 from sexton_runner.sandbox.seccomp import this_machine
-from sexton_runner.sandbox.tiers import bubblewrap_features, find_program
 from sexton_runner.settings import DEFAULT_RUN_MEMORY_BYTES, DEFAULT_RUN_PIDS, SandboxTier
 
 EXIT_OK = 0
@@ -82,7 +83,8 @@ def _programs() -> Iterator[Finding]:
             told = subprocess.run(
                 [path, "--version"], capture_output=True, text=True, check=False, timeout=10
             )
-            yield Finding(name, Grade.GOOD, (told.stdout.strip() or path).splitlines()[0])
+            whose = ", installed with sexton" if path == bundled_bubblewrap() else ""
+            yield Finding(name, Grade.GOOD, (told.stdout.strip() or path).splitlines()[0] + whose)
 
 
 def _bounds(state_dir: Path) -> Finding:
@@ -126,8 +128,7 @@ async def _self_test(state_dir: Path) -> Finding:
     try:
         await probe(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, state_dir))
     except SandboxUnavailable as fault:
-        advice = "user namespaces may be switched off: see kernel.unprivileged_userns_clone and AppArmor"
-        return Finding(name, Grade.MISSING, str(fault), advice)
+        return Finding(name, Grade.MISSING, str(fault), namespace_advice())
     return Finding(name, Grade.GOOD, "nothing of the host could be reached")
 
 

@@ -208,4 +208,4 @@ def test_the_doctor_tells_which_database_a_server_here_would_use(shell: Shell) -
 def test_the_doctor_says_what_to_install_for_a_sandbox(shell: Shell) -> None:
     ended = shell("doctor", PATH="/nowhere")
     assert ended.returncode == 69
-    assert "apt-get install bubblewrap" in ended.stdout
+    assert "apt-get install util-linux" in ended.stdout

@@ -14,6 +14,7 @@ from sexton_runner.__main__ import command
 from sexton_runner.doctor import Grade, examine
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.main import run_runner
+from sexton_runner.sandbox.advice import namespace_advice
 from tests.runner.control_plane import open_plane
 from tests.runner.harness import settings_for
 
@@ -37,6 +38,7 @@ def test_a_host_without_bubblewrap_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert command(["doctor"]) == 69
     assert "missing  bwrap: not installed (Debian and Ubuntu: apt-get install bubblewrap)" in (
         capsys.readouterr().out
@@ -66,3 +68,21 @@ def test_the_exit_status_says_whether_what_is_weak_counts(
 def test_words_that_the_doctor_does_not_know_are_refused() -> None:
     with pytest.raises(SystemExit):
         command(["doctor", "--heal"])
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "advice"),
+    [
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "bwrap-userns-restrict"),
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        ("user/max_user_namespaces", "0", "user.max_user_namespaces="),
+        ("user/max_user_namespaces", "96000", "in a container"),
+    ],
+)
+def test_the_advice_is_about_what_forbids_namespaces_here(
+    tmp_path: Path, file: str, value: str, advice: str
+) -> None:
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(f"{value}\n")
+
+    assert advice in namespace_advice(tmp_path)

@@ -202,13 +202,13 @@ async def test_a_runner_that_cannot_start_says_why_in_one_line(
     assert plane.calls == []
 
 
-async def test_without_bubblewrap_a_runner_refuses_to_start(tmp_path: Path) -> None:
+async def test_without_the_system_s_programs_a_runner_refuses_to_start(tmp_path: Path) -> None:
     async with (
         open_plane() as plane,
         process(tmp_path, words(plane, tmp_path), {"PATH": str(tmp_path)}) as runner,
     ):
         assert await runner.ended() == 69
-        assert "bwrap is not installed" in runner.log.splitlines()[-1]
+        assert "setpriv is not installed" in runner.log.splitlines()[-1]
 
 
 async def test_two_runners_cannot_share_a_state_folder(tmp_path: Path) -> None:

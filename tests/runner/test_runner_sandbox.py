@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import random
+import shutil
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.registry import carry_out
+from sexton_runner.sandbox import programs
 from sexton_runner.sandbox.enclosure import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox, probe
@@ -373,8 +375,31 @@ async def test_the_self_test_finds_a_sandbox_that_shuts_nothing_in(tmp_path: Pat
 
 async def test_without_bubblewrap_there_is_no_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
         make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
+
+
+async def test_where_the_system_has_no_bubblewrap_the_one_that_came_along_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("setpriv", "prlimit", "env"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert programs.find_bubblewrap() == programs.bundled_bubblewrap()
+    cage = Cage(tmp_path)
+    await probe(make_sandbox(cage.tier, cage.limits, tmp_path))
+    ending = await cage.run("sh", "echo shut in")
+    assert ending.response_text == "shut in\n"
+
+
+def test_the_system_s_bubblewrap_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "bwrap"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.find_bubblewrap() == str(own)
 
 
 async def test_the_landlock_tier_is_refused_rather_than_pretended(tmp_path: Path) -> None:

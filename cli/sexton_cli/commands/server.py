@@ -12,7 +12,7 @@ from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.server import Tls
 from sexton_runner.__main__ import command as runner_command
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
-from sexton_runner.settings import DEFAULT_DRAIN_S
+from sexton_runner.settings import DEFAULT_DRAIN_S, SandboxTier
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -148,6 +148,7 @@ def up(
         node=node,
         ready_file=ready_file,
         runners=runners,
+        sandbox=SandboxTier(sandbox),
         drain_s=drain_s,
         runner_options=(
             "--slots",

@@ -13,6 +13,9 @@ from sexton_cli.demo.model import find_model
 from sexton_cli.demo.play import Play
 from sexton_cli.demo.stage import NotReady, open_stage
 from sexton_cli.demo.telling import Teller
+from sexton_cli.exits import StartupFault, explain
+from sexton_cli.sandbox import establish
+from sexton_runner.settings import SandboxTier
 
 LOG_CHARS = 4000
 
@@ -34,6 +37,11 @@ def main() -> int:
     """The exit status: 0 only if all was as claimed."""
     console = Console(highlight=False)
     teller = Teller(console)
+    try:
+        trio.run(establish, SandboxTier.BUBBLEWRAP)
+    except StartupFault as fault:
+        # Its runners would not start, and the demo would wait for them.
+        return explain(fault)
     with tempfile.TemporaryDirectory(prefix="sexton-demo-", ignore_cleanup_errors=True) as folder:
         held = False
         try:

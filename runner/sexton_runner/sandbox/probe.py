@@ -13,8 +13,9 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.programs import find_program
 from sexton_runner.sandbox.seccomp import this_machine
-from sexton_runner.sandbox.tiers import TIERS, find_program
+from sexton_runner.sandbox.tiers import TIERS
 from sexton_runner.settings import SandboxTier
 
 PROBE_S = 20.0
@@ -88,6 +89,12 @@ async def probe(sandbox: Sandbox) -> None:
     if sandbox.tier.name is SandboxTier.NONE:
         log.warning("no_sandbox", advice="tier 'none' shuts nothing in; it is for development only")
         return
+    await check(sandbox)
+    log.info("sandbox_ready", tier=sandbox.tier.name.value, control_groups=sandbox.layout is not None)
+
+
+async def check(sandbox: Sandbox) -> None:
+    """Do the same for a sandbox that shuts in, without a word to the log."""
     with tempfile.TemporaryDirectory(prefix="sexton-probe-") as folder:
         run_dir = Path(folder) / "run"
         run_dir.mkdir()
@@ -96,7 +103,6 @@ async def probe(sandbox: Sandbox) -> None:
         wrong = await _self_test(sandbox, run_dir, Path(folder))
     if wrong:
         raise SandboxUnavailable("; ".join(wrong))
-    log.info("sandbox_ready", tier=sandbox.tier.name.value, control_groups=sandbox.layout is not None)
 
 
 async def _self_test(sandbox: Sandbox, run_dir: Path, workspace: Path) -> list[str]:

@@ -1,8 +1,5 @@
 """The ways to shut a command in, by the name under which a runner enrols."""
 
-import functools
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,7 @@ from sexton_runner.sandbox.limits import (
     Limits,
     prlimit_words,
 )
+from sexton_runner.sandbox.programs import bubblewrap_features, find_bubblewrap, find_program
 from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
@@ -168,26 +166,8 @@ def _system() -> list[str]:
     return words
 
 
-@functools.cache
-def _features(program: str) -> str:
-    return subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=10).stdout
-
-
-def find_program(name: str, package: str) -> str:
-    """Give the path of a program, or say which package of Debian and Ubuntu has it."""
-    found = shutil.which(name)
-    if found is None:
-        raise SandboxUnavailable(f"{name} is not installed (Debian and Ubuntu: apt-get install {package})")
-    return found
-
-
-def bubblewrap_features() -> str:
-    """Give what the installed bubblewrap says that it can do."""
-    return _features(find_program("bwrap", "bubblewrap"))
-
-
 def _bubblewrap() -> Tier:
-    return Bubblewrap(find_program("bwrap", "bubblewrap"), bubblewrap_features())
+    return Bubblewrap(find_bubblewrap(), bubblewrap_features())
 
 
 def _landlock() -> Tier:
