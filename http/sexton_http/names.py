@@ -6,7 +6,7 @@ from sexton_http.answers import Problem
 
 
 def fitting(pattern: str) -> msgspec.Meta:
-    r"""For a field that is to fit a pattern to its end, which the documents show as it is written.
+    r"""For a field that is to fit a pattern to its end; the documents show it with its dollar again.
 
     >>> from typing import Annotated
     >>> msgspec.convert("ab\n", Annotated[str, fitting("^[a-z]+$")])
@@ -14,7 +14,7 @@ def fitting(pattern: str) -> msgspec.Meta:
     msgspec.ValidationError: Expected `str` matching regex '^[a-z]+\\Z'
     """
     # Only in Python does a dollar let a line feed follow.
-    return msgspec.Meta(pattern=pattern.removesuffix("$") + r"\Z", extra_json_schema={"pattern": pattern})
+    return msgspec.Meta(pattern=pattern.removesuffix("$") + r"\Z")
 
 
 def shown(text: str, pointer: str) -> str:

@@ -7,41 +7,56 @@ from typing import Any, Final
 import msgspec
 
 from sexton_http.acting import FORM_TYPE
+from sexton_http.components import check_names, keep_used, plain, references
 from sexton_http.context import VERSION
-from sexton_http.operations import Auth, Creates, NoQuery, Operation, Wait, is_id
-from sexton_http.problems import CODES
-from sexton_http.told_headers import METHOD_NOT_ALLOWED, headers_of
+from sexton_http.operations import MAX_SEQ, Auth, Creates, NoQuery, Operation, Wait, is_id
+from sexton_http.shared_answers import (
+    PROBLEM,
+    PROBLEM_ERROR,
+    codes_by_status,
+    describe,
+    header_references,
+    name_of,
+    own_codes,
+)
+from sexton_http.tags import TAGS
+from sexton_http.told_headers import HEADERS
 
 REF: Final = "#/components/schemas/{name}"
-PROBLEM: Final = {
-    "type": "object",
-    "description": "A problem document (RFC 9457); conflicts add their facts as members.",
-    "required": ["docs_uri", "title", "detail", "error_code", "request_id", "type", "status", "error"],
-    "properties": {
-        "docs_uri": {"type": "string", "format": "uri"},
-        "title": {"type": "string"},
-        "detail": {"type": "string"},
-        "error_code": {"type": "string", "pattern": "^UZ-[A-Z0-9]+-[0-9]{3}$"},
-        "request_id": {"type": "string", "format": "uuid"},
-        "type": {"type": "string", "format": "uri"},
-        "status": {"type": "integer"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "details"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "details": {"type": "object"},
-            },
-        },
-    },
-}
+DESCRIPTION: Final = (
+    "Agents that sleep until an event wakes them.\n\n"
+    "Answers from 400 on are problem documents. `x-error-codes` says of each route which codes it has, by"
+    " status, beside those that any may have (429, 500 and 503, and 404 `UZ-REQ-003`); `/docs/errors` says"
+    " what they mean. A path that exists answers other methods with 405"
+    " `UZ-REQ-004` and the header `Allow`."
+)
 EVENT: Final = {
     "type": "object",
     "description": "One server-sent event; its data is one line of JSON.",
     "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
 }
-TRACED: Final = {
+WEBHOOK: Final = {
+    "type": "object",
+    "description": "What the source sends. It is verified byte by byte, as it came.",
+}
+PARAMETERS: Final = {
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The same request under the same key within a day is answered as the first was.",
+        "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
+    },
+    "LastEventId": {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "required": False,
+        "description": "The last id that was seen: what was missed since comes first.",
+        "schema": {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_SEQ},
+    },
+}
+TRACED_MARK: Final = "traced"
+TRACED: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["request_id"],
     "properties": {"request_id": {"type": "string", "format": "uuid"}},
@@ -58,28 +73,41 @@ PRESS: Final = {
 
 
 def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, Any]:
-    """One document for all operations; every type they name is a component."""
+    """One document for all operations; every type they name is a component with a name of its own."""
     shapes = list(dict.fromkeys(_shapes(operations)))
-    schemas, components = msgspec.json.schema_components(shapes, ref_template=REF)
+    schemas, made = msgspec.json.schema_components(shapes, ref_template=REF)
+    components: dict[str, Any] = {name: plain(schema) for name, schema in made.items()}
     by_shape = dict(zip(shapes, schemas, strict=True))
+    components |= {"Problem": PROBLEM, "ProblemError": PROBLEM_ERROR, "Traced": TRACED}
+    _trace(operations, by_shape, components)
     paths: dict[str, dict[str, Any]] = {}
+    responses: dict[str, Any] = {}
+    parameters: dict[str, Any] = dict(PARAMETERS)
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(
-            operation, by_shape, components
-        )
-    return {
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, by_shape, made)
+        parameters |= {name: _path_parameter(name) for name in operation.params}
+        for status in codes_by_status(operation):
+            responses[name_of(operation, status)] = describe(operation, status)
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "Sexton",
             "version": VERSION,
-            "description": "Agents that sleep until an event wakes them.",
+            "description": DESCRIPTION,
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
+        "tags": [
+            {"name": tag, "description": TAGS[tag]}
+            for tag in TAGS
+            if any(operation.tag == tag for operation in operations)
+        ],
         "paths": paths,
         "components": {
-            "schemas": {**components, "Problem": PROBLEM, "Traced": TRACED},
-            "responses": {"MethodNotAllowed": METHOD_NOT_ALLOWED},
+            "schemas": components,
+            "responses": responses,
+            "headers": HEADERS,
+            "parameters": parameters,
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "browser": {"type": "apiKey", "in": "cookie", "name": "sexton"},
@@ -87,6 +115,23 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
             },
         },
     }
+    check_names(components)
+    keep_used(document)
+    return document
+
+
+def _trace(operations: Iterable[Operation], by_shape: dict[Any, Any], components: dict[str, Any]) -> None:
+    """Give answers their request_id: in their own schema, where that is not a part of others as well."""
+    inner = set(references(components))
+    bare = {operation.answer for operation in operations if operation.untraced}
+    for shape in {operation.answer for operation in operations} - bare - {None}:
+        reference = by_shape[shape].get("$ref", "")
+        if reference in inner or not reference:
+            by_shape[shape, TRACED_MARK] = {"allOf": [by_shape[shape], {"$ref": REF.format(name="Traced")}]}
+            continue
+        schema = components[reference.rpartition("/")[2]]
+        schema["properties"] = {**schema["properties"], **TRACED["properties"]}
+        schema["required"] = [*schema.get("required", ()), *TRACED["required"]]
 
 
 def _shapes(operations: Iterable[Operation]) -> Iterable[Any]:
@@ -112,14 +157,13 @@ def _describe(
         "summary": operation.summary,
         "description": _description(operation),
         "parameters": [
-            *_path_parameters(operation),
-            *_header_parameters(operation),
+            *[{"$ref": f"#/components/parameters/{name}"} for name in _named_parameters(operation)],
             *_query_parameters(operation, by_shape, components),
         ],
         "responses": _responses(operation, by_shape),
     }
-    if operation.auth not in {Auth.PUBLIC, Auth.WEBHOOK}:
-        described["security"] = _security(operation)
+    described["security"] = _security(operation)
+    described["x-error-codes"] = own_codes(operation)
     if operation.has_body:
         described["requestBody"] = {
             "required": not operation.body_optional,
@@ -135,13 +179,16 @@ def _describe(
         content = {"application/json": {"schema": by_shape[operation.told]}}
         described["requestBody"] = {"required": True, "content": content}
     elif operation.auth is Auth.WEBHOOK:
-        described["requestBody"] = {"required": True, "content": {"*/*": {"schema": {}}}}
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": WEBHOOK}}}
     if operation.deprecated:
         described["deprecated"] = True
     return described
 
 
 def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    """An empty list says that no token is needed; a webhook is proved by its sender's own signature."""
+    if operation.auth in {Auth.PUBLIC, Auth.WEBHOOK}:
+        return []
     if operation.auth is Auth.BROWSER:
         return [{"browser": []}]
     if operation.press:
@@ -161,32 +208,18 @@ def _description(operation: Operation) -> str:
     return " ".join(part for part in (operation.notes, f"{who}.{wait}") if part)
 
 
-def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string", "format": "uuid"}
-            if is_id(name)
-            else {"type": "string", "minLength": 1},
-        }
-        for name in operation.params
-    ]
+def _path_parameter(name: str) -> dict[str, Any]:
+    schema = {"type": "string", "format": "uuid"} if is_id(name) else {"type": "string", "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _header_parameters(operation: Operation) -> list[dict[str, Any]]:
-    if operation.creates is Creates.NOTHING:
-        return []
-    return [
-        {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": False,
-            "description": "The same request under the same key within a day is answered as the first was.",
-            "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
-        }
-    ]
+def _named_parameters(operation: Operation) -> list[str]:
+    named = list(operation.params)
+    if operation.creates is not Creates.NOTHING:
+        named.append("IdempotencyKey")
+    if operation.resumes:
+        named.append("LastEventId")
+    return named
 
 
 def _query_parameters(
@@ -196,12 +229,17 @@ def _query_parameters(
         return []
     shape = components[by_shape[operation.query]["$ref"].rpartition("/")[2]]
     return [
-        {"name": name, "in": "query", "required": name in shape.get("required", ()), "schema": _plain(schema)}
+        {
+            "name": name,
+            "in": "query",
+            "required": name in shape.get("required", ()),
+            "schema": plain(_said(schema)),
+        }
         for name, schema in shape["properties"].items()
     ]
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+def _said(schema: dict[str, Any]) -> dict[str, Any]:
     """A query cannot say null: what may be left out is simply not required."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1:
@@ -213,54 +251,31 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _responses(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
     """By status. A page may say no with one that problem documents have, too; then either may come."""
-    success, failures = _success(operation, by_shape), _failures(operation)
-    both = {
-        status: {
-            **failures[status],
-            "content": {**success[status].get("content", {}), **failures[status]["content"]},
-        }
-        for status in success.keys() & failures.keys()
-    }
-    return {**success, **failures, **both}
+    responses = _success(operation, by_shape)
+    for status in codes_by_status(operation):
+        if str(status) in responses:
+            mine = responses[str(status)]
+            mine["content"] = {**mine.get("content", {}), **describe(operation, status)["content"]}
+        else:
+            reference = f"#/components/responses/{name_of(operation, status)}"
+            responses[str(status)] = {"$ref": reference}
+    return dict(sorted(responses.items()))
 
 
 def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any]:
-    described: dict[str, Any] = {"description": operation.summary}
+    described: dict[str, Any] = {"description": "Done."}
     schema: dict[str, Any]
     if operation.media != "application/json":
         schema = EVENT if operation.wait is Wait.STREAM else {"type": "string"}
-        described["content"] = {operation.media: {"schema": schema}}
+        described["content"] = {media: {"schema": schema} for media in operation.media.split(", ")}
     elif operation.answer is not None:
-        schema = {"allOf": [by_shape[operation.answer], {"$ref": REF.format(name="Traced")}]}
-        if operation.untraced:
-            schema = by_shape[operation.answer]
+        schema = by_shape[operation.answer]
+        if not operation.untraced:
+            schema = by_shape.get((operation.answer, TRACED_MARK), schema)
         described["content"] = {"application/json": {"schema": schema}}
-    statuses = [operation.status, *operation.also]
-    return {str(status): {**described, "headers": headers_of(operation, status)} for status in statuses}
-
-
-def _failures(operation: Operation) -> dict[str, Any]:
-    by_status: dict[int, list[str]] = {}
-    # A parameter with a slash or a colon in it is part of another path.
-    beside = {"UZ-REQ-003"} if operation.params else set()
-    for code in sorted({*operation.all_codes(), *beside}, key=list(CODES).index):
-        by_status.setdefault(operation.status_of(code), []).append(code)
     return {
-        str(status): {
-            "description": "; ".join(f"{code}: {CODES[code].title}" for code in codes),
-            "headers": headers_of(operation, status),
-            "content": {
-                "application/problem+json": {
-                    "schema": {
-                        "allOf": [
-                            {"$ref": REF.format(name="Problem")},
-                            {"type": "object", "properties": {"error_code": {"enum": codes}}},
-                        ]
-                    }
-                }
-            },
-        }
-        for status, codes in sorted(by_status.items())
+        str(status): {**described, "headers": header_references(operation, status)}
+        for status in (operation.status, *operation.also)
     }
 
 

@@ -22,6 +22,8 @@ from sexton_storage.records import Role
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 MAX_WEBHOOK_BYTES: Final = 1024 * 1024
+MAX_SEQ: Final = 2**62
+"""The largest number of a frame in a stream."""
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -157,6 +159,7 @@ class Operation:
     wait: Wait
     max_body: int
     media: str
+    """Of a success; several are parted by commas."""
     never_shed: bool
     still: bool
     """Neither the database nor an actor is asked, so neither can fail it."""
@@ -182,6 +185,8 @@ class Operation:
     """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
     told: type[msgspec.Struct] | None
     """A body that is described, and never looked at."""
+    resumes: bool
+    """A stream that goes on after the header Last-Event-ID."""
 
     @property
     def name(self) -> str:
@@ -225,7 +230,7 @@ class Operation:
 
     def all_codes(self) -> tuple[str, ...]:
         """Every code this can answer with, in the order of the table."""
-        mine = {*self.codes, *_GENERAL, *_BY_AUTH[self.auth]}
+        mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
         if self.never_shed:
             mine -= {"UZ-API-001", "UZ-REQ-006"}
         if self.still:
@@ -264,7 +269,7 @@ class Operation:
 
 _UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003"})
 """The agent's budget or the plan's events are used up, until the day or the month is over."""
-_GENERAL: Final = frozenset(
+GENERAL_CODES: Final = frozenset(
     {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
 )
 _MEMBER: Final = frozenset(
@@ -328,6 +333,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     agents: str = "",
     tenant_wide: bool = False,
     told: type[msgspec.Struct] | None = None,
+    resumes: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -368,6 +374,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             agents=agents,
             tenant_wide=tenant_wide or auth is Auth.PLATFORM,
             told=told,
+            resumes=resumes,
         )
 
     return declare

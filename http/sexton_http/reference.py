@@ -64,7 +64,7 @@ def _route(operation: Operation, document: dict[str, Any]) -> list[str]:
     if operation.notes:
         lines += ["", " ".join(operation.notes.split())]
     lines += ["", *[f"- {fact}" for fact in facts(operation)]]
-    fields = [_field(parameter) for parameter in described["parameters"] if parameter["in"] == "query"]
+    fields = [_field(parameter) for parameter in described["parameters"] if parameter.get("in") == "query"]
     if fields:
         lines.append(f"- Query: {', '.join(fields)}")
     shapes = {"Body": operation.body if operation.has_body else operation.told, "Answer": operation.answer}
@@ -102,7 +102,9 @@ def _fields(shape: Any, document: dict[str, Any]) -> str:
     schema = document["components"]["schemas"].get(shape.__name__, {})
     required = schema.get("required", ())
     return ", ".join(
-        f"`{name}`" if name in required else f"`{name}`?" for name in schema.get("properties", {})
+        f"`{name}`" if name in required else f"`{name}`?"
+        for name in schema.get("properties", {})
+        if name != "request_id"
     )
 
 

@@ -1,5 +1,6 @@
 """The pieces that bodies and answers are made of."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -75,6 +76,13 @@ class WorkspaceItem(Shape):
 class WorkspaceList(Shape):
     items: list[WorkspaceItem]
     total: int
+
+
+class ApproveOrDeny(StrEnum):
+    """What a webhook decides."""
+
+    APPROVE = "approve"
+    DENY = "deny"
 
 
 class GateView(Shape):

@@ -87,6 +87,12 @@ def settings(house: House, zombie_id: str, spare_id: str, spare_workspace_id: st
         'include-operation-id = "change_workspace"',
         f'parameters = {{ "path.workspace_id" = "{spare_workspace_id}" }}',
     ]
+    # Requests may have headers that nobody declared: one that a browser resumes a stream with has several.
+    lines += [
+        "[[operations]]",
+        'include-operation-id = "stream_events"',
+        "generation.allow-extra-parameters = false",
+    ]
     for operation in OPERATIONS:
         more = [str(status) for status in MORE_STATUSES.get(operation.name, ())]
         # Cursors are opaque: a schema cannot say which of all texts are some.

@@ -149,13 +149,12 @@ def test_the_patterns_below_are_all_that_are_asked_of_a_request() -> None:
     """A list of objects with patterns of their own would need more than the fields at the top."""
     document = make_document(OPERATIONS, "")
     shapes = {
-        resolved(document, schema["schema"])["title"]
+        schema["schema"].get("$ref", "").rpartition("/")[2]
         for row in OPERATIONS
         for schema in document["paths"][row.path][row.method.lower()]
         .get("requestBody", {})
         .get("content", {})
         .values()
-        if "title" in resolved(document, schema["schema"])
     }
     inner = {
         name

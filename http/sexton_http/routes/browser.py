@@ -142,7 +142,7 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
     "/assets/{name}",
     tag=TAG,
     auth=Auth.PUBLIC,
-    media="*/*",
+    media="text/css, text/javascript",
     codes=("UZ-REQ-003",),
 )
 async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:

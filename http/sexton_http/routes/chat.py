@@ -65,7 +65,7 @@ class ChatStanding(Shape):
     bot_user_id: str
 
 
-class Arrival(Query):
+class ChatReturn(Query):
     state: Text | None = None
     code: Text | None = None
     error: Text | None = None
@@ -138,7 +138,7 @@ async def install_chat(call: Call[NoBody, NoQuery]) -> Answer:
     codes=(*NO_PLATFORM, "UZ-CHATPLUGIN-001", "UZ-CHATPLUGIN-002"),
     quota=ARRIVALS,
 )
-async def arrive_from_chat(call: Call[NoBody, Arrival]) -> Answer:
+async def arrive_from_chat(call: Call[NoBody, ChatReturn]) -> Answer:
     """Come back from the platform's consent page: the bot's token is kept in the vault."""
     ctx, slack = call.ctx, _slack(call.ctx)
     kept = await _attempt(ctx, call.head, call.query)
@@ -235,7 +235,7 @@ def _slack(ctx: HttpContext) -> Slack:
     return ctx.slack
 
 
-async def _attempt(ctx: HttpContext, head: RequestHead, query: Arrival) -> _Kept:
+async def _attempt(ctx: HttpContext, head: RequestHead, query: ChatReturn) -> _Kept:
     """What was kept at the departure; given once. Raises Problem UZ-CHATPLUGIN-001."""
     wrong = Problem("UZ-CHATPLUGIN-001", "it was used, took too long, or began elsewhere; begin again")
     if query.state is None or ctx.keys.check(query.state) is None:

@@ -16,7 +16,7 @@ from sexton_http.names import fitting
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
-from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_http.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
 from sexton_storage.grants import Grant, GrantStatus
 from sexton_storage.records import Role
 
@@ -67,7 +67,7 @@ class WorkspaceGrantQuery(GrantQuery):
     zombie_id: UUID | None = None
 
 
-class Wish(StrEnum):
+class GrantTarget(StrEnum):
     """``pending`` comes of a request only."""
 
     APPROVED = "approved"
@@ -76,17 +76,12 @@ class Wish(StrEnum):
 
 
 class GrantPatch(Body):
-    status: Wish
-
-
-class Word(StrEnum):
-    APPROVE = "approve"
-    DENY = "deny"
+    status: GrantTarget
 
 
 class GrantDecision(Body):
     grant_id: UUID
-    decision: Word
+    decision: ApproveOrDeny
 
 
 class LentService(Shape):
@@ -248,7 +243,7 @@ async def decide_grant_by_webhook(call: Call[GrantDecision, NoQuery]) -> GrantIt
         grant_id, approve, by = _grant_id(press.subject), press.approve, press.by
     else:
         grant_id, by = call.body.grant_id, f"api:{zombie_id}"
-        approve = call.body.decision is Word.APPROVE
+        approve = call.body.decision is ApproveOrDeny.APPROVE
     status = GrantStatus.APPROVED if approve else GrantStatus.DENIED
     return await _decide(call, zombie_id, Decide(grant_id, status, by))
 

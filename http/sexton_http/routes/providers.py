@@ -43,7 +43,7 @@ class Departure(Query):
     """A page of this server to go on to: the approval of a terminal, the keys, the workspaces."""
 
 
-class Arrival(Query):
+class SignInReturn(Query):
     state: Text | None = None
     code: Text | None = None
     error: Text | None = None
@@ -103,7 +103,7 @@ async def depart(call: Call[NoBody, Departure]) -> Answer:
     codes=("UZ-AUTH-001", "UZ-REQ-003"),
     quota=ATTEMPTS,
 )
-async def arrive(call: Call[NoBody, Arrival]) -> Answer:
+async def arrive(call: Call[NoBody, SignInReturn]) -> Answer:
     """Sign in whom an identity provider sends back, in the browser that left, once."""
     ctx, provider = call.ctx, _provider(call.ctx, call.text("provider"))
     try:
@@ -133,7 +133,7 @@ async def arrive(call: Call[NoBody, Arrival]) -> Answer:
     return signed_in_page(kept.going_on, (cookie, _cookie(ctx, "", 0)))
 
 
-async def _attempt(ctx: HttpContext, provider: Provider, head: RequestHead, query: Arrival) -> _Kept:
+async def _attempt(ctx: HttpContext, provider: Provider, head: RequestHead, query: SignInReturn) -> _Kept:
     """What was kept when this browser left; given once."""
     again = "This sign-in was used before, took too long, or began in another browser."
     if query.state is None or ctx.keys.check(query.state) is None:
@@ -152,7 +152,7 @@ async def _attempt(ctx: HttpContext, provider: Provider, head: RequestHead, quer
     return msgspec.json.decode(ctx.keys.open(attempt.sealed, attempt.state_hash), type=_Kept)
 
 
-def _code(query: Arrival) -> str:
+def _code(query: SignInReturn) -> str:
     if query.error is not None:
         reason = query.error if _REASON.fullmatch(query.error) else "an error"
         raise _Refused(f"The provider answered: {reason}.")
@@ -220,7 +220,7 @@ def _cookie(ctx: HttpContext, value: str, age_s: int) -> tuple[bytes, bytes]:
     return b"set-cookie", text.encode()
 
 
-def _refuse(call: Call[NoBody, Arrival], reason: str) -> Answer:
+def _refuse(call: Call[NoBody, SignInReturn], reason: str) -> Answer:
     if not prefers_pages(call.head):
         raise Problem("UZ-AUTH-001", reason)
     return refused_page(reason)

@@ -1,7 +1,5 @@
 """What every service has: health, readiness, metrics, its keys, its own description."""
 
-from typing import Any
-
 import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -26,8 +24,19 @@ class Readiness(Shape):
     checks: dict[str, bool]
 
 
+class PublicKey(Shape):
+    """One key of RFC 7517, of the kind that the built-in issuer signs with."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    alg: str
+    use: str
+
+
 class KeySet(Shape):
-    keys: list[Any]
+    keys: list[PublicKey]
 
 
 @operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, still=True)

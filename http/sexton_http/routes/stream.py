@@ -14,7 +14,7 @@ from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext
-from sexton_http.operations import Call, NoBody, Wait, operation
+from sexton_http.operations import MAX_SEQ, Call, NoBody, Wait, operation
 from sexton_http.services import Services
 from sexton_http.shapes import Query
 from sexton_http.stopping import Stop, until_stopped
@@ -25,7 +25,6 @@ FRAMES_A_READ = 256
 RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
-MAX_SEQ = 2**62
 LOOK_S = 1.0
 """A busy stream looks at most so often whether its browser is signed in still."""
 
@@ -50,6 +49,7 @@ class StreamQuery(Query):
     media="text/event-stream",
     codes=("UZ-ZMB-009",),
     agents="UZ-AUTH-001",
+    resumes=True,
 )
 async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     """Follow an agent's activity.

@@ -1,7 +1,6 @@
 """Inbound webhooks: raw bytes to the agent, its word back to the sender."""
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +25,7 @@ from sexton_http.operations import (
 from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
 from sexton_http.services import Services
-from sexton_http.shapes import Body, Shape
+from sexton_http.shapes import ApproveOrDeny, Body, Shape
 from sexton_storage.records import Gate
 
 TAG = "Webhooks"
@@ -139,15 +138,10 @@ async def deliver_multisig(call: Call[NoBody, NoQuery]) -> Answer | Refusal:
     return await _deliver(call, None, multisig=True)
 
 
-class Word(StrEnum):
-    APPROVE = "approve"
-    DENY = "deny"
-
-
 class Decision(Body):
     approval_id: str
     """The gate's id, or its action id."""
-    decision: Word
+    decision: ApproveOrDeny
 
 
 @operation(
@@ -170,7 +164,7 @@ async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refu
         approval_id, message = press.subject, Resolve(approve=press.approve, by=press.by)
     else:
         approval_id = call.body.approval_id
-        message = Resolve(approve=call.body.decision is Word.APPROVE, by=f"api:{zombie_id}")
+        message = Resolve(approve=call.body.decision is ApproveOrDeny.APPROVE, by=f"api:{zombie_id}")
     gate = await or_denied(_find_gate(call, zombie_id, approval_id))
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")

@@ -107,7 +107,7 @@ class ZombieRecord(ZombieItem):
     """In the UTC day and month of now."""
 
 
-class Wish(StrEnum):
+class ZombieTarget(StrEnum):
     """``paused`` is set by the platform and cannot be asked for."""
 
     ACTIVE = "active"
@@ -118,7 +118,7 @@ class Wish(StrEnum):
 class ZombiePatch(Body):
     """What is left out stays as it is; one of the three is needed."""
 
-    status: Wish | None = None
+    status: ZombieTarget | None = None
     source_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)] | None = None
     trigger_markdown: Annotated[str, msgspec.Meta(min_length=1, max_length=MARKDOWN_BYTES)] | None = None
 

@@ -1,0 +1,34 @@
+"""What each group of routes is for, as the OpenAPI document and its readers show it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+TAGS: Final[Mapping[str, str]] = {
+    "Agents": "Install agents, change them, stop them and send them messages.",
+    "Agent profiles": "How an agent has done: its status, trust and scores.",
+    "Agent keys": "Keys for programs that act for one agent and for no other.",
+    "Events": "What woke an agent and what came of it; the activity stream; replay and cancel.",
+    "Follow-ups": "Wake-ups that a run has asked for, up to thirty days ahead.",
+    "Approvals": "Gates: what a run may not do before a person has said yes.",
+    "Integrations": "Grants: which services an agent may use, and who decided so.",
+    "Webhooks": "Deliveries from other services, verified by their senders' signatures.",
+    "Proposals": "Changes to an agent's files that a run or a person proposes and people decide.",
+    "Harness": "Versions of an agent's files: drafted, compiled, activated.",
+    "Memories": "What an agent remembers from one run to the next.",
+    "Preview": "A language model's answer to a draft, streamed.",
+    "Credentials": "Secrets of a workspace; they can be written, and never read back.",
+    "Models and keys": "Which language model a tenant uses, and with whose key.",
+    "Vault": "The master key that seals all secrets.",
+    "Workspaces": "Make, rename, pause and list workspaces.",
+    "API keys": "Keys of a tenant, shown once when they are made.",
+    "Auth sessions": "Device login: a terminal asks, a signed-in person approves.",
+    "Browser": "Pages and forms of the dashboard, and signing in and out.",
+    "Chat": "Approvals in a chat platform.",
+    "Billing": "Balance, charges, plans and budgets.",
+    "Catalogue": "The public list of models and their prices.",
+    "Runner plane": "What runners call: leases, renewals, activity, gates and reports.",
+    "Fleet": "Runners, the queue and the supervision tree, for platform admins.",
+    "Service": "Health, metrics, signing keys and the description of this interface.",
+    "Removed": "Routes of an earlier pipeline. All of them answer 410; only their shapes are kept.",
+}
+"""By tag, in the order in which a reader meets them."""
