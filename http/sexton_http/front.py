@@ -91,6 +91,10 @@ WANTED: Final = "sexton.wanted"
 """In the scope of a request that waits to be told to send its body: set when the body is to come."""
 
 
+ONCE: Final = (b"authorization", b"idempotency-key")
+"""Headers of which one counts, and nobody could say which."""
+
+
 class Front:
     """The ASGI app of the server: answers hot routes itself and hands all else to ``behind``."""
 
@@ -108,8 +112,9 @@ class Front:
             await self._behind(scope, receive, send)
             return
         names = [name for name, _ in scope["headers"]]
-        if names.count(b"authorization") > 1:
-            problem = Problem("UZ-REQ-001", "a request has one Authorization header")
+        twice = [name for name in ONCE if names.count(name) > 1]
+        if twice:
+            problem = Problem("UZ-REQ-001", f"a request has one {twice[0].decode().title()} header")
             await _send(send, refuse_stranger(self._services, head_of(scope), problem))
             return
         found = self._hot.find(scope["method"], scope["path"])

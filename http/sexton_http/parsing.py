@@ -1,13 +1,11 @@
 """Cuts the bytes of an HTTP/1.1 connection into requests; refuses what could be read in two ways."""
 
 from collections import deque
-from typing import Final
 from urllib.parse import unquote
 
 import httptools
 
-MAX_HEAD_BYTES: Final = 64 * 1024
-MAX_HEADERS: Final = 256
+from sexton_http.heads import MAX_HEAD_BYTES, check_head
 
 
 class Request:
@@ -119,14 +117,12 @@ class Parser:
         self._in_head = False
         self._head_bytes = 0
         version = self._llhttp.get_http_version()
-        hosts = [value for name, value in self._headers if name == b"host"]
-        if version not in {"1.0", "1.1"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
-            self.why = "one Host header is needed, in HTTP/1.1 or HTTP/1.0"
-            raise httptools.HttpParserError(self.why)
-        if len(self._headers) > MAX_HEADERS or not self._target.isascii():
-            self.why = f"the address is to be ASCII, and the headers {MAX_HEADERS} at most"
-            raise httptools.HttpParserError(self.why)
-        request = Request(self._llhttp.get_method().decode("ascii"), self._target, version, self._headers)
+        method = self._llhttp.get_method()
+        why = check_head(method, self._target, version, self._headers)
+        if why:
+            self.why = why
+            raise httptools.HttpParserError(why)
+        request = Request(method.decode("ascii"), self._target, version, self._headers)
         request.keep_alive = self._llhttp.should_keep_alive()
         request.awaits_go = version == "1.1" and any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers

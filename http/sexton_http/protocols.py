@@ -6,7 +6,7 @@ from typing import Any
 import h2.events
 import h11
 from hypercorn.config import Config
-from hypercorn.events import Event, RawData
+from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.events import (
     Body,
     EndBody,
@@ -20,10 +20,16 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
+from sexton_http.heads import check_head, is_host
 from sexton_http.malformed import malformed
 
 OK = 200
+BAD_REQUEST = 400
 Send = Callable[[Event], Awaitable[None]]
+
+
+class _BadHead(Exception):
+    """What h11 reads, and this server does not."""
 
 
 class Http1(H11Protocol):
@@ -35,6 +41,14 @@ class Http1(H11Protocol):
 
     _head: bytes | None = None
     """The head of the answer, until its first bytes of body go out with it: one write, one packet."""
+    _why = "this is no request of HTTP/1.1 that can be read in one way only"
+
+    async def handle(self, event: Event) -> None:
+        try:
+            await super().handle(event)
+        except _BadHead:  # As with what h11 itself cannot read: it is answered, and the connection ends.
+            await self._send_error_response(BAD_REQUEST)
+            await self.send(Closed())
 
     async def stream_send(self, event: StreamEvent) -> None:
         match event:
@@ -74,7 +88,7 @@ class Http1(H11Protocol):
             await self._write(b"")
 
     async def _send_error_response(self, status_code: int) -> None:
-        answer = malformed(self.app, "this is no request of HTTP/1.1 that can be read in one way only")
+        answer = malformed(self.app, self._why)
         del status_code  # h11 gives hints of its own; one code is enough for what cannot be read.
         headers = [
             *answer.headers,
@@ -89,6 +103,10 @@ class Http1(H11Protocol):
     async def _check_protocol(self, event: h11.Request) -> None:
         if event.method == b"PRI" and event.target == b"*" and event.http_version == b"2.0":
             raise H2ProtocolAssumedError(b"PRI * HTTP/2.0\r\n\r\n" + self.connection.trailing_data[0])
+        why = check_head(event.method, event.target, event.http_version.decode(), list(event.headers))
+        if why:
+            self._why = why
+            raise _BadHead
 
     async def _create_stream(self, request: h11.Request) -> None:
         self.stream = HTTPStream(
@@ -132,7 +150,12 @@ class Http2(H2Protocol):
         pseudo = dict(request.headers)
         path = pseudo.get(b":path", b"")
         method = pseudo.get(b":method", b"CONNECT")
-        if method == b"CONNECT" or not path.startswith(b"/") or not path.isascii():
+        if (
+            method == b"CONNECT"
+            or not path.startswith(b"/")
+            or not path.isascii()
+            or not is_host(pseudo.get(b":authority", b""))
+        ):
             self.connection.reset_stream(request.stream_id)
         else:
             await super()._create_stream(request)

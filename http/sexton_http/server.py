@@ -14,13 +14,13 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
 from sexton_http.connection import App, Connection, Live
+from sexton_http.heads import MAX_HEAD_BYTES
 from sexton_http.quick import Quick
 from sexton_http.stopping import Stop
 
 GRACE_S: Final = 10.0
 """After the stop, requests that still run have so long."""
 BACKLOG: Final = 2048
-MAX_HEAD_BYTES: Final = 64 * 1024
 MAX_REQUESTS_PER_CONNECTION: Final = 100_000
 
 log = structlog.get_logger()

@@ -54,7 +54,11 @@ async def answer(send: Callable[[Any], Any], status: int, body: bytes) -> None:
 
 
 async def dial(doors: Doors) -> trio.SocketStream:
-    return await trio.open_tcp_stream("127.0.0.1", doors.port)
+    return await dial_port(doors.port)
+
+
+async def dial_port(port: int) -> trio.SocketStream:
+    return await trio.open_tcp_stream("127.0.0.1", port)
 
 
 class Reader:

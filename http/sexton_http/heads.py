@@ -1,0 +1,60 @@
+"""Judges the head of a request: how large it may be, and what it must say in one way only."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Of the request line and all headers, line ends and all."""
+MAX_HEADERS: Final = 256
+
+_HOST: Final = re.compile(
+    rb"(?:\[[0-9A-Fa-fvV:.]{2,}[A-Za-z0-9._~%-]*\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]{0,5})?"
+)
+"""RFC 9110, 7.2: a host and a port; neither user nor path, and no blank."""
+
+
+def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """What is wrong with a head of HTTP/1; empty when nothing is. The same for whoever read it.
+
+    >>> check_head(b"GET", b"/", "1.1", [(b"host", b"x:80")])
+    ''
+    >>> check_head(b"GET", b"/", "1.1", [])
+    'one Host header is needed, in HTTP/1.1 or HTTP/1.0'
+    """
+    if (
+        len(method) + len(target) + 12 + sum(len(name) + len(value) + 4 for name, value in headers)
+        > MAX_HEAD_BYTES
+    ):
+        return f"the head is over {MAX_HEAD_BYTES} bytes"
+    hosts = [value for name, value in headers if name == b"host"]
+    if version not in {"1.0", "1.1"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
+        return "one Host header is needed, in HTTP/1.1 or HTTP/1.0"
+    if not all(map(is_host, hosts)):
+        return "the Host header is to be a name or an address, and a port if need be"
+    if len(headers) > MAX_HEADERS or not target.isascii():
+        return f"the address is to be ASCII, and the headers {MAX_HEADERS} at most"
+    return check_coding(version, headers)
+
+
+def check_coding(version: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """A body comes as it is or in chunks: whoever took another coding for none would read past its end.
+
+    >>> check_coding("1.1", [(b"transfer-encoding", b"gzip, chunked")])
+    'the only Transfer-Encoding is chunked, said once, in HTTP/1.1'
+    """
+    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
+    if codings and (codings != [b"chunked"] or version != "1.1"):
+        return "the only Transfer-Encoding is chunked, said once, in HTTP/1.1"
+    return ""
+
+
+def is_host(value: bytes) -> bool:
+    """Whether it is a host, with a port or without one; empty where an address has none.
+
+    >>> [is_host(host) for host in (b"example.com:8080", b"[::1]:80", b"")]
+    [True, True, True]
+    >>> any(is_host(host) for host in (b"a b", b"a/b", b"u@h", b"x:y", b"[::1"))
+    False
+    """
+    return _HOST.fullmatch(value) is not None
