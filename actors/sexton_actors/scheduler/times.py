@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from sexton_actors.scheduler.real_time import by_real_time
 from sexton_storage.crons import NEVER
 
 MINUTE_MS = 60_000
@@ -78,9 +79,11 @@ def _firings(schedule: str, timezone: str, after: int) -> Iterator[int]:
     """The firings after ``after``, each moment once, in order."""
     try:
         begin = datetime.fromtimestamp(after / 1000, UTC if timezone == "UTC" else ZoneInfo(timezone))
-        simulated = CronSim(schedule, begin)
+        simulated: Iterator[datetime] = iter(CronSim(schedule, begin))
     except (CronSimError, ValueError, OverflowError, OSError, KeyError) as fault:
         raise Unreadable(f"{schedule} {timezone}: {fault}") from fault
+    if timezone != "UTC" and _goes_by_real_time(schedule):
+        simulated = by_real_time(schedule, begin)
     last = after
     for moment in simulated:
         # The hour that comes twice is counted by its first time only: seen from within its second, that is
@@ -89,3 +92,8 @@ def _firings(schedule: str, timezone: str, after: int) -> Iterator[int]:
         if at > last:
             last = at
             yield at
+
+
+def _goes_by_real_time(schedule: str) -> bool:
+    minute, hour, *_ = schedule.split()
+    return minute.startswith("*") or hour.startswith("*")
