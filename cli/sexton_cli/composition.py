@@ -215,7 +215,7 @@ async def _storage(
 @asynccontextmanager
 async def visit_storage(data: Path, database_url: str | None) -> AsyncIterator[Storage]:
     """The storage of a server that runs, for a command beside it. Raises StartupFault."""
-    settings = PostgresSettings(connect_s=VISIT_S)
+    settings = PostgresSettings(connect_s=VISIT_S, signals=False)
     dsn = embedded_dsn(data) if database_url is None else database_url
     opening = open_postgres_storage(dsn, settings=settings, new_id=uuid_utils.compat.uuid7, migrates=False)
     async with AsyncExitStack() as stack:

@@ -38,6 +38,17 @@ class JournalStatistics(Struct, frozen=True):
     bulk: LaneStatistics
 
 
+class SignalStatistics(Struct, frozen=True):
+    """What this node and the others tell one another."""
+
+    peers: int = 0
+    """Other nodes that were heard of late."""
+    sent: int = 0
+    heard: int = 0
+    dropped: int = 0
+    """Not sent, since too many waited: seen at the others' next look."""
+
+
 class StorageStatistics(Struct, frozen=True):
     """What a node asks of its database, beside the journal."""
 
@@ -49,3 +60,4 @@ class StorageStatistics(Struct, frozen=True):
     connections_max: int
     waits: SpreadStatistics
     """Seconds that a unit of work waited for a connection."""
+    signals: SignalStatistics = SignalStatistics()

@@ -35,6 +35,7 @@ from sexton_storage.records import (
     Zombie,
     ZombieStatus,
 )
+from sexton_storage.signals import Signals
 from sexton_storage.statistics import StorageStatistics
 from sexton_storage.tenancy import ApiKeyStore, CredentialStore, TenantStore, UserStore, WorkspaceStore
 from sexton_storage.writes import NewFrame, Write
@@ -378,6 +379,8 @@ class Storage(Protocol):
     def journal(self) -> Journal: ...
     @property
     def clock(self) -> DatabaseClock: ...
+    @property
+    def signals(self) -> Signals: ...
 
     async def healthy(self) -> bool:
         """One round trip to the database within a second."""
@@ -386,10 +389,9 @@ class Storage(Protocol):
     def statistics(self) -> StorageStatistics: ...
 
     def on_frames(self, listener: Callable[[Sequence[tuple[UUID, int]]], None]) -> None:
-        """Call ``listener`` in the trio loop after each commit that added frames.
+        """Call ``listener`` in the trio loop with ``(zombie_id, newest seq)`` after commits that add frames.
 
-        It is given ``(zombie_id, newest seq)`` of each agent concerned. News may overtake one another: the
-        greatest number counts.
+        News may overtake one another: the greatest number counts. Those of other nodes may not come at all.
         """
         ...
 

@@ -21,6 +21,7 @@ from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
 from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
+from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
     MemoryApiKeys,
@@ -50,6 +51,7 @@ class MemoryStorage:
         self.faults = faults
         self.journal = journal = MemoryJournal(tables, faults)
         self.clock = MemoryClock(tables.now)
+        self.signals = MemorySignals()
         self.tenants = MemoryTenants(tables, faults, journal)
         self.workspaces = MemoryWorkspaces(tables, faults, journal)
         self.users = MemoryUsers(tables, faults, journal)

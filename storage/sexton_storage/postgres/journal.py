@@ -11,6 +11,7 @@ from outcome import Value
 from sexton_storage.portal import Portal
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.lane import Done, Lane
+from sexton_storage.signals import Signal, Signals, Topic
 from sexton_storage.statistics import JournalStatistics
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import (
@@ -37,12 +38,14 @@ log = logging.getLogger("sexton.storage")
 class PostgresJournal:
     """See ``stores.Journal``. Called in trio's thread."""
 
-    def __init__(self, portal: Portal) -> None:
+    def __init__(self, portal: Portal, signals: Signals) -> None:
         self._portal = portal
+        self._signals = signals
         self._hot: Lane | None = None
         self._bulk: Lane | None = None
         self._lanes: dict[type, Lane] = {}
         self._listeners: list[Listener] = []
+        signals.listen(self._hear)
 
     async def open(self, hot: Lane, bulk: Lane) -> None:
         self._hot, self._bulk = hot, bulk
@@ -112,10 +115,18 @@ class PostgresJournal:
         self._listeners.append(listener)
 
     def announce(self, news: Sequence[tuple[UUID, int]]) -> None:
-        """Tell the listeners that agents have new frames."""
+        """Tell the listeners that agents have new frames, and then those of other nodes."""
         if news:
-            for listener in self._listeners:
-                _tell(listener, news)
+            self._tell_listeners(news)
+            self._signals.send(*(Signal(Topic.FRAMES, zombie_id, head) for zombie_id, head in news))
+
+    def _hear(self, signals: Sequence[Signal]) -> None:
+        if news := [(signal.id, signal.number) for signal in signals if signal.topic is Topic.FRAMES]:
+            self._tell_listeners(news)
+
+    def _tell_listeners(self, news: Sequence[tuple[UUID, int]]) -> None:
+        for listener in self._listeners:
+            _tell(listener, news)
 
     def statistics(self) -> JournalStatistics:
         if self._hot is None or self._bulk is None:

@@ -8,7 +8,7 @@ class PostgresSettings:
     """Bounds of the connections and of the journal; seconds and counts."""
 
     pool_size: int = 6
-    """Connections for everything but the journal, which has two of its own."""
+    """Connections for everything but the journal, which has two of its own, and signals, which have one."""
     patience_s: float = 5.0
     """How long a call waits for a database that is away before it raises StorageUnavailable."""
     connect_s: float = 60.0
@@ -28,6 +28,8 @@ class PostgresSettings:
     """Writes that may wait in a lane; one more is refused at once."""
     drain_s: float = 5.0
     """How long closing waits for the writes that are queued."""
+    signals: bool = True
+    """Whether this node hears of other nodes at once, over one more connection; a visitor need not."""
     heartbeat_s: float = 5.0
     """An idle lane looks at its connection and at the database's clock so often."""
 

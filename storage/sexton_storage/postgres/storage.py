@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
+from typing import cast
 from uuid import UUID, uuid4
 
 from sexton_storage.clock import NodeClock
@@ -12,7 +13,7 @@ from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
-from sexton_storage.postgres.bounds import CONNECT_S, MIGRATION_SESSION
+from sexton_storage.postgres.bounds import CONNECT_S, LANE_SESSION, MIGRATION_SESSION
 from sexton_storage.postgres.chats import PostgresChats
 from sexton_storage.postgres.connection import FAULTS, Connection, Failure, failure_of
 from sexton_storage.postgres.crons import PostgresCrons
@@ -35,6 +36,7 @@ from sexton_storage.postgres.overview import PostgresFleet
 from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
 from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
 from sexton_storage.startup import ConnectFailed
 from sexton_storage.statistics import StorageStatistics
@@ -63,7 +65,10 @@ class PostgresStorage:
         self._outage = Outage()
         self._database = database = Database(portal, dsn, settings, new_id, self._outage)
         self.clock = NodeClock()
-        self.journal = PostgresJournal(portal)
+        self.signals = PostgresSignals(
+            portal, new_id(), connect=self._connect_listening, outage=self._outage.part("signals")
+        )
+        self.journal = PostgresJournal(portal, self.signals)
         self.tenants = PostgresTenants(database)
         self.workspaces = PostgresWorkspaces(database)
         self.users = PostgresUsers(database)
@@ -103,6 +108,8 @@ class PostgresStorage:
                 self._lane("hot lane", self._settings.hot_batch),
                 self._lane("bulk lane", self._settings.bulk_batch),
             )
+            if self._settings.signals:
+                await self._portal.run(self.signals.open)
         except FAULTS as error:
             raise ConnectFailed(f"the database let us in once and then not again: {error}") from error
 
@@ -117,6 +124,9 @@ class PostgresStorage:
             batch_limit=batch_limit,
             deliver=self.journal.deliver,
         )
+
+    async def _connect_listening(self) -> Listening:
+        return cast("Listening", await connect(self._dsn, LANE_SESSION, name="sexton signals"))
 
     async def _migrate(self) -> list[str]:
         connection = await self._first_connection()
@@ -139,6 +149,7 @@ class PostgresStorage:
     async def close(self) -> None:
         """Let the journal finish, then hang up."""
         await self.journal.close()
+        await self._portal.run(self.signals.close, shield=True)
         await self._database.close()
 
     async def healthy(self) -> bool:
@@ -152,6 +163,7 @@ class PostgresStorage:
             connections=self._database.in_use,
             connections_max=self._settings.pool_size,
             waits=self._database.waits.statistics(),
+            signals=self.signals.statistics(),
         )
 
     def on_frames(self, listener: Listener) -> None:
