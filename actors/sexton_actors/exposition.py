@@ -85,6 +85,7 @@ def _journal(journal: JournalStatistics) -> Iterator[Metric]:
         ("retries", "Batches that ran again"),
         ("refused", "Writes that the database would not take"),
         ("outages", "Times the database went away"),
+        ("set_aside", "Writes that waited apart, as somebody held rows of their tenant"),
     ):
         counts = {lane_name: getattr(lane, name) for lane_name, lane in lanes.items()}
         yield _counter(f"journal_{name}", text, counts, "lane")

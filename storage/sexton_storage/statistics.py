@@ -25,6 +25,8 @@ class LaneStatistics(Struct, frozen=True):
     """Commits whose outcome was unknown and was asked for."""
     outages: int
     """Times the database went away."""
+    set_aside: int = 0
+    """Writes that waited apart from the others, as somebody held rows of their tenant."""
     sizes: SpreadStatistics = NOTHING
     """Writes of a committed batch."""
     spans: SpreadStatistics = NOTHING

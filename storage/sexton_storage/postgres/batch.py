@@ -117,9 +117,10 @@ class Batch:
     def _of(self, kind: type) -> Numbered:
         return self._by_kind.get(kind, [])
 
-    async def begin(self, connection: Connection, mark: BatchMark) -> None:
-        """Begin the transaction, leave the mark, and lock."""
-        script = f"BEGIN; EXECUTE sexton_mark ('{mark.lane_id}', {mark.number})"
+    async def begin(self, connection: Connection, mark: BatchMark, lock_ms: int | None = None) -> None:
+        """Begin the transaction, leave the mark, and lock, waiting for ``lock_ms`` or as the session does."""
+        script = "BEGIN; " if lock_ms is None else f"BEGIN; SET LOCAL lock_timeout = {lock_ms}; "
+        script += f"EXECUTE sexton_mark ('{mark.lane_id}', {mark.number})"
         tenants = {w.lease.tenant_id for _, w in self._of(RenewLease)}
         if self._only_renews:
             script += f"; EXECUTE sexton_lock_tenants ({_array(tenants)})"

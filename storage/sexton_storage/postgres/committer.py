@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from sexton_storage.clock import NodeClock, monotonic_ms
@@ -13,6 +13,7 @@ from sexton_storage.postgres.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.bounds import GIVE_UP_S
 from sexton_storage.postgres.connection import Connection, Failure, failure_of
 from sexton_storage.postgres.dial import FORGET_PLANS
+from sexton_storage.postgres.held_rows import NOBODY, Place, held_tenants, places_of
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.outage import Part, one_line
 from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
@@ -20,6 +21,7 @@ from sexton_storage.spread import BATCH_BOUNDS, SHORT_BOUNDS, Spread
 from sexton_storage.stores import RowRefused, StorageUnavailable
 from sexton_storage.writes import Write
 
+R = TypeVar("R")
 REPLAN_BATCHES = 1024
 CLOCK_EVERY_MS = 1000.0
 """A busy lane asks for the database's time so often; an idle one at its heartbeat."""
@@ -45,6 +47,7 @@ class Tally:
     refused: int = 0
     settled: int = 0
     outages: int = 0
+    set_aside: int = 0
     sizes: Spread = field(default_factory=lambda: Spread(BATCH_BOUNDS))
     spans: Spread = field(default_factory=lambda: Spread(SHORT_BOUNDS))
 
@@ -58,6 +61,10 @@ def _replans(batches: int) -> bool:
     ([1, 2, 4, 8, 16, 32, 64, 128], True, False)
     """
     return batches > 0 and (batches & (batches - 1) == 0 or batches % REPLAN_BATCHES == 0)
+
+
+class RowsHeld(Exception):
+    """Somebody holds a row that the batch needs, and does not let it go."""
 
 
 class Committed(NamedTuple):
@@ -135,19 +142,20 @@ class Committer:
             self._drop()
             self._note_outage(error)
 
-    async def commit(self, writes: Sequence[Write[Any]]) -> Committed:
+    async def commit(self, writes: Sequence[Write[Any]], lock_ms: int | None = None) -> Committed:
         """Run the writes as one transaction until it is known to have committed.
 
         A batch that the database refuses is run singly, so that the refusal falls on the write that earned
-        it. Raises StorageUnavailable when the database stays away; then nothing was kept.
+        it. Raises StorageUnavailable when the database stays away, and RowsHeld when somebody holds a row for
+        longer than ``lock_ms``; then nothing was kept.
         """
         patience, met = _Patience(self._settings.patience_s), 0
         while True:
             mark = BatchMark(self._id, next(self._numbers))
             batch = Batch(writes)
             try:
-                await self._attempt(mark, batch)
-            except Exception as error:  # noqa: BLE001 - whatever a write is made of, it must not stop the lane
+                await self._attempt(mark, batch, lock_ms)
+            except Exception as error:
                 failure = failure_of(error, self._connection)
                 if failure is Failure.LOST:
                     if await self._committed_after_all(mark, error):
@@ -155,7 +163,8 @@ class Committer:
                     await self._wait(patience, error)
                 elif failure is Failure.BLOCKED:
                     await self._roll_back()
-                    await self._wait(patience, error)
+                    self.tally.retries += 1
+                    raise RowsHeld from error
                 elif failure is Failure.TRANSIENT and met < MAX_TRANSIENT:
                     met += 1
                     await self._roll_back()
@@ -167,9 +176,27 @@ class Committer:
                 self._outage.end()
                 return Committed(batch.answers, batch.news)
 
+    async def places_of(self, writes: Sequence[Write[Any]]) -> Sequence[Place]:
+        """Where writes belong; all of them nowhere when that cannot be asked now."""
+        nowhere = [Place(NOBODY, None)] * len(writes)
+        return await self._ask(lambda connection: places_of(connection, writes), nowhere)
+
+    async def held_tenants(self, places: Collection[Place]) -> Collection[UUID]:
+        """Those of the places' tenants whose rows somebody holds at this moment."""
+        return await self._ask(lambda connection: held_tenants(connection, places), ())
+
+    async def _ask(self, work: Callable[[Connection], Awaitable[R]], otherwise: R) -> R:
+        try:
+            async with asyncio.timeout(GIVE_UP_S):
+                return await work(await self._ready())
+        except Exception as error:  # noqa: BLE001 - the next batch finds out, and knows what to do
+            self._drop()
+            self._note_outage(error)
+            return otherwise
+
     # --- one attempt ----------------------------------------------------------------------------------------
 
-    async def _attempt(self, mark: BatchMark, batch: Batch) -> None:
+    async def _attempt(self, mark: BatchMark, batch: Batch, lock_ms: int | None) -> None:
         self._committing = False
         started = monotonic_ms()
         async with asyncio.timeout(GIVE_UP_S):
@@ -178,7 +205,7 @@ class Committer:
                 await connection.execute(FORGET_PLANS)
             if started - self._asked_time > CLOCK_EVERY_MS:
                 await self._ask_time(connection)
-            await batch.begin(connection, mark)
+            await batch.begin(connection, mark, lock_ms)
             await batch.run(connection)
             self._committing = True
             await connection.execute("COMMIT")
@@ -222,8 +249,9 @@ class Committer:
                 async with asyncio.timeout(GIVE_UP_S):
                     connection = await self._ready()
                     number = await connection.fetchval(_SETTLE, mark.lane_id)
-            except Exception:  # noqa: BLE001 - asked until there is an answer
-                self._drop()
+            except Exception as error:  # noqa: BLE001 - asked until there is an answer
+                if failure_of(error, self._connection) is not Failure.BLOCKED:
+                    self._drop()
                 self._on_pause()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, BACKOFF_MAX_S)
@@ -247,6 +275,8 @@ class Committer:
                 one = await self.commit((write,))
             except StorageUnavailable as away:
                 answers.append(away)
+            except RowsHeld:
+                answers.append(StorageUnavailable("somebody holds what this needs"))
             else:
                 answers += one.answers
                 news += one.news

@@ -9,8 +9,9 @@ import trio
 from outcome import Value
 
 from sexton_storage.portal import Portal
+from sexton_storage.postgres.gathering import Done
 from sexton_storage.postgres.hot_frames import News
-from sexton_storage.postgres.lane import Done, Lane
+from sexton_storage.postgres.lane import Lane
 from sexton_storage.signals import Signal, Signals, Topic
 from sexton_storage.statistics import JournalStatistics
 from sexton_storage.stores import StorageUnavailable

@@ -4,16 +4,17 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal
-from sexton_storage.postgres.batch import TOUCHED
-from sexton_storage.postgres.committer import Committed, Committer
+from sexton_storage.postgres.aside import WORTH_TELLING_S, Aside
+from sexton_storage.postgres.committer import Committed, Committer, RowsHeld
 from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.gathering import FORGETTING, Done, Waiting, choose, gathering_s
 from sexton_storage.postgres.hot_frames import News
 from sexton_storage.postgres.outage import Part
 from sexton_storage.postgres.settings import PostgresSettings
@@ -21,43 +22,13 @@ from sexton_storage.statistics import LaneStatistics
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Write
 
-Done = Callable[[Any], None]
 Deliver = Callable[[Sequence[Done], Sequence[Any], News], None]
 """Tells the writers of a batch, in trio's thread."""
-LOOK_AHEAD = 4
-"""Batches' worth of queue that is searched for writes which do not stand in each other's way."""
-GATHER_S = 0.001
-"""How long a lane that has been busy waits for the writes that the last commit set free to come."""
-CROWD = 8
-"""From so many writes a batch on it pays: a batch costs as much as eight or so of its writes do."""
-FORGETTING = 0.9
-"""What is left of a crowd with each batch that is smaller."""
+RETRY_LOCK_MS = 20
+"""So long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
+FEW = 2
+HELD = "somebody holds rows of this tenant in the database"
 log = logging.getLogger("sexton.storage")
-
-
-def gathering_s(queued: int, crowd: float) -> float:
-    """Tell how long to wait for more writes before a batch begins, in seconds.
-
-    Those who were told of a commit come back within the next moments, if they come back. A batch that takes
-    the first of them alone makes all others wait for it. Who is alone is never kept waiting; the idea is that
-    of PostgreSQL's ``commit_delay`` and ``commit_siblings``.
-
-    >>> (
-    ...     gathering_s(queued=1, crowd=1.0),
-    ...     gathering_s(queued=2, crowd=32.0),
-    ...     gathering_s(queued=20, crowd=32.0),
-    ... )
-    (0.0, 0.001, 0.0)
-    """
-    return GATHER_S if crowd >= CROWD and queued < crowd / 2 else 0.0
-
-
-class Waiting(NamedTuple):
-    """A write in the queue, who is to be told, and when it came (monotonic seconds)."""
-
-    write: Write[Any]
-    done: Done
-    since: float
 
 
 class Lane:
@@ -82,6 +53,9 @@ class Lane:
         self._queue: deque[Waiting] = deque()
         self._held_back: list[Waiting] = []
         self._under_way: Sequence[Waiting] = ()
+        self._parts: list[Sequence[Waiting]] = []
+        """What is still to be tried of a batch that met a row which somebody holds."""
+        self._aside = Aside()
         self._crowd = 0.0
         """How many write at once: the largest batch of late, which is forgotten bit by bit."""
         self._asleep = False
@@ -119,7 +93,7 @@ class Lane:
     def statistics(self) -> LaneStatistics:
         tally = self._committer.tally
         return LaneStatistics(
-            depth=len(self._queue) + len(self._held_back) + len(self._under_way),
+            depth=len(self._queue) + len(self._held_back) + len(self._under_way) + self._aside.count,
             batches=tally.batches,
             writes=tally.writes,
             largest_batch=tally.largest_batch,
@@ -128,6 +102,7 @@ class Lane:
             refused=tally.refused,
             settled=tally.settled,
             outages=tally.outages,
+            set_aside=tally.set_aside,
             sizes=tally.sizes.statistics(),
             spans=tally.spans.statistics(),
             oldest_s=self._oldest_s(),
@@ -164,7 +139,9 @@ class Lane:
 
     async def _run(self) -> None:
         try:
-            while not (self._closing and not self._queue and not self._held_back):
+            while not (self._closing and not self._queue and not self._held_back and not self._aside):
+                if self._aside:
+                    await self._try_again()
                 if self._queue or self._held_back:
                     if pause_s := gathering_s(len(self._queue) + len(self._held_back), self._crowd):
                         await asyncio.sleep(pause_s)
@@ -172,55 +149,109 @@ class Lane:
                 else:
                     await self._sleep()
         finally:
-            rest = [*self._under_way, *self._held_back, *self._queue]
+            parts = [waiting for part in self._parts for waiting in part]
+            rest = [*self._under_way, *parts, *self._aside.everything(), *self._held_back, *self._queue]
             self._refuse(rest, StorageUnavailable("storage was closed before this was settled"))
 
     async def _sleep(self) -> None:
         self._wake.clear()
         self._asleep = True
-        if self._queue or self._closing:
+        if self._queue or (self._closing and not self._aside):
             self._asleep = False
             return
+        pause_s = min(self._settings.heartbeat_s, self._aside.next_try() - time.monotonic())
         try:
-            async with asyncio.timeout(self._settings.heartbeat_s):
+            async with asyncio.timeout(max(0.0, pause_s)):
                 await self._wake.wait()
         except TimeoutError:
             self._asleep = False
-            await self._committer.look()
+            if not self._aside:
+                await self._committer.look()
 
     def _take(self) -> list[Waiting]:
-        """Take a batch in which no two writes are about the same thing.
-
-        The later of those two waits for the next.
-        """
-        taken: list[Waiting] = []
-        alone: set[Hashable] = set()
-        shared: set[Hashable] = set()
-        back: list[Waiting] = []
-        earlier, self._held_back = deque(self._held_back), back
-        while len(taken) < self._batch_limit and len(back) < LOOK_AHEAD * self._batch_limit:
-            if not (earlier or self._queue):
-                break
-            waiting = earlier.popleft() if earlier else self._queue.popleft()
-            touched = TOUCHED[type(waiting.write)](waiting.write)
-            if alone.isdisjoint(touched.alone + touched.shared) and shared.isdisjoint(touched.alone):
-                taken.append(waiting)
-            else:
-                back.append(waiting)
-            alone.update(touched.alone)
-            shared.update(touched.shared)
-        back.extend(earlier)
+        taken, self._held_back = choose(deque(self._held_back), self._queue, self._batch_limit)
         return taken
 
     async def _commit(self, batch: Sequence[Waiting]) -> None:
-        self._under_way = batch
         self._crowd = max(len(batch), FORGETTING * self._crowd)
-        try:
-            committed = await self._committer.commit([w.write for w in batch])
-        except StorageUnavailable as away:
-            committed = Committed([away] * len(batch), ())
+        self._under_way = batch
+        if self._aside:
+            batch = await self._divert(batch)
+        self._parts.append(batch)
+        while self._parts:
+            self._under_way = part = self._parts.pop()
+            if part and not await self._commit_part(part, None if part is batch else RETRY_LOCK_MS):
+                self._parts += await self._split(part)
         self._under_way = ()
-        self._tell([w.done for w in batch], committed.answers, committed.news)
+
+    async def _commit_part(self, part: Sequence[Waiting], lock_ms: int | None = None) -> bool:
+        """Commit and tell; False when somebody holds a row that it needs."""
+        try:
+            committed = await self._committer.commit([w.write for w in part], lock_ms)
+        except RowsHeld:
+            return False
+        except StorageUnavailable as away:
+            committed = Committed([away] * len(part), ())
+        self._under_way = ()
+        self._tell([w.done for w in part], committed.answers, committed.news)
+        return True
+
+    # --- writes whose rows somebody else holds --------------------------------------------------------------
+
+    async def _divert(self, batch: Sequence[Waiting]) -> Sequence[Waiting]:
+        """Put the writes of tenants that are set aside behind those that wait there; gives the others."""
+        places = await self._committer.places_of([w.write for w in batch])
+        tenants = [place.tenant_id for place in places]
+        self._set_aside([(t, w) for t, w in zip(tenants, batch, strict=True) if t in self._aside])
+        return [w for t, w in zip(tenants, batch, strict=True) if t not in self._aside]
+
+    async def _split(self, part: Sequence[Waiting]) -> Sequence[Sequence[Waiting]]:
+        """Set the tenants aside whose rows are held, and give the rest; by halves, where none is seen.
+
+        A lock may be on any row that a statement needs: then the halves show whose it is.
+        """
+        places = await self._committer.places_of([w.write for w in part])
+        held = set(await self._committer.held_tenants(places))
+        tenants = sorted({place.tenant_id for place in places})
+        if not held and len(tenants) == 1:
+            held = set(tenants)
+        placed = [(place.tenant_id, w) for place, w in zip(places, part, strict=True)]
+        self._set_aside([(tenant, w) for tenant, w in placed if tenant in held])
+        if held:
+            return [[w for tenant, w in placed if tenant not in held]]
+        half = set(tenants[: len(tenants) // 2])
+        return [[w for tenant, w in placed if (tenant in half) is first] for first in (True, False)]
+
+    def _set_aside(self, placed: Sequence[tuple[UUID, Waiting]]) -> None:
+        now = time.monotonic()
+        self._committer.tally.set_aside += len(placed)
+        for tenant_id, waiting in placed:
+            if self._aside.count >= self._settings.queue_limit:
+                self._refuse([waiting], StorageUnavailable(HELD))
+            else:
+                self._aside.add(tenant_id, [waiting], now)
+
+    async def _try_again(self) -> None:
+        """Try the writes that were set aside, tenant by tenant, where their time has come."""
+        self._refuse(
+            self._aside.since_before(time.monotonic() - self._settings.patience_s), StorageUnavailable(HELD)
+        )
+        due = self._aside.due(time.monotonic())
+        held: Collection[UUID] = ()
+        if len(due) > FEW:
+            # One look at all of them costs less than waiting for each.
+            places = await self._committer.places_of([self._aside.peek(t).write for t in due])
+            held = await self._committer.held_tenants(places)
+        for tenant_id in due:
+            self._under_way = part = self._aside.take(tenant_id, self._batch_limit)
+            if tenant_id in held or not await self._commit_part(part, RETRY_LOCK_MS):
+                if self._aside.blocked(tenant_id, part, time.monotonic()):
+                    log.warning(
+                        "somebody holds rows of tenant %s: its writes wait, all others go on", tenant_id
+                    )
+            elif (blocked_s := self._aside.let_go(tenant_id, time.monotonic())) >= WORTH_TELLING_S:
+                log.warning("the rows of tenant %s are free again after %.1f s", tenant_id, blocked_s)
+            self._under_way = ()
 
     def _give_up_the_oldest(self) -> None:
         # Called while the database is away: whoever has waited long enough in the queue is not kept waiting

@@ -1,0 +1,164 @@
+"""What the journal does when somebody holds the rows of one tenant: nobody else waits for it."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+from uuid import UUID
+
+import asyncpg
+import pytest
+import trio
+
+from sexton_storage.portal import Portal, open_portal
+from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
+from sexton_storage.records import Lease
+from sexton_storage.stores import StorageUnavailable
+from sexton_storage.writes import AppendEvent, Renewed
+from tests.conformance.house import House, metered
+
+OTHERS = 8
+ROUNDS = 25
+HANGS_S = 60
+ROWS: dict[str, tuple[str, Callable[[House, Lease], UUID]]] = {
+    "tenant": ("SELECT FROM tenants WHERE id = $1 FOR UPDATE", lambda house, _: house.tenant_id),
+    "agent": ("SELECT FROM agent_heads WHERE zombie_id = $1 FOR UPDATE", lambda _, lease: lease.zombie_id),
+    "lease": ("SELECT FROM leases WHERE id = $1 FOR UPDATE", lambda _, lease: lease.id),
+}
+
+
+@pytest.fixture
+async def storage(postgres_dsn: str) -> AsyncIterator[PostgresStorage]:
+    async with open_postgres_storage(postgres_dsn, settings=PostgresSettings(patience_s=60)) as storage:
+        yield storage
+
+
+@asynccontextmanager
+async def held(portal: Portal, dsn: str, query: str, *args: object) -> AsyncIterator[None]:
+    """A third party's transaction that has locked rows and does not end."""
+    opened: list[asyncpg.Connection] = []
+
+    async def begin() -> None:
+        connection = await asyncpg.connect(dsn)
+        opened.append(connection)
+        await connection.execute("BEGIN")
+        await connection.fetch(query, *args)
+
+    await portal.run(begin)
+    try:
+        yield
+    finally:
+        await portal.run(lambda: asyncio.wait_for(opened[0].close(), 5), shield=True)
+
+
+@pytest.mark.parametrize("row", list(ROWS))
+async def test_a_row_that_a_third_party_holds_stops_only_its_tenant(
+    storage: PostgresStorage, postgres_dsn: str, row: str
+) -> None:
+    mine = await House(storage).found()
+    lease = await mine.lease()
+    others = [await mine.beside() for _ in range(OTHERS)]
+    leases = [await other.lease() for other in others]
+    query, key = ROWS[row]
+    took: list[float] = []
+    renewed: list[Lease] = []
+
+    async def renew_mine() -> None:
+        renewed.append((await mine.renew(lease))[0])
+
+    async def go_on(number: int) -> None:
+        for _ in range(ROUNDS):
+            began = monotonic()
+            leases[number], _ = await others[number].renew(leases[number])
+            await others[number].append(await others[number].agent())
+            took.append(monotonic() - began)
+
+    with trio.fail_after(HANGS_S):
+        async with (
+            trio.open_nursery() as nursery,
+            held(storage._portal, postgres_dsn, query, key(mine, lease)),
+        ):
+            nursery.start_soon(renew_mine)
+            async with trio.open_nursery() as of_others:
+                for number in range(OTHERS):
+                    of_others.start_soon(go_on, number)
+            # The agent's head is not needed for a renewal.
+            assert (renewed == []) is (row != "agent")
+    assert [r.version for r in renewed] == [lease.version + 1]
+    assert await metered(mine, [lease.event_id]) == 100
+    took.sort()
+    sys.stdout.write(f"{row}: p50 {took[len(took) // 2]:.3f} s, p99 {took[len(took) * 99 // 100]:.3f} s\n")
+    assert took[len(took) * 99 // 100] < 2
+
+
+async def test_the_writes_of_a_tenant_that_was_blocked_are_kept_in_their_order(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    mine = await House(storage).found(250)
+    leases = [await mine.lease() for _ in range(4)]
+    agent = await mine.agent()
+    charged: list[object] = []
+    outcomes: list[object] = []
+    async with held(storage._portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
+        for lease in leases:
+            storage.journal.submit(mine.renewal(lease), charged.append)
+        other = await mine.beside()
+        await other.lease()
+        for _ in range(3):
+            event = AppendEvent(mine.event_of(agent), b"the same", None, None, ())
+            storage.journal.submit(event, outcomes.append)
+        await other.lease()
+        assert (charged, outcomes) == ([], [])
+    while len(outcomes) < 3 or len(charged) < 4:
+        await trio.sleep(0.001)
+    assert [done.charged_nanos for done in charged if isinstance(done, Renewed)] == [100, 100, 50, 0]
+    assert [type(outcome).__name__ for outcome in outcomes] == ["Appended", "Duplicate", "Duplicate"]
+    assert storage.journal.statistics().hot.set_aside >= 4
+
+
+async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(postgres_dsn: str) -> None:
+    settings = PostgresSettings(patience_s=0.3, drain_s=1)
+    async with open_postgres_storage(postgres_dsn, settings=settings) as storage:
+        mine = await House(storage).found()
+        lease = await mine.lease()
+        async with held(storage._portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
+            for _ in range(3):
+                with pytest.raises(StorageUnavailable, match="somebody holds"):
+                    await mine.renew(lease)
+        await mine.renew(lease)
+        assert await metered(mine, [lease.event_id]) == 100
+
+
+async def test_many_tenants_that_are_blocked_at_once_are_let_go_at_once(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    houses = [await House(storage).found() for _ in range(40)]
+    leases = [await house.lease() for house in houses]
+    answers: list[object] = []
+    every = "SELECT FROM tenants WHERE id = ANY($1) FOR UPDATE"
+    free = await House(storage).found()
+    async with held(storage._portal, postgres_dsn, every, [house.tenant_id for house in houses]):
+        for house, lease in zip(houses, leases, strict=True):
+            storage.journal.submit(house.renewal(lease), answers.append)
+        for _ in range(10):
+            await free.lease()
+        assert answers == []
+    while len(answers) < len(houses):
+        await trio.sleep(0.001)
+    assert {type(answer) for answer in answers} == {Renewed}
+
+
+async def test_closing_tells_the_writers_of_a_blocked_tenant(postgres_dsn: str) -> None:
+    answers: list[object] = []
+    async with open_portal() as portal:
+        async with open_postgres_storage(
+            postgres_dsn, settings=PostgresSettings(patience_s=60, drain_s=0.3)
+        ) as storage:
+            mine = await House(storage).found()
+            leases = [await mine.lease() for _ in range(3)]
+            async with held(portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
+                for lease in leases:
+                    storage.journal.submit(mine.renewal(lease), answers.append)
+                await storage.journal.close()
+        assert [type(answer) for answer in answers] == [StorageUnavailable] * 3
