@@ -43,10 +43,14 @@ log = structlog.get_logger()
 
 
 class Outage:
-    """Logs the beginning and the end of an outage, once each. One call that fails alone is none."""
+    """Logs the beginning and the end of an outage, once each. One call that fails alone is none.
 
-    def __init__(self, clock: Clock) -> None:
+    Where another process of the same runner meets the outage too, it is not ``told`` twice.
+    """
+
+    def __init__(self, clock: Clock, *, told: bool = True) -> None:
         self._clock = clock
+        self._told = told
         self._since = 0.0
         self._failures = 0
 
@@ -55,12 +59,12 @@ class Outage:
         self._failures += 1
         if self._failures == 1:
             self._since = self._clock()
-        if self._failures == FAILURES_OF_AN_OUTAGE:
+        if self._failures == FAILURES_OF_AN_OUTAGE and self._told:
             log.warning("control_plane_away", why=why)
 
     def worked(self) -> None:
         """Note an answered call."""
-        if self._failures >= FAILURES_OF_AN_OUTAGE:
+        if self._failures >= FAILURES_OF_AN_OUTAGE and self._told:
             log.info("control_plane_back", after_s=round(self._clock() - self._since, 1))
         self._failures = 0
 

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import trio
@@ -49,25 +49,51 @@ class Usage:
     input_tokens: int = 0
     cached_input_tokens: int = 0
     output_tokens: int = 0
+    changed: trio.Event = field(default_factory=trio.Event)
+    """Set when the time begins to run or to stand."""
     _ran_s: float = 0.0
     _since: float | None = None
+    _told_ms: int = 0
 
     def go(self) -> None:
         """Let the time run."""
         if self._since is None:
             self._since = self.clock()
+            self.changed.set()
 
     def rest(self) -> None:
         """Let the time stand."""
         if self._since is not None:
             self._ran_s += self.clock() - self._since
             self._since = None
+            self.changed.set()
+
+    @property
+    def resting(self) -> bool:
+        """Tell whether the time stands."""
+        return self._since is None
 
     @property
     def run_ms(self) -> int:
         """Run time so far, in ms; never goes back."""
         running = 0.0 if self._since is None else self.clock() - self._since
-        return int((self._ran_s + running) * 1000)
+        self._told_ms = max(self._told_ms, int((self._ran_s + running) * 1000))
+        return self._told_ms
+
+    def adopt(
+        self,
+        run_ms: int,
+        *,
+        resting: bool,
+        input_tokens: int,
+        cached_input_tokens: int,
+        output_tokens: int,
+    ) -> None:
+        """Take over what another process has counted up to this moment."""
+        self.input_tokens = max(self.input_tokens, input_tokens)
+        self.cached_input_tokens = max(self.cached_input_tokens, cached_input_tokens)
+        self.output_tokens = max(self.output_tokens, output_tokens)
+        self._ran_s, self._since = run_ms / 1000, None if resting else self.clock()
 
     def tokens(self) -> dict[str, int]:
         """Give the three counters under their wire names."""

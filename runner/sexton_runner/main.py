@@ -4,7 +4,8 @@ import random
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import structlog
@@ -14,13 +15,15 @@ from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
 from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected
 from sexton_runner.identity import find_token, load, own_state_dir
-from sexton_runner.logs import configure_logs
+from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox, probe
 from sexton_runner.serving import Workshop
 from sexton_runner.settings import RunnerSettings
+from sexton_runner.supervisors.launcher import Launcher
+from sexton_runner.supervisors.messages import Outfit
 from sexton_runner.timing import Timing
 
 EXIT_OK = 0
@@ -37,17 +40,19 @@ async def run_runner(
     timing: Timing | None = None,
     rng: random.Random | None = None,
     announce: Callable[[Runner], None] = lambda _runner: None,
+    launcher: Launcher | None = None,
 ) -> None:
     """Run one runner until it is drained or stopped; must be called in the main thread.
 
     Raises ``BadSettings``, ``SandboxUnavailable`` and ``TokenRejected``, the last perhaps within a group.
     ``announce`` is given the ``Runner`` when it begins to take work; signals are the caller's to translate.
+    A ``launcher`` that is given stays the caller's.
     """
     pace, luck = timing or Timing(), rng or random.Random()  # noqa: S311 - it spreads calls in time
     limits = Limits(
         wall_s=settings.run_wall_s, memory_bytes=settings.run_memory_bytes, pids=settings.run_pids
     )
-    with own_state_dir(settings.state_dir):
+    with own_state_dir(settings.state_dir), _launching(launcher, settings.log) as launches:
         runs = settings.state_dir / RUNS_FOLDER
         shutil.rmtree(runs, ignore_errors=True)
         sandbox = make_sandbox(settings.sandbox_tier, limits, settings.state_dir)
@@ -60,6 +65,14 @@ async def run_runner(
         if kept is not None and kept.runner_token == token:
             structlog.contextvars.bind_contextvars(runner_id=kept.runner_id)
         connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
+        outfit = Outfit(
+            base_url=settings.base_url,
+            token=token,
+            sandbox=sandbox,
+            timing=pace,
+            tools=settings.tools,
+            models=settings.models,
+        )
         async with connect() as work_http, connect() as pulse_http:
             outage = Outage(trio.current_time)
             plane, pulse = ControlPlane(work_http, outage), ControlPlane(pulse_http, outage)
@@ -67,18 +80,28 @@ async def run_runner(
             shop = Workshop(
                 plane=plane,
                 renewer=renewer,
-                sandbox=sandbox,
                 timing=pace,
                 rng=luck,
                 clock=trio.current_time,
                 folder=runs,
-                tools=settings.tools,
-                models=settings.models,
+                launcher=launches,
+                outfit=outfit,
             )
             runner = Runner(shop, pulse, slots=settings.slots, drain_s=settings.drain_s)
             announce(runner)
             log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
             await runner.run()
+
+
+@contextmanager
+def _launching(given: Launcher | None, log_settings: LogSettings) -> Iterator[Launcher]:
+    launcher = given or Launcher(log_settings)
+    launcher.start()  # It imports while the sandbox is tried out.
+    try:
+        yield launcher
+    finally:
+        if given is None:
+            launcher.close()
 
 
 class SignalDesk:

@@ -1,11 +1,10 @@
 """Carries one lease from its grant to its report."""
 
 import random
-import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -16,15 +15,12 @@ from structlog.contextvars import bind_contextvars
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
 from sexton_runner.lease import Halt, LiveLease
-from sexton_runner.providers.settings import ModelSettings
-from sexton_runner.redact import Redactor
 from sexton_runner.renewal import Renewer
-from sexton_runner.run import Ending, Outcome, Run, failed
-from sexton_runner.runtimes.registry import carry_out
-from sexton_runner.sandbox.enclosure import Sandbox
-from sexton_runner.sending import FrameSender
+from sexton_runner.run import Ending, Outcome, failed
+from sexton_runner.supervisors.launcher import Launcher, NotStarted
+from sexton_runner.supervisors.messages import Job, Outfit, Over
+from sexton_runner.supervisors.supervisor import Supervisor, open_supervisor, refused
 from sexton_runner.timing import Clock, Timing, backoff
-from sexton_runner.tool_settings import ToolSettings
 
 log = structlog.get_logger()
 
@@ -35,13 +31,12 @@ class Workshop:
 
     plane: ControlPlane
     renewer: Renewer
-    sandbox: Sandbox
     timing: Timing
     rng: random.Random
     clock: Clock
     folder: Path
-    tools: ToolSettings = field(default_factory=ToolSettings)
-    models: ModelSettings = field(default_factory=ModelSettings)
+    launcher: Launcher
+    outfit: Outfit
 
 
 async def serve(live: LiveLease, shop: Workshop) -> None:
@@ -59,51 +54,31 @@ async def serve(live: LiveLease, shop: Workshop) -> None:
 
 async def _run(live: LiveLease, shop: Workshop) -> Ending | None:
     """Give the ending, or None when the run was halted before it. Its frames are on their way by then."""
-    sender = FrameSender(live, shop.plane, shop.timing, shop.rng)
-    ending: Ending | None = None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(sender.run)
-        with live.scope:
-            live.begun = True
-            live.usage.go()
-            ending = await _guarded(live, shop, sender)
+    lease = live.lease
+    folder = shop.folder / str(uuid.UUID(lease.lease_id))
+    job = Job(lease=lease, outfit=shop.outfit, folder=folder, seed=shop.rng.getrandbits(32))
+    supervisor: Supervisor | None = None
+    over: Over | None = None
+    async with AsyncExitStack() as stack:
+        try:
+            with live.scope:
+                supervisor = await stack.enter_async_context(open_supervisor(shop.launcher, job, live))
+                live.begun = True
+                live.usage.go()
+                over = await supervisor.hear()
+        except NotStarted as fault:
+            return failed("run_start", str(fault))
         live.usage.rest()
-        if live.halted not in (Halt.LOST, Halt.PARKED):
-            await sender.flush()
-        nursery.cancel_scope.cancel()
-    # A run that had ended by itself has ended, even if something halted it while its frames were sent.
-    return ending
-
-
-async def _guarded(live: LiveLease, shop: Workshop, sender: FrameSender) -> Ending:
-    folder = shop.folder / str(uuid.UUID(live.lease.lease_id))
-    run = Run(
-        live=live,
-        plane=shop.plane,
-        sandbox=shop.sandbox,
-        timing=shop.timing,
-        rng=shop.rng,
-        clock=shop.clock,
-        redactor=Redactor(live.lease.policy.secrets_map, live.lease.policy.api_key),
-        show=sender.put,
-        shown=sender.flush,
-        folder=folder,
-        tools=shop.tools,
-        models=shop.models,
-    )
-    ending = failed("run_start", "the runner could not carry out the run; its log says more")
-    try:
-        folder.mkdir(mode=0o700, parents=True)
-        ending = await carry_out(run)
-    except* TokenRejected:
-        raise
-    except* Exception:
-        # One event that trips over a fault of ours must not end the other runs of this process.
-        log.exception("run_broken", lease_id=live.lease.lease_id)
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
-    return ending
+        if over is None and live.halted is not None and supervisor is not None:
+            over = await supervisor.stop(live.halted, live.reason, shop.timing.flush_patience_s)
+    if over is None:
+        return None
+    refused(over)
+    if over.ending is None:
+        account = over.account
+        live.account = None if account is None else lambda: account
+        live.halt(over.halted or Halt.LOST, over.reason)
+    return over.ending
 
 
 async def _close(live: LiveLease, shop: Workshop, ending: Ending | None, wall_ms: int) -> None:

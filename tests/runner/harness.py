@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import re
@@ -22,6 +23,7 @@ from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import group_name, make_sandbox
 from sexton_runner.settings import RunnerSettings, SandboxTier
+from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.timing import Timing
 from tests.runner.control_plane import TOKEN, Plane
 
@@ -36,6 +38,9 @@ PACE = Timing(
     let_go_s=2.0,
 )
 PATIENCE_S = 30.0
+# One for all the runners of this process, as a runner has one for all its runs: it takes a while to start.
+LAUNCHER = Launcher()
+atexit.register(LAUNCHER.close)
 LIMITS = Limits(wall_s=1, memory_bytes=1 << 26, pids=8)
 SOURCE = Path(__file__).resolve().parents[2] / "runner"
 
@@ -61,7 +66,14 @@ async def running(settings: RunnerSettings, timing: Timing = PACE) -> AsyncItera
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(
-            partial(run_runner, settings, timing=timing, rng=random.Random(1), announce=announce)
+            partial(
+                run_runner,
+                settings,
+                timing=timing,
+                rng=random.Random(1),
+                announce=announce,
+                launcher=LAUNCHER,
+            )
         )
         await up.wait()
         with trio.fail_after(PATIENCE_S):

@@ -19,6 +19,7 @@ from sexton_runner.sandbox.tiers import Job, Tier
 # becomes the sandbox: whatever it forks is counted from the first.
 ENTER = """
 [ "$PPID" = "$1" ] || exit 125
+ulimit -S -d "$(ulimit -H -d)"  # The soft bound was for our parent, which watches over this one run.
 n=$2
 shift 2
 while [ "$n" -gt 0 ]; do

@@ -1,0 +1,165 @@
+"""What the supervisor of a run does: carries the run out, tells its runner what it uses and how it ended."""
+
+import contextlib
+import random
+import shutil
+import socket
+from functools import partial
+
+import orjson
+import structlog
+import trio
+
+from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.errors import TokenRejected
+from sexton_runner.lease import Halt, LiveLease
+from sexton_runner.redact import Redactor
+from sexton_runner.run import Ending, Run, failed
+from sexton_runner.runtimes.registry import carry_out
+from sexton_runner.sending import FrameSender
+from sexton_runner.supervisors.messages import (
+    MAX_MESSAGE_BYTES,
+    Job,
+    Over,
+    Pipe,
+    Refusal,
+    encoded,
+    read_stop,
+    unpack_job,
+    used,
+)
+
+TELL_S = 0.25  # Counters this old at most go with a renewal.
+SIGN_OF_LIFE_S = 2.0
+log = structlog.get_logger()
+
+
+async def supervise(descriptor: int) -> None:
+    """Carry out the job that comes over the socket ``descriptor``, and end with it."""
+    stream = trio.SocketStream(trio.socket.from_stdlib_socket(socket.socket(fileno=descriptor)))
+    pipe = Pipe(stream)
+    content = await pipe.receive()
+    if content is None:
+        return
+    job = unpack_job(content)
+    live = LiveLease(job.lease, trio.current_time, job.outfit.timing.lease_term_s)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_obey, pipe, live, nursery.cancel_scope)
+        nursery.start_soon(_tell, pipe, live)
+        over = await _carried(job, live)
+        with contextlib.suppress(trio.BrokenResourceError):
+            await pipe.send(_last_word(over))
+        nursery.cancel_scope.cancel()
+    await pipe.aclose()
+
+
+async def _obey(pipe: Pipe, live: LiveLease, everything: trio.CancelScope) -> None:
+    while content := await pipe.receive():
+        stop = read_stop(content)
+        live.halt(stop.why, stop.reason)
+    everything.cancel()  # The runner has let go of us.
+
+
+async def _tell(pipe: Pipe, live: LiveLease) -> None:
+    told: tuple[object, ...] = ()
+    while True:
+        now = (live.usage.resting, live.usage.tokens(), int(trio.current_time() / SIGN_OF_LIFE_S))
+        if now != told:
+            told = now
+            try:
+                await pipe.send(encoded(used(live.usage)))
+            except trio.BrokenResourceError:
+                return
+        with trio.move_on_after(TELL_S):
+            await live.usage.changed.wait()
+        live.usage.changed = trio.Event()
+
+
+async def _carried(job: Job, live: LiveLease) -> Over:
+    ending: Ending | None = None
+    refusal: Refusal | None = None
+    try:
+        ending = await _run(job, live)
+    except* TokenRejected as group:
+        fault = _first(group)
+        refusal = Refusal(fault.status, fault.code, fault.detail)
+    return Over(
+        used=used(live.usage),
+        ending=ending,
+        halted=live.halted,
+        reason=live.reason,
+        account=None if live.account is None or ending is not None else live.account(),
+        refusal=refusal,
+    )
+
+
+async def _run(job: Job, live: LiveLease) -> Ending | None:
+    """Give the ending, or None when the run was halted before it. Its frames are on their way by then."""
+    timing, rng = job.outfit.timing, random.Random(job.seed)  # noqa: S311 - it spreads calls in time
+    ending: Ending | None = None
+    async with open_http(job.outfit.base_url, job.outfit.token, timing.call_timeout_s) as http:
+        plane = ControlPlane(http, Outage(trio.current_time, told=False))
+        sender = FrameSender(live, plane, timing, rng)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sender.run)
+            with live.scope:
+                live.usage.go()
+                ending = await _guarded(job, live, sender, plane, rng)
+            live.usage.rest()
+            if live.halted not in (Halt.LOST, Halt.PARKED):
+                await sender.flush()
+            nursery.cancel_scope.cancel()
+    # A run that had ended by itself has ended, even if something halted it while its frames were sent.
+    return ending
+
+
+async def _guarded(
+    job: Job, live: LiveLease, sender: FrameSender, plane: ControlPlane, rng: random.Random
+) -> Ending:
+    run = Run(
+        live=live,
+        plane=plane,
+        sandbox=job.outfit.sandbox,
+        timing=job.outfit.timing,
+        rng=rng,
+        clock=trio.current_time,
+        redactor=Redactor(live.lease.policy.secrets_map, live.lease.policy.api_key),
+        show=sender.put,
+        shown=sender.flush,
+        folder=job.folder,
+        tools=job.outfit.tools,
+        models=job.outfit.models,
+    )
+    ending = failed("run_start", "the runner could not carry out the run; its log says more")
+    try:
+        job.folder.mkdir(mode=0o700, parents=True)
+        ending = await carry_out(run)
+    except* TokenRejected:
+        raise
+    except* MemoryError:
+        ending = failed("resource_kill", "the run made its supervisor use more memory than it may")
+    except* Exception:
+        # A fault of ours ends this event, and says so in the log.
+        log.exception("run_broken", lease_id=live.lease.lease_id)
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(partial(shutil.rmtree, job.folder, ignore_errors=True))
+    return ending
+
+
+def _last_word(over: Over) -> bytes:
+    try:
+        content = encoded(over)
+    except (TypeError, orjson.JSONEncodeError):
+        log.exception("ending_unspeakable")
+        content = b""
+    if not content or len(content) > MAX_MESSAGE_BYTES:
+        text = "what the run came to cannot be told: it is too long, or no JSON"
+        content = encoded(Over(used=over.used, ending=failed("agent_run", text), halted=over.halted))
+    return content
+
+
+def _first(group: BaseExceptionGroup[TokenRejected]) -> TokenRejected:
+    for inner in group.exceptions:
+        return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    raise AssertionError("an exception group holds at least one exception")
