@@ -82,7 +82,7 @@ class Entitlements:
 
     def _keep(self, tenant: Tenant, now: int) -> Entitled:
         entitled = Entitled(
-            tenant.plan_tier, self._terms.plans[tenant.plan_tier], has_credit=tenant.balance_nanos > 0
+            tenant.plan_tier, self._terms.plans[tenant.plan_tier], has_credit=tenant.has_credit
         )
         if len(self._known) >= KEEP_COUNT:
             self._known.clear()

@@ -1,7 +1,9 @@
 """Shows the numbers of a node to Prometheus; docs/reference/metrics.md says what each means."""
 
+import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -22,8 +24,9 @@ Values = Mapping[tuple[str, ...], float]
 class OperatorsCollector(Collector):
     """Reads plain numbers when it is scraped, and asks nobody."""
 
-    def __init__(self, world: World, version: str) -> None:
+    def __init__(self, world: World, version: str, folder: Path = Path()) -> None:
         self._world = world
+        self._folder = folder
         self._version = version
 
     def describe(self) -> Iterable[Metric]:
@@ -41,9 +44,18 @@ class OperatorsCollector(Collector):
         )
         yield from self._leases()
         yield from _storage(self._world.storage.statistics())
+        yield from self._disk()
         census = self._world.meters.census
         if census is not None and self._world.now_ms() - census.at <= STALE_MS:
             yield from _census(census, self._world.now_ms())
+
+    def _disk(self) -> Iterator[Metric]:
+        try:
+            disk = os.statvfs(self._folder)
+        except OSError:
+            return  # What is missing alerts, and a guess would lie.
+        yield _plain("disk_free_bytes", "Free on the disk of the data folder", disk.f_bavail * disk.f_frsize)
+        yield _plain("disk_size_bytes", "Size of that disk", disk.f_blocks * disk.f_frsize)
 
     def _leases(self) -> Iterator[Metric]:
         meters = self._world.meters
@@ -57,6 +69,7 @@ class OperatorsCollector(Collector):
         yield _counter("leases_reclaimed", "Leases taken back, by cause", meters.reclaimed, "cause")
         yield _counter("late_writes_refused", "Writes under leases that were lost", meters.late, "write")
         yield _counter("lease_races", "Decisions that another node's write overtook", meters.races, "write")
+        yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(
             "ingress_to_lease_seconds",
             "Time from an event's arrival to its first lease",
@@ -105,6 +118,11 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
         "oldest_event_age_seconds", "Wait of the oldest that may run", _age_s(census.oldest_event_at, now)
     )
     yield _plain("leases_active", "Leases that are held", census.leases)
+    yield _plain("events_blocked", "Events that wait for their tenant's credit", census.blocked)
+    yield _plain("tenants_exhausted", "Tenants whose balance is used up", census.exhausted)
+    yield _plain(
+        "cron_lateness_seconds", "How late the latest schedule is", _age_s(census.overdue_cron_at, now)
+    )
     yield _plain("gates_pending", "Approvals that wait for a person", census.gates)
     yield _plain("oldest_gate_age_seconds", "Wait of the oldest of them", _age_s(census.oldest_gate_at, now))
     runners: Values = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}

@@ -33,6 +33,7 @@ RENEWED: Final = "renewed"
 LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 """What a runner hears that writes under a lease it no longer has."""
 
+FINISHED: Final = ("processed", "agent_error", "cancelled", "dead_lettered")
 RACING: Final = ("renew", "end")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval")
 
@@ -49,6 +50,8 @@ class Meters:
         """Leases that ended here, by how."""
         self.reclaimed: Counter[str] = Counter({"expired": 0, "revoked": 0})
         """Of them those that were taken back, by cause: ``expired`` or ``revoked``."""
+        self.finished: Counter[str] = Counter(dict.fromkeys(FINISHED, 0))
+        """Events that ended with a lease of this node, by their status."""
         self.late: Counter[str] = Counter(dict.fromkeys(WRITES, 0))
         """Writes that were refused because their lease is another's by now, by what they were."""
         self.races: Counter[str] = Counter(dict.fromkeys(RACING, 0))

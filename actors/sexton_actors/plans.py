@@ -36,6 +36,10 @@ class BillingTerms(msgspec.Struct, frozen=True):
     free_trial_ends_ms: int | None = None
     """Runs that begin before it are billed the trial's rate for their time; None: there is no trial."""
     free_trial_nanos_per_sec: int = 0
+    first_tenant_nanos: int | None = None
+    """What the tenant of the first start begins with; None: no balance stops it."""
+    sign_in_nanos: int | None = STARTER_CREDIT_NANOS
+    """The same of a tenant that a sign-in makes."""
 
     def is_trial(self, now: int) -> bool:
         return self.free_trial_ends_ms is not None and now < self.free_trial_ends_ms

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
-from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, BillingTerms, PlanLimits
+from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, STARTER_CREDIT_NANOS, BillingTerms, PlanLimits
 from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_cli.exits import CONFIG, StartupFault
 from sexton_storage.records import PlanTier
@@ -38,8 +38,19 @@ class _Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dollars_per_hour: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
 
 
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=10**6)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
+
+
+class _Credit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tenants begin with."""
+
+    first_tenant_dollars: Dollars = "unlimited"
+    sign_in_dollars: Dollars = STARTER_CREDIT_NANOS / NANOS_PER_DOLLAR
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plans: dict[PlanTier, _Plan] = msgspec.field(default_factory=dict)
+    credit: _Credit = _Credit()
     free_trial: _Trial | None = None
 
 
@@ -60,12 +71,25 @@ def read_terms(text: str) -> BillingTerms:
     file = msgspec.convert(tomllib.loads(text), _File)
     plans = {tier: _changed(limits, file.plans.get(tier, _Plan())) for tier, limits in DEFAULT_PLANS.items()}
     trial = file.free_trial
+    terms = BillingTerms(
+        plans,
+        first_tenant_nanos=_nanos(file.credit.first_tenant_dollars),
+        sign_in_nanos=_nanos(file.credit.sign_in_dollars),
+    )
     if trial is None:
-        return BillingTerms(plans)
+        return terms
     if trial.ends.tzinfo is None:
         raise ValueError("free_trial.ends has no time zone: write 2027-01-01T00:00:00Z")
     rate = round(trial.dollars_per_hour * NANOS_PER_DOLLAR / 3600)
-    return BillingTerms(plans, round(trial.ends.timestamp() * 1000), min(rate, RUN_NANOS_PER_SEC))
+    return msgspec.structs.replace(
+        terms,
+        free_trial_ends_ms=round(trial.ends.timestamp() * 1000),
+        free_trial_nanos_per_sec=min(rate, RUN_NANOS_PER_SEC),
+    )
+
+
+def _nanos(dollars: float | str) -> int | None:
+    return None if isinstance(dollars, str) else round(dollars * NANOS_PER_DOLLAR)
 
 
 def _changed(limits: PlanLimits, given: _Plan) -> PlanLimits:

@@ -14,9 +14,10 @@ import trio
 
 from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
-from sexton_cli.client import Client, Reply, open_client
+from sexton_cli.client import Client, Reply, field, open_client
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
+from sexton_cli.money import BILLING, dollars_of
 from sexton_cli.output import moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.sandbox import establish
@@ -26,6 +27,7 @@ from sexton_storage.embedded.programs import find_programs
 from sexton_storage.startup import StartupFailed
 
 HEALTHY: Final = 200
+ABOUT_THE_CALLER: Final = ("token", "workspace", "balance")
 MAX_SKEW_S: Final = 30
 """So far a user token's times may be off; see the leeway of its check."""
 
@@ -60,7 +62,7 @@ def check_all(caller: Caller, environ: Mapping[str, str]) -> Iterator[Check]:
     address = _guarded("address", lambda: _address(caller))
     yield address
     yield from _server(caller) if address.state is not State.FAIL else _skipped("server", "ready", "clock")
-    yield from _identity(caller) if address.state is not State.FAIL else _skipped("token", "workspace")
+    yield from _identity(caller) if address.state is not State.FAIL else _skipped(*ABOUT_THE_CALLER)
     yield _sandbox()
     yield _database(environ)
 
@@ -168,14 +170,27 @@ def _identity(caller: Caller) -> Iterator[Check]:
     yield _guarded("token", token)
     if found:
         yield _guarded("workspace", lambda: _workspace(caller, found[0]))
+        yield _guarded("balance", lambda: _balance(caller))
     else:
-        yield from _skipped("workspace")
+        yield from _skipped("workspace", "balance")
 
 
 def _told(caller: Caller, identity: Identity) -> Check:
     until = f", until {moment(identity.expires_at_ms)}" if identity.expires_at_ms else ""
     said = f"{identity.name}, role {identity.role}{until}; from {caller.token.source}"
     return Check("token", State.OK, said)
+
+
+def _balance(caller: Caller) -> Check:
+    with caller.client() as client:
+        told = client.get(BILLING)
+    left = dollars_of(field(told, "balance_nanos", int))
+    if told.get("is_exhausted"):
+        detail = f"{left}: events are kept, and wait for credit"
+        return Check("balance", State.FAIL, detail, "A platform admin can run 'sexton credit DOLLARS'.")
+    if told.get("is_unlimited"):
+        return Check("balance", State.OK, f"{left}; no limit stops work")
+    return Check("balance", State.OK, f"{left}; work stops at zero")
 
 
 def _workspace(caller: Caller, identity: Identity) -> Check:

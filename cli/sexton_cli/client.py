@@ -69,8 +69,9 @@ class Client:
     def get(self, path: str) -> dict[str, Any]:
         return self._call("GET", path, None)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._call("POST", path, body)
+    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> dict[str, Any]:
+        """With a ``key`` the same call may be made again, and is one."""
+        return self._call("POST", path, body, key)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("PATCH", path, body)
@@ -106,18 +107,19 @@ class Client:
         """One answer as it comes, without the token: for what tells about the server itself."""
         return self._send("GET", path, None, {})
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        reply = self._send(method, path, body, self._token)
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None, key: str = "") -> dict[str, Any]:
+        keyed = {"idempotency-key": key} if key else {}
+        reply = self._send(method, path, body, self._token | keyed)
         if _is_expired(reply) and self._has_renewed():
             # A token that has expired was looked at before anything else, so nothing was done yet.
-            reply = self._send(method, path, body, self._token)
+            reply = self._send(method, path, body, self._token | keyed)
         for _ in range(TRIES - 1):
-            wait = _wait_s(method, reply)
+            wait = _wait_s("PUT" if key else method, reply)
             if wait is None:
                 break
             sys.stderr.write(f"sexton: the server asks to wait for {wait:g} s\n")
             self._sleep(wait)
-            reply = self._send(method, path, body, self._token)
+            reply = self._send(method, path, body, self._token | keyed)
         if reply.status >= BAD_REQUESTS:
             raise read_problem(self._base_url, reply.status, reply.body)
         if reply.status >= HTTPStatus.MULTIPLE_CHOICES:

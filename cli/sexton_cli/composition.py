@@ -142,7 +142,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
-        registry.register(OperatorsCollector(world, VERSION))
+        registry.register(OperatorsCollector(world, VERSION, settings.data))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         ctx = HttpContext(
             system=system,
@@ -253,7 +253,13 @@ def _vault(settings: NodeSettings) -> Vault:
 
 async def _installation(storage: Storage, vault: Vault, world: World) -> Installation:
     try:
-        return await bootstrap(storage, vault, new_id=world.new_id, new_token=world.new_token)
+        return await bootstrap(
+            storage,
+            vault,
+            new_id=world.new_id,
+            new_token=world.new_token,
+            credit_nanos=world.terms.first_tenant_nanos,
+        )
     except VaultError as fault:
         what = f"the master keys of this folder do not open what the database holds: {fault}"
         way_out = (

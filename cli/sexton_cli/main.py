@@ -34,6 +34,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "grants": "grants:grants",
     "credentials": "credentials:credentials",
     "proposals": "proposals:proposals",
+    "balance": "money:balance",
+    "credit": "money:credit",
     "top": "top:top",
     "vault": "vault:vault",
     "doctor": "doctor:doctor",

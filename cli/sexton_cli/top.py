@@ -96,7 +96,12 @@ def _summary(seen: Look, base_url: str) -> Text:
         f"{queue['depth']} events wait, the oldest for {oldest}  "
         f"{queue.get('leases_active')} leases  {queue.get('waiting_offers')} offers"
     )
-    return Text(printable(told), style="bold")
+    summary = Text(printable(told), style="bold")
+    blocked, exhausted = queue.get("events_blocked") or 0, queue.get("tenants_exhausted") or 0
+    if blocked or exhausted:
+        said = f"{blocked} events wait for credit, {exhausted} tenants have none: see 'sexton credit --help'"
+        summary.append(f"\n{printable(said)}", style="bold red")
+    return summary
 
 
 def _queue(seen: Look, share: int | None) -> Table:

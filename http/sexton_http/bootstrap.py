@@ -60,12 +60,21 @@ class Installation:
 
 
 async def bootstrap(
-    storage: Storage, sealer: Sealer, *, new_id: Callable[[], UUID], new_token: Callable[[int], str]
+    storage: Storage,
+    sealer: Sealer,
+    *,
+    new_id: Callable[[], UUID],
+    new_token: Callable[[int], str],
+    credit_nanos: int | None = STARTER_CREDIT_NANOS,
 ) -> Installation:
-    """Make what is missing and find what is there; safe for many starters at once, and after any crash."""
+    """Make what is missing and find what is there; safe for many starters at once, and after any crash.
+
+    ``credit_nanos``: what the first tenant begins with; None: no balance stops it, from this start on.
+    """
     if await storage.instance.setting(FIRST) is None:
-        await _first_start(storage, sealer, new_id, new_token)
+        await _first_start(storage, sealer, new_id, new_token, credit_nanos)
     first = msgspec.json.decode(await _required(storage, FIRST), type=_First)
+    await storage.tenants.set_unlimited(first.tenant_id, unlimited=credit_nanos is None)
     issuer = BuiltinIssuer.from_bytes(sealer.open(await _required(storage, ISSUER_KEY), _IDENTITY))
     api_key = None
     if await storage.instance.setting(KEY_MADE) is None:
@@ -92,7 +101,11 @@ async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int]
 
 
 async def _first_start(
-    storage: Storage, sealer: Sealer, new_id: Callable[[], UUID], new_token: Callable[[int], str]
+    storage: Storage,
+    sealer: Sealer,
+    new_id: Callable[[], UUID],
+    new_token: Callable[[int], str],
+    credit_nanos: int | None,
 ) -> None:
     now = storage.clock.now_ms()
     first = _First(new_id(), new_id(), new_id())
@@ -105,10 +118,11 @@ async def _first_start(
         id=first.tenant_id,
         name="default",
         plan_tier=PlanTier.ENTERPRISE,
-        balance_nanos=STARTER_CREDIT_NANOS,
-        exhausted_at=None,
+        balance_nanos=STARTER_CREDIT_NANOS if credit_nanos is None else credit_nanos,
+        exhausted_at=now if credit_nanos == 0 else None,
         created_at=now,
         updated_at=now,
+        unlimited=credit_nanos is None,
     )
     workspace = Workspace(first.workspace_id, first.tenant_id, "default", paused=False, created_at=now)
     admin = User(

@@ -89,6 +89,12 @@ class Census(msgspec.Struct, frozen=True):
     """Pending."""
     oldest_gate_at: int | None
     runners: tuple[RunnerGroup, ...]
+    blocked: int = 0
+    """Events that wait for their tenant's credit."""
+    exhausted: int = 0
+    """Tenants whose balance is used up."""
+    overdue_cron_at: int | None = None
+    """When the schedule that is latest should have fired; None when none is due."""
 
 
 class Waiting(msgspec.Struct, frozen=True):

@@ -87,6 +87,12 @@ class Tenant(msgspec.Struct, frozen=True, gc=False):
     exhausted_at: int | None
     created_at: int
     updated_at: int
+    unlimited: bool = False
+    """Charged as any, and never stopped: its balance may go below zero."""
+
+    @property
+    def has_credit(self) -> bool:
+        return self.unlimited or self.balance_nanos > 0
 
 
 class Workspace(msgspec.Struct, frozen=True, gc=False):
@@ -338,6 +344,17 @@ class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     expires_at: int
     used_at: int | None = None
+
+
+class EventWaits(msgspec.Struct, frozen=True, gc=False):
+    """What there is of an agent's open events."""
+
+    received: bool = False
+    blocked: bool = False
+    """For want of credit."""
+    approval: bool = False
+    """A gate is pending."""
+    running: bool = False
 
 
 class ReadyAgent(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied, storable
-from sexton_storage.records import ConfigStatus, EventStatus, Gate, LeaseStatus
+from sexton_storage.records import ConfigStatus, Event, EventStatus, Gate, LeaseStatus
 
 LIVE_LEASE = frozenset({LeaseStatus.ACTIVE, LeaseStatus.CANCELLING})
 """A lease that holds its agent."""
@@ -40,6 +40,11 @@ ACTIVE_CONFIG = ConfigStatus.ACTIVE
 SUPERSEDED_CONFIG = ConfigStatus.SUPERSEDED
 CONFIGS_KEPT = 1000
 """Versions of an agent that are kept beside its active one; the oldest go first."""
+
+
+def waits_for_credit(event: Event) -> bool:
+    """Whether it was set aside because its tenant's balance is used up."""
+    return event.status is EventStatus.GATE_BLOCKED and event.failure_label == BALANCE_EXHAUSTED
 
 
 def storable_gate(gate: Gate) -> Gate:

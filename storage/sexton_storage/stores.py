@@ -23,6 +23,7 @@ from sexton_storage.records import (
     ConfigVersion,
     Event,
     EventStatus,
+    EventWaits,
     Frame,
     Gate,
     GateStatus,
@@ -194,15 +195,14 @@ class EventStore(Protocol):
         ...
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
-        """Agents with a received event, active, unpaused workspace, no live lease.
-
-        By zombie id, for a paged walk.
-        """
+        """Agents with a received event, active, unpaused, without a live lease; by id, for a paged walk."""
         ...
 
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         """The same question for one agent."""
         ...
+
+    async def waits(self, zombie_id: UUID) -> EventWaits: ...
 
 
 class LeaseStore(Protocol):

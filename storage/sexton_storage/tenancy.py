@@ -25,6 +25,10 @@ class TenantStore(Protocol):
         """
         ...
 
+    async def set_unlimited(self, tenant_id: UUID, *, unlimited: bool) -> Tenant | None:
+        """Say whether its balance stops it; frees the events that waited for credit when it does not."""
+        ...
+
 
 class WorkspaceStore(Protocol):
     async def load(self, workspace_id: UUID) -> Workspace | None: ...

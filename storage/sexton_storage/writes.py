@@ -164,6 +164,8 @@ class Renewed(msgspec.Struct, frozen=True, gc=False):
     spent_day_nanos: int
     spent_month_nanos: int
     """The agent's spend after this slice, by the UTC day and month of ``now``."""
+    unlimited: bool = False
+    """No balance stops the tenant."""
 
 
 class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True, gc=False):

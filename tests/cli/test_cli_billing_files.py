@@ -91,9 +91,18 @@ dollars_per_hour = 0.036
     assert terms.run_rate(1_798_761_600_000) == 100_000
 
 
+def test_the_first_tenant_has_no_limit_unless_the_file_sets_one() -> None:
+    assert (DEFAULT_TERMS.first_tenant_nanos, DEFAULT_TERMS.sign_in_nanos) == (None, 5_000_000_000)
+    terms = read_terms("[credit]\nfirst_tenant_dollars = 2.5\nsign_in_dollars = 'unlimited'")
+    assert (terms.first_tenant_nanos, terms.sign_in_nanos) == (2_500_000_000, None)
+    assert read_terms("").first_tenant_nanos is None
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[credit]\nfirst_tenant_dollars = -1", "first_tenant_dollars"),
+        ("[credit]\nsign_in_dollars = 'much'", "sign_in_dollars"),
         ("[plans.free", "plans.free|Expected"),
         ("[plans.gold]", "gold"),
         ("[plans.free]\nevents = 1", "events"),

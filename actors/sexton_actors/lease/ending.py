@@ -139,6 +139,8 @@ async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:
             _tell(row, state, ended)
             row.world.meters.ended[str(write.status)] += 1
             row.world.meters.charged_nanos += ended.charged_nanos
+            if ended.event.completed_at is not None:
+                row.world.meters.finished[str(ended.event.status)] += 1
             return ended
         await row.lost_race("end", tries)
     return row.raced()

@@ -139,6 +139,7 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
         {
             "agent": f"{found.get('name')} ({found.get('zombie_id')})",
             "status": found.get("status"),
+            "waiting for": found.get("waiting_for"),
             "woken by": woken_by(found),
             "needs labels": ", ".join(found.get("required_tags") or ()) or None,
             "revision": f"{found.get('config_revision')} ({found.get('config_version_id')})",
@@ -177,6 +178,7 @@ def status(caller: Caller, *, name: str) -> None:
         {
             "agent": f"{record.get('name')} ({zombie_id})",
             "status": record.get("status"),
+            "waiting for": record.get("waiting_for"),
             "trust": f"{profile.get('trust_level')}, {profile.get('trust_streak_runs')} good runs in a row",
             "warning": stalled,
             "last event": last and f"{last.get('status')}{label}, {moment(last.get('created_at'))}",

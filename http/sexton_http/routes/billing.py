@@ -24,6 +24,9 @@ class FreeTrial(Shape):
 
 class Balance(Shape):
     balance_nanos: int
+    """Below zero for a tenant without a limit that has used more than it was given."""
+    is_unlimited: bool
+    """Whether work goes on whatever the balance is."""
     updated_at: int
     is_exhausted: bool
     exhausted_at: int | None
@@ -141,6 +144,7 @@ def _view(call: Call[Any, Any], tenant: Tenant) -> Balance:
     world = call.ctx.world
     return Balance(
         balance_nanos=tenant.balance_nanos,
+        is_unlimited=tenant.unlimited,
         updated_at=tenant.updated_at,
         is_exhausted=tenant.exhausted_at is not None,
         exhausted_at=tenant.exhausted_at,

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import msgspec
 
 from sexton_actors.catalogue import Catalogue, Model
-from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem
 from sexton_http.operations import Auth, Call, NoBody, operation
@@ -91,7 +90,7 @@ def _document(call: Call[NoBody, CatalogueQuery], catalogue: Catalogue) -> Publi
         models=[_row(model) for model in catalogue.models if wanted in {None, model.id}],
         rates=RateBlock(RUN_NANOS_PER_SEC, EVENT_NANOS),
         billing=BillingBlock(
-            STARTER_CREDIT_NANOS, terms.free_trial_ends_ms or 0, terms.free_trial_nanos_per_sec
+            terms.sign_in_nanos or 0, terms.free_trial_ends_ms or 0, terms.free_trial_nanos_per_sec
         ),
     )
 

@@ -149,6 +149,10 @@ class QueueState(Shape):
     leases_active: int
     unsatisfiable: list[Unsatisfiable]
     waiting_offers: int
+    events_blocked: int
+    """That wait for their tenant's credit, beside the depth."""
+    tenants_exhausted: int
+    """Whose balance is used up."""
 
 
 class SupervisorState(Shape):
@@ -238,7 +242,7 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
     runners, _ = await world.storage.runners.list(page=1, page_size=RUNNERS_A_LOOK, sort="-created_at")
     usable = [runner for runner in runners if runner.admin_state is AdminState.ACTIVE]
     live = await world.storage.leases.count_live_by_runner([runner.id for runner in runners])
-    waiting = await world.storage.fleet.waiting()
+    waiting, census = await world.storage.fleet.waiting(), await world.storage.fleet.census()
     by_tags, stuck = Counter[Tags](), Counter[Tags]()
     for group in waiting:
         by_tags[group.required_tags] += group.events
@@ -256,6 +260,8 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
         leases_active=sum(live.values()),
         unsatisfiable=[Unsatisfiable(tags, number, ready.get(tags, 0)) for tags, number in stuck.items()],
         waiting_offers=view.waiting_offers,
+        events_blocked=census.blocked,
+        tenants_exhausted=census.exhausted,
     )
 
 

@@ -167,15 +167,16 @@ async def _user_of(ctx: HttpContext, person: Person) -> User:
     found = await storage.users.find_by_subject(person.subject)
     if found is not None:
         return found
-    new_id, now = ctx.world.new_id, ctx.world.now_ms()
+    new_id, now, credit = ctx.world.new_id, ctx.world.now_ms(), ctx.world.terms.sign_in_nanos
     tenant = Tenant(
         id=new_id(),
         name=person.name[:MAX_NAME_CHARS],
         plan_tier=PlanTier.FREE,
-        balance_nanos=STARTER_CREDIT_NANOS,
-        exhausted_at=None,
+        balance_nanos=STARTER_CREDIT_NANOS if credit is None else credit,
+        exhausted_at=now if credit == 0 else None,
         created_at=now,
         updated_at=now,
+        unlimited=credit is None,
     )
     workspace = Workspace(new_id(), tenant.id, "default", paused=False, created_at=now)
     user = User(

@@ -21,6 +21,7 @@ from sexton_actors.zombie.messages import (
     StatusChanged,
     Steer,
 )
+from sexton_actors.zombie.waiting import WaitingFor, waiting_for
 from sexton_http.answers import Problem
 from sexton_http.configuring import NEW_FILES, NewUrls, bounded, urls
 from sexton_http.cursors import Place, decode, encode, fingerprint
@@ -105,6 +106,8 @@ class ZombieRecord(ZombieItem):
     budget: BudgetItem | None
     spend: Spend
     """In the UTC day and month of now."""
+    waiting_for: WaitingFor | None
+    """What has to happen before it works again; null when nothing waits, or only behind a run."""
 
 
 class ZombieTarget(StrEnum):
@@ -208,6 +211,8 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         raise Problem("UZ-ZMB-009", f"the workspace has no agent {zombie_id}")
     config = await world.storage.zombies.load_config(zombie.config_version_id)
     day, month = await world.storage.zombies.spend(zombie_id, world.now_ms())
+    budget = _budget(zombie)
+    workspace = await call.services.scopes.workspace(call.member, zombie.workspace_id)
     return ZombieRecord(
         **msgspec.structs.asdict(_item(zombie)),
         workspace_id=zombie.workspace_id,
@@ -215,8 +220,14 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         trigger_markdown="" if config is None else config.trigger_markdown,
         config_version_id=zombie.config_version_id,
         config_revision=zombie.config_revision,
-        budget=_budget(zombie),
+        budget=budget,
         spend=Spend(day, month),
+        waiting_for=waiting_for(
+            zombie.status,
+            await world.storage.events.waits(zombie_id),
+            is_over_budget=_is_over(budget, day, month),
+            is_workspace_paused=workspace.paused,
+        ),
     )
 
 
@@ -334,6 +345,12 @@ def _budget(zombie: Zombie) -> BudgetItem | None:
     daily, monthly = kept["daily_nanos"], kept["monthly_nanos"]
     dollars = None if monthly is None else monthly / NANOS_PER_DOLLAR
     return BudgetItem(daily / NANOS_PER_DOLLAR, dollars, daily, monthly)
+
+
+def _is_over(budget: BudgetItem | None, day: int, month: int) -> bool:
+    if budget is None:
+        return False
+    return day >= budget.daily_nanos or (budget.monthly_nanos is not None and month >= budget.monthly_nanos)
 
 
 def _bounded(field: str, text: str, limit: int) -> None:

@@ -52,7 +52,7 @@ def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim |
     if _is_over_budget(tables, write):
         return NothingToClaim(OVER_BUDGET)
     event = waiting[0]
-    if tables.tenants[event.tenant_id].balance_nanos <= 0:
+    if not tables.tenants[event.tenant_id].has_credit:
         _block(tables, event, write.now)
         return Exhausted(event.id)
     return _grant(tables, write, event, more=len(waiting) > 1)
@@ -164,7 +164,8 @@ def renew_lease(tables: Tables, write: RenewLease) -> Renewed | Lost:
         run_ms=asked.run_ms,
     )
     day, month = tables.spent(lease.zombie_id, write.now)
-    return Renewed(charged, tables.tenants[lease.tenant_id].balance_nanos, day, month)
+    tenant = tables.tenants[lease.tenant_id]
+    return Renewed(charged, tenant.balance_nanos, day, month, tenant.unlimited)
 
 
 def _check(part: Slice) -> None:

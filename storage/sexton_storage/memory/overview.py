@@ -30,7 +30,7 @@ from sexton_storage.records import (
     Runner,
     ZombieStatus,
 )
-from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.rules import LIVE_LEASE, waits_for_credit
 
 
 class MemoryFleet(MemoryStore):
@@ -90,6 +90,16 @@ class MemoryFleet(MemoryStore):
             gates=min(len(pending), COUNT_CAP),
             oldest_gate_at=min((gate.requested_at for gate in pending), default=None),
             runners=_groups(tables),
+            blocked=min(sum(map(waits_for_credit, tables.events.values())), COUNT_CAP),
+            exhausted=sum(tenant.exhausted_at is not None for tenant in tables.tenants.values()),
+            overdue_cron_at=min(
+                (
+                    cron.next_at
+                    for cron in tables.crons.values()
+                    if cron.next_at is not None and cron.next_at <= tables.now()
+                ),
+                default=None,
+            ),
         )
 
 

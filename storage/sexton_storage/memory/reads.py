@@ -13,6 +13,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records import (
     Event,
     EventStatus,
+    EventWaits,
     Frame,
     Gate,
     GateStatus,
@@ -21,7 +22,7 @@ from sexton_storage.records import (
     ReadyAgent,
     ZombieStatus,
 )
-from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.rules import LIVE_LEASE, waits_for_credit
 from sexton_storage.stores import Page
 
 
@@ -81,6 +82,20 @@ class MemoryEvents(MemoryStore):
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         await self._round_trip()
         return self._ready(zombie_id)
+
+    async def waits(self, zombie_id: UUID) -> EventWaits:
+        await self._round_trip()
+        tables = self._tables
+        if zombie_id not in tables.zombies:
+            return EventWaits()
+        return EventWaits(
+            received=bool(tables.received(zombie_id)),
+            blocked=any(e.zombie_id == zombie_id and waits_for_credit(e) for e in tables.events.values()),
+            approval=any(
+                g.zombie_id == zombie_id and g.status is GateStatus.PENDING for g in tables.gates.values()
+            ),
+            running=tables.heads[zombie_id].live_lease_id is not None,
+        )
 
     def _ready(self, zombie_id: UUID) -> ReadyAgent | None:
         zombie, waiting = self._tables.zombies.get(zombie_id), self._tables.received(zombie_id)

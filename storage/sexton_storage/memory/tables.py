@@ -146,7 +146,8 @@ class Tables:
         tenant = self.tenants[lease.tenant_id]
         if (lease.attempt, part.seq) in self.metering.get(lease.event_id, {}):
             raise RowRefused(f"slice {part.seq} of lease {lease.id} is there already")
-        charged = min(part.run_fee_nanos + part.token_cost_nanos, tenant.balance_nanos)
+        cost = part.run_fee_nanos + part.token_cost_nanos
+        charged = cost if tenant.unlimited else min(cost, max(0, tenant.balance_nanos))
         self._debit(tenant, charged, now)
         rows = self.metering.setdefault(lease.event_id, {})
         rows[lease.attempt, part.seq] = MeteringPeriod(
@@ -169,7 +170,8 @@ class Tables:
 
     def _debit(self, tenant: Tenant, charged: int, now: int) -> None:
         balance = tenant.balance_nanos - charged
-        exhausted_at = tenant.exhausted_at if balance else tenant.exhausted_at or now
+        lasts = tenant.unlimited or balance > 0
+        exhausted_at = tenant.exhausted_at if lasts else tenant.exhausted_at or now
         self.tenants[tenant.id] = replace(
             tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now
         )

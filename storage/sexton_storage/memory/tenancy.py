@@ -45,9 +45,26 @@ class MemoryTenants(MemoryStore):
         credited = replace(tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now)
         self._tables.tenants[tenant_id] = credited
         self._tables.credits.append((tenant_id, amount_nanos, reason, actor))
-        if balance > 0:
+        if credited.has_credit:
             _free(self._tables, tenant_id, now)
         return credited
+
+    async def set_unlimited(self, tenant_id: UUID, *, unlimited: bool) -> Tenant | None:
+        await self._round_trip()
+        tenant, now = self._tables.tenants.get(tenant_id), self._tables.now()
+        if tenant is None or tenant.unlimited is unlimited:
+            return tenant
+        lasts = unlimited or tenant.balance_nanos > 0
+        changed = replace(
+            tenant,
+            unlimited=unlimited,
+            exhausted_at=None if lasts else tenant.exhausted_at or now,
+            updated_at=now,
+        )
+        self._tables.tenants[tenant_id] = changed
+        if lasts:
+            _free(self._tables, tenant_id, now)
+        return changed
 
 
 def _free(tables: Tables, tenant_id: UUID, now: int) -> None:

@@ -6,8 +6,8 @@ from uuid import UUID
 from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
 from sexton_storage.postgres.base import Conditions, PostgresStore
 from sexton_storage.postgres.connection import Row
-from sexton_storage.postgres.schema import EVENTS
-from sexton_storage.records import Event, EventStatus, ReadyAgent
+from sexton_storage.postgres.schema import BLOCKED, EVENTS
+from sexton_storage.records import Event, EventStatus, EventWaits, ReadyAgent
 from sexton_storage.stores import Page
 from sexton_storage.writes import DEDUP_WINDOW_MS
 
@@ -48,6 +48,15 @@ _READY_ONE = _READY.format(agents="(SELECT $1::uuid AS zombie_id) a")
 _BEFORE_ALL = UUID(int=0)
 # Of an event that was purged meanwhile the time alone is left to go on from.
 _BEFORE = "(e.created_at, e.arrival) < ({}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {}), 0))"
+
+_WAITS = f"""
+SELECT EXISTS (SELECT FROM events e WHERE e.zombie_id = h.zombie_id AND e.status = 'received'),
+       EXISTS (SELECT FROM events e
+                WHERE e.tenant_id = h.tenant_id AND e.zombie_id = h.zombie_id AND {BLOCKED}),
+       EXISTS (SELECT FROM gates g WHERE g.zombie_id = h.zombie_id AND g.status = 'pending'),
+       h.live_lease_id IS NOT NULL
+  FROM agent_heads h WHERE h.zombie_id = $1
+"""
 
 
 class PostgresEvents(PostgresStore):
@@ -93,6 +102,10 @@ class PostgresEvents(PostgresStore):
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         row = await self._row(_READY_ONE, zombie_id)
         return None if row is None else _ready(row)
+
+    async def waits(self, zombie_id: UUID) -> EventWaits:
+        row = await self._row(_WAITS, zombie_id)
+        return EventWaits() if row is None else EventWaits(*row)
 
 
 def _add_actor(where: Conditions, glob: str) -> None:

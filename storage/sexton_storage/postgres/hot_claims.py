@@ -28,7 +28,7 @@ WITH v AS (
                 WHEN w.paused THEN 'workspace_paused'
                 WHEN e.id IS NULL THEN 'empty'
                 WHEN s.in_day >= v.daily OR s.in_month >= v.monthly THEN 'over_budget'
-                WHEN t.balance_nanos <= 0 THEN 'exhausted'
+                WHEN t.balance_nanos <= 0 AND NOT t.unlimited THEN 'exhausted'
                 ELSE 'claimed' END AS outcome
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id

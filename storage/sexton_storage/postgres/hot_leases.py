@@ -82,9 +82,11 @@ WITH v AS (
 # conflict a row.
 _MONEY = """
 , charged AS (
-    SELECT p.*, least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) AS charged,
-           greatest(0, p.balance_nanos - p.upto) AS balance, s.in_day, s.in_month
-      FROM (SELECT c.*, a.balance_nanos,
+    SELECT p.*, CASE WHEN p.unlimited THEN p.cost
+                     ELSE least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) END AS charged,
+           CASE WHEN p.unlimited THEN p.balance_nanos - p.upto
+                ELSE greatest(0, p.balance_nanos - p.upto) END AS balance, s.in_day, s.in_month
+      FROM (SELECT c.*, a.balance_nanos, a.unlimited,
                    (sum(c.cost) OVER (PARTITION BY c.tenant_id ORDER BY c.ord))::bigint AS upto
               FROM changed c JOIN tenants a ON a.id = c.tenant_id) p
      CROSS JOIN LATERAL (
@@ -101,7 +103,7 @@ _MONEY = """
 ), debited AS (
     UPDATE tenants a
        SET balance_nanos = a.balance_nanos - d.nanos, updated_at = d.now,
-           exhausted_at = CASE WHEN a.balance_nanos > d.nanos THEN a.exhausted_at
+           exhausted_at = CASE WHEN a.unlimited OR a.balance_nanos > d.nanos THEN a.exhausted_at
                                ELSE coalesce(a.exhausted_at, d.now) END
       FROM (SELECT tenant_id, sum(charged)::bigint AS nanos, max(now) AS now
               FROM charged WHERE seq IS NOT NULL GROUP BY tenant_id) d
@@ -114,7 +116,8 @@ _MONEY = """
     SELECT zombie_id, day, charged FROM charged WHERE seq IS NOT NULL AND in_day IS NULL
     ON CONFLICT (zombie_id, day) DO UPDATE SET nanos = spend.nanos + excluded.nanos
 )
-SELECT ord, charged, balance, charged + coalesce(in_day, 0), charged + in_month, event_id FROM charged
+SELECT ord, charged, balance, charged + coalesce(in_day, 0), charged + in_month, event_id,
+       unlimited FROM charged
 """
 RENEW = _RENEWED + _MONEY
 RENEW_AND_END = _CHANGED + _MONEY
@@ -133,7 +136,7 @@ async def save_leases(
             # Whether it was the version, the status or the deadline is for a fresh look to say.
             answers[ord_] = Lost(STALE)
         elif isinstance(write, RenewLease):
-            answers[ord_] = Renewed(row[1], row[2], row[3], row[4])
+            answers[ord_] = Renewed(row[1], row[2], row[3], row[4], row[6])
         else:
             ended.append((ord_, write, row))
     return ended

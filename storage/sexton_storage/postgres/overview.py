@@ -20,7 +20,7 @@ from sexton_storage.fleet import (
 from sexton_storage.paging import Page
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.schema import LIVE, RECEIVED
+from sexton_storage.postgres.schema import BLOCKED, LIVE, RECEIVED
 from sexton_storage.records import AdminState
 
 # Each part comes off its own index, newest first, and no further than the page.
@@ -58,7 +58,10 @@ SELECT sexton_now_ms(),
           JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
           JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
        (SELECT count(*) FROM (SELECT FROM leases WHERE {LIVE} LIMIT $1) l),
-       g.pending, g.oldest
+       g.pending, g.oldest,
+       (SELECT count(*) FROM (SELECT FROM events WHERE {BLOCKED} LIMIT $1) b),
+       (SELECT count(*) FROM (SELECT FROM tenants WHERE exhausted_at IS NOT NULL LIMIT $1) t),
+       (SELECT min(next_at) FROM cron_triggers WHERE next_at <= sexton_now_ms())
   FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
           FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
 """
@@ -108,9 +111,9 @@ class PostgresFleet(PostgresStore):
             groups = await connection.fetch(_RUNNERS, ONLINE_MS)
             if row is None:
                 raise LookupError("a statement without a condition gave no row")
-            at, queued, oldest, leases, gates, gate_at = row
+            at, queued, oldest, leases, gates, gate_at, *rest = row
             runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
-            return Census(at, queued, oldest, leases, gates, gate_at, runners)
+            return Census(at, queued, oldest, leases, gates, gate_at, runners, *rest)
 
         return await self._database.read(work)
 

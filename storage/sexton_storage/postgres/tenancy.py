@@ -21,6 +21,14 @@ UPDATE tenants
  WHERE id = $1
 RETURNING {TENANTS.columns()}
 """
+_SET_UNLIMITED = f"""
+UPDATE tenants
+   SET unlimited = $2, updated_at = sexton_now_ms(),
+       exhausted_at = CASE WHEN $2 OR balance_nanos > 0 THEN NULL
+                           ELSE coalesce(exhausted_at, sexton_now_ms()) END
+ WHERE id = $1
+RETURNING {TENANTS.columns()}
+"""
 _LOCK = f"SELECT {TENANTS.columns()} FROM tenants WHERE id = $1 FOR NO KEY UPDATE"
 _NOTE_CREDIT = """
 INSERT INTO credits (tenant_id, amount_nanos, reason, actor, credit_id, created_at)
@@ -65,7 +73,19 @@ class PostgresTenants(PostgresStore):
             if await connection.fetchval(_NOTE_CREDIT, *note) is None:
                 return tenant
             tenant = TENANTS.maybe(await connection.fetchrow(_CREDIT, tenant_id, amount_nanos)) or tenant
-            if tenant.balance_nanos > 0:
+            if tenant.has_credit:
+                await connection.execute(_FREE, tenant_id, BALANCE_EXHAUSTED)
+            return tenant
+
+        return await self._database.change(work)
+
+    async def set_unlimited(self, tenant_id: UUID, *, unlimited: bool) -> Tenant | None:
+        async def work(connection: Connection) -> Tenant | None:
+            tenant = TENANTS.maybe(await connection.fetchrow(_LOCK, tenant_id))
+            if tenant is None or tenant.unlimited is unlimited:
+                return tenant
+            tenant = TENANTS.maybe(await connection.fetchrow(_SET_UNLIMITED, tenant_id, unlimited)) or tenant
+            if tenant.has_credit:
                 await connection.execute(_FREE, tenant_id, BALANCE_EXHAUSTED)
             return tenant
 

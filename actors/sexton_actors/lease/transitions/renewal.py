@@ -37,7 +37,7 @@ def answer(lease: Lease, saved: Renewed) -> Renewal | Refusal:
     The renewal that takes the last of the balance is still answered as one; the next finds nothing left to
     charge.
     """
-    if saved.balance_nanos == 0 and saved.charged_nanos == 0:
+    if saved.balance_nanos <= 0 and saved.charged_nanos == 0 and not saved.unlimited:
         detail = "The tenant's balance is used up; stop the run and report."
         return Refusal("UZ-RUN-012", detail, {"balance_nanos": 0})
     if over_budget(lease, saved.spent_day_nanos, saved.spent_month_nanos):

@@ -1,0 +1,53 @@
+"""``sexton balance`` and ``sexton credit``: a tenant's money."""
+
+from uuid import uuid4
+
+import click
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Row, field
+from sexton_cli.commands.options import calling
+from sexton_cli.exits import USAGE, Fault
+from sexton_cli.identity import is_id
+from sexton_cli.money import BILLING, dollars_of, nanos_of
+from sexton_cli.output import moment
+
+
+@click.command()
+@calling
+def balance(caller: Caller) -> None:
+    """Show your tenant's balance, and whether it stops work."""
+    with caller.client() as client:
+        _show(caller, client.get(BILLING))
+
+
+@click.command()
+@click.argument("dollars")
+@click.option("--tenant", metavar="ID", help="Whose balance. [default: your own tenant's]")
+@click.option("--reason", default="added by hand", show_default=True, help="Kept with the credit.")
+@calling
+def credit(caller: Caller, *, dollars: str, tenant: str | None, reason: str) -> None:
+    """Add DOLLARS to a tenant's balance; work that waited for it goes on. For platform admins."""
+    amount = nanos_of(dollars)
+    if tenant is not None and not is_id(tenant):
+        raise Fault(f"{tenant!r} is no tenant's id", "'sexton whoami' shows one's own.", status=USAGE)
+    with caller.client() as client:
+        tenant_id = tenant or field(client.get("/v1/whoami"), "tenant_id", str)
+        body = {"amount_nanos": amount, "reason": reason}
+        # A key of its own for each call: whoever runs the command twice means it twice.
+        after = client.post(f"/v1/admin/tenants/{tenant_id}/credit", body, key=str(uuid4()))
+    _show(caller, after)
+
+
+def _show(caller: Caller, told: Row) -> None:
+    if caller.output.as_json:
+        caller.output.document(told)
+        return
+    caller.output.facts(
+        {
+            "balance": dollars_of(field(told, "balance_nanos", int)),
+            "limit": "none: work goes on below zero" if told.get("is_unlimited") else "work stops at zero",
+            "used up": moment(told.get("exhausted_at")) if told.get("is_exhausted") else None,
+            "way out": "a platform admin can run 'sexton credit'" if told.get("is_exhausted") else None,
+        }
+    )

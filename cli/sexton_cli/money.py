@@ -1,0 +1,34 @@
+"""Spells amounts: exact nanos for the server, dollars for people."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from sexton_cli.exits import USAGE, Fault
+
+BILLING: Final = "/v1/tenants/me/billing"
+NANOS_PER_DOLLAR: Final = 10**9
+
+
+def nanos_of(dollars: str) -> int:
+    """Exact nanos of an amount. Raises Fault.
+
+    >>> nanos_of("2.5")
+    2500000000
+    """
+    try:
+        nanos = Decimal(dollars) * NANOS_PER_DOLLAR
+        amount = int(nanos)
+    except (InvalidOperation, ValueError, OverflowError):
+        raise Fault(f"{dollars!r} is no amount of dollars", "Write 10 or 2.50.", status=USAGE) from None
+    if amount <= 0 or amount != nanos:
+        raise Fault(f"{dollars!r} is no amount that can be added", "Write 10 or 2.50.", status=USAGE)
+    return amount
+
+
+def dollars_of(nanos: int) -> str:
+    """As people read it.
+
+    >>> dollars_of(4_999_900_000), dollars_of(-(10**9))
+    ('4.9999 dollars', '-1.0000 dollars')
+    """
+    return f"{Decimal(nanos) / NANOS_PER_DOLLAR:.4f} dollars"
