@@ -34,10 +34,18 @@ class Node:
         self.server = server
         self.workspace = f"/v1/workspaces/{server.ready['workspace_id']}"
         self._http = http
+        self._keys: dict[str, str] = dict(server.ready)
+
+    def seen_by(self, workspace: str, api_key: str) -> "Node":
+        """The same node for another tenant."""
+        node = Node(self.server, self._http)
+        node.workspace = workspace
+        node._keys["api_key"] = api_key
+        return node
 
     async def call(self, method: str, path: str, body: Any = None, token: str = "api_key") -> Any:
         """``token`` names one of the server's own, or is a runner's."""
-        bearer = self.server.ready.get(token, token)
+        bearer = self._keys.get(token, token)
         headers = {"authorization": f"Bearer {bearer}"}
         answer = await self._http.request(method, path, json=body, headers=headers)
         assert answer.status_code < 300, answer.text
@@ -45,7 +53,7 @@ class Node:
 
     async def post(self, path: str, body: Any, token: str) -> httpx2.Response:
         """Whatever the answer is."""
-        headers = {"authorization": f"Bearer {self.server.ready.get(token, token)}"}
+        headers = {"authorization": f"Bearer {self._keys.get(token, token)}"}
         return await self._http.post(path, json=body, headers=headers)
 
     async def metric(self, name: str) -> float:
@@ -110,19 +118,25 @@ class Node:
 @asynccontextmanager
 async def open_nodes(
     folder: Path,
-    database_url: str,
+    database_url: str | Sequence[str],
     *extra: str,
     environments: Sequence[Mapping[str, str]] = ({}, {}),
 ) -> AsyncIterator[Sequence[Node]]:
-    """One node an environment; they share the database, and the folder with the keys of what is sealed."""
-    options = ("--database-url", database_url, "--port", "0", "--runners", "0", *extra)
+    """One node an environment; they share the database, and the folder with the keys of what is sealed.
+
+    Each goes its own way to the database where several are given.
+    """
+    urls = [database_url] * len(environments) if isinstance(database_url, str) else database_url
+    options = ("--port", "0", "--runners", "0", *extra)
     async with AsyncExitStack() as stack:
         nodes = []
-        for number, environment in enumerate(environments):
+        for number, (environment, url) in enumerate(zip(environments, urls, strict=True)):
             own = folder / f"node-{number}"
             own.mkdir()
             server = await stack.enter_async_context(
-                open_server(own, *options, data=folder / "data", environment=environment)
+                open_server(
+                    own, "--database-url", url, *options, data=folder / "data", environment=environment
+                )
             )
             base_url = server.ready["base_url"]
             http = await stack.enter_async_context(httpx2.AsyncClient(base_url=base_url, timeout=60))

@@ -1,6 +1,6 @@
 """A socket between storage and its database that breaks at the moment a test asks for."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -34,6 +34,8 @@ class Proxy:
     """What the server hangs up stays open on our side."""
     hung_up: int = 0
     """How many the server hung up."""
+    on_batch: Callable[[], None] | None = None
+    """Called once, when the locks of the journal's next batch are asked for."""
     cut: int = 0
     """How many were cut."""
 
@@ -87,6 +89,9 @@ class Proxy:
                         await self._cut(data, client, server)
                         break
                     await server.send_all(data)
+                    if self.on_batch is not None and b"EXECUTE sexton_lock" in data:
+                        then, self.on_batch = self.on_batch, None
+                        then()
             nursery.cancel_scope.cancel()
 
     async def _cut(

@@ -1,0 +1,141 @@
+"""A node that stops in the middle of a transaction, or is cut off there: all others go on."""
+
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import asyncpg
+import httpx2
+import pytest
+import trio
+
+from sexton_http.tokens import TokenKind, digest, mint
+from sexton_storage.portal import open_portal
+from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from sexton_storage.records import ApiKey, Role
+from tests.conformance.house import House, new_id
+from tests.faults.nodes import Node, open_nodes
+from tests.storage.proxy import Proxy, open_proxy
+
+OTHERS = 4
+FROZEN = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+"""
+P99_S = 2.0
+PATIENCE_S = 120
+
+
+@pytest.fixture
+def socket_folder() -> Iterator[Path]:
+    """Short enough for a socket's path."""
+    with tempfile.TemporaryDirectory(prefix="sx") as folder:
+        yield Path(folder)
+
+
+async def other_tenant(storage: PostgresStorage, node: Node) -> Node:
+    """The node as a tenant of its own sees it, whom the frozen node has nothing to do with."""
+    house = await House(storage).found()
+    token = mint(TokenKind.API_KEY, lambda size: new_id().hex[:size].ljust(size, "0"))
+    at = house.now
+    key = ApiKey(new_id(), house.tenant_id, "test", "", Role.ADMIN, digest(token), at)
+    await storage.api_keys.create(key)
+    return node.seen_by(f"/v1/workspaces/{house.workspace_id}", token)
+
+
+@asynccontextmanager
+async def freezing(proxy: Proxy, node: Node, how: str) -> AsyncIterator[Callable[[], bool]]:
+    """Freeze the node when its next batch has its locks; gives whether that has happened."""
+    done = False
+
+    def freeze() -> None:
+        nonlocal done
+        done = True
+        if how == "stopped":
+            node.server.send(signal.SIGSTOP)
+        else:
+            proxy.hold()
+
+    proxy.on_batch = freeze
+    try:
+        yield lambda: done
+    finally:
+        proxy.on_batch = None
+        proxy.let_go()
+        node.server.send(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", ["stopped", "cut off"])
+async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
+    tmp_path: Path, socket_folder: Path, postgres_dsn: str, how: str
+) -> None:
+    async with (
+        open_proxy(postgres_dsn, socket_folder) as proxy,
+        open_nodes(tmp_path, (proxy.dsn, postgres_dsn)) as (first, second),
+        open_postgres_storage(postgres_dsn, migrates=False) as storage,
+        open_portal() as portal,
+    ):
+        others = [await other_tenant(storage, second) for _ in range(OTHERS)]
+        agents = [await other.install("watcher") for other in others]
+        runner = await second.enrol("of-others")
+        for other, agent in zip(others, agents, strict=True):
+            await other.say(agent)
+        leases = [await second.lease(runner) for _ in others]
+        mine = await first.install("mine")
+        await first.say(mine)
+        took: list[float] = []
+        states: set[str] = set()
+        accepted: list[float] = []
+        began = time.monotonic()
+
+        async def frozen() -> int:
+            async def ask() -> int:
+                connection = await asyncpg.connect(postgres_dsn)
+                try:
+                    return int(await connection.fetchval(FROZEN))
+                finally:
+                    await connection.close()
+
+            return await portal.run(ask)
+
+        async def go_on(number: int) -> None:
+            while not accepted:
+                asked = time.monotonic()
+                await others[number].say(agents[number])
+                took.append(time.monotonic() - asked)
+                asked = time.monotonic()
+                lease = leases[number]
+                assert lease is not None
+                states.add((await second.renew(runner, lease))["state"])
+                took.append(time.monotonic() - asked)
+
+        async def claim_and_freeze() -> None:
+            # Answered, or not, long after.
+            with suppress(httpx2.HTTPError):
+                await first.post("/v1/runners/me/leases", {"wait_ms": 1, "max": 1}, other_runner)
+
+        other_runner = await first.enrol("mine")
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery, freezing(proxy, first, how) as is_frozen:
+                nursery.start_soon(claim_and_freeze)
+                while not (is_frozen() and await frozen()):
+                    await trio.sleep(0.01)
+                began = time.monotonic()
+                for number in range(OTHERS):
+                    nursery.start_soon(go_on, number)
+                # The frozen node's own tenant waits until the database ends its session, and no longer.
+                await second.say(mine)
+                accepted.append(time.monotonic() - began)
+
+        took.sort()
+        p99 = took[len(took) * 99 // 100]
+        sys.stdout.write(
+            f"{how}: {len(took)} calls of others, p50 {took[len(took) // 2]:.3f} s, p99 {p99:.3f} s,"
+            f" longest {took[-1]:.3f} s; its own tenant waited {accepted[0]:.3f} s\n"
+        )
+        assert p99 < P99_S
+        assert states == {"active"}
+        assert len(took) > OTHERS
