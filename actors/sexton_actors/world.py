@@ -7,6 +7,7 @@ from uuid import UUID
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.chat.platform import ChatPlatform
 from sexton_actors.entitlements import Entitlements
+from sexton_actors.manifest.known import Surroundings
 from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.providers import Providers
@@ -31,6 +32,8 @@ class World:
     terms: BillingTerms = DEFAULT_TERMS
     vault: MasterKeys | None = None
     """The master keys of ``secrets``; None: those are kept in another way."""
+    around: Surroundings = field(default_factory=Surroundings)
+    """What an operator has added for the runners, so that no agent is warned of it."""
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 

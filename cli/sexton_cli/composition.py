@@ -26,6 +26,7 @@ from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.keeping import KEY_FILE, keep_address, keep_api_key
 from sexton_cli.previewing import ModelPreviewer
 from sexton_cli.settings import NodeSettings
+from sexton_cli.surroundings import surroundings
 from sexton_cli.trusting import load_identity
 from sexton_engine import open_system
 from sexton_http.app import create_app
@@ -135,6 +136,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         vault = _vault(settings)
         slack = await _slack(stack, identity)
         world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms, vault=vault)
+        world = replace(world, around=surroundings(os.environ))
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)

@@ -1,12 +1,13 @@
 """Reads an agent's folder, and says what is wrong with its files before a server does."""
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
-from sexton_actors.manifest.model import Manifest
-from sexton_actors.manifest.parse import parse
+from sexton_actors.manifest.parse import Reading, read
 from sexton_actors.manifest.problems import SKILL_FILE, TRIGGER_FILE, ManifestRejected
 from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.surroundings import surroundings
 
 MAX_READ_BYTES: Final = 128 * 1024
 """More than a file may have, so that one that is too long is told its size's bound."""
@@ -23,14 +24,14 @@ class Files:
     def __repr__(self) -> str:
         return f"<Files of {self.folder}>"
 
-    def check(self) -> Manifest | ManifestRejected:
+    def check(self) -> Reading | ManifestRejected:
         """Offline, and by the very rules of the server of this version."""
-        return parse(self.source, self.trigger)
+        return read(self.source, self.trigger, surroundings(os.environ))
 
-    def checked(self) -> Manifest:
+    def checked(self) -> Reading:
         """As ``check``; raises Fault with the first problem."""
         found = self.check()
-        if isinstance(found, Manifest):
+        if isinstance(found, Reading):
             return found
         way_out = f"Mend it; 'sexton agent check {self.folder}' lists all there is to mend."
         raise Fault(found.detail, way_out, status=FAILED, code=found.code)

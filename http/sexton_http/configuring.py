@@ -5,9 +5,17 @@ from typing import Final
 
 import msgspec
 
+from sexton_actors.manifest.advice import Warned, missing
+from sexton_actors.manifest.model import Manifest, Runtime
+from sexton_actors.manifest.parse import read
+from sexton_actors.manifest.problems import TRIGGER_FILE, ManifestRejected
+from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import Configured
 from sexton_http.answers import Problem
 from sexton_http.context import HttpContext
+from sexton_http.shapes import Shape
+from sexton_storage.records import Zombie
+from sexton_storage.stores import StorageUnavailable
 
 MARKDOWN_CHARS: Final = 64 * 1024
 MARKDOWN_BYTES: Final = 64 * 1024
@@ -22,6 +30,59 @@ def bounded(field: str, text: str | None) -> None:
     """Bounds are in bytes; the declaration can only count characters. Raises Problem UZ-REQ-001."""
     if text is not None and len(text.encode()) > MARKDOWN_BYTES:
         raise Problem("UZ-REQ-001", f"/{field}: over {MARKDOWN_BYTES} bytes", facts={"pointer": f"/{field}"})
+
+
+class ManifestWarning(Shape):
+    """What an agent's author should know though the files are good."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+
+async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: str) -> list[ManifestWarning]:
+    """All that is to be said of an agent's files, and of the credentials that they name.
+
+    What cannot be found out now, because storage is away, is left unsaid: the agent is installed.
+    """
+    found = read(source, trigger, ctx.world.around)
+    if isinstance(found, ManifestRejected):
+        return []
+    said = [*found.warnings]
+    try:
+        names = tuple(dict.fromkeys(need.name for need in found.needs))
+        absent = set(await ctx.world.secrets.missing(zombie.workspace_id, names))
+        said += [missing(need) for need in found.needs if need.name in absent]
+        if found.manifest.runtime is Runtime.AGENT:
+            said += await _without_model(ctx, zombie, found.manifest)
+    except StorageUnavailable:
+        pass
+    said.sort(key=lambda warned: warned.line)
+    return [ManifestWarning(one.file, one.line, one.key, one.message) for one in said]
+
+
+async def _without_model(ctx: HttpContext, zombie: Zombie, manifest: Manifest) -> list[Warned]:
+    choice = await ctx.world.providers.resolve_provider(
+        tenant_id=zombie.tenant_id,
+        workspace_id=zombie.workspace_id,
+        provider=manifest.provider,
+        model=manifest.model,
+    )
+    if not isinstance(choice, Refusal):
+        return []
+    way_out = (
+        "until there is a model, events end as agent_error; set one up: sexton credentials llm set PROVIDER"
+    )
+    return [Warned(TRIGGER_FILE, 1, "provider", f"{choice.code}: {choice.detail} {way_out}")]
+
+
+async def warnings_of_active(ctx: HttpContext, zombie: Zombie) -> list[ManifestWarning]:
+    """The same of the files that an agent has now."""
+    config = await ctx.world.storage.zombies.load_config(zombie.config_version_id)
+    if config is None:
+        return []
+    return await warnings_of(ctx, zombie, config.source_markdown, config.trigger_markdown)
 
 
 def urls(ctx: HttpContext, paths: Mapping[str, str]) -> dict[str, str]:

@@ -37,7 +37,28 @@ def test_a_folder_that_is_well_is_said_to_be(bare_shell: Shell, tmp_path: Path) 
     folder = agent_folder(tmp_path)
     told = bare_shell("agent", "check", str(folder))
     assert (told.returncode, told.stdout) == (0, f"{folder}: agent echo 1.0.0 is well.\n")
-    assert bare_shell.json("agent", "check", str(folder)) == {"ok": True, "name": "echo", "errors": []}
+    assert bare_shell.json("agent", "check", str(folder)) == {
+        "ok": True,
+        "name": "echo",
+        "errors": [],
+        "warnings": [],
+    }
+
+
+def test_what_is_good_but_will_not_work_is_warned_of(bare_shell: Shell, tmp_path: Path) -> None:
+    folder = agent_folder(tmp_path, config="tools: [shel, mcp:files]\nprovider: antropic")
+    file = folder / "TRIGGER.md"
+    file.write_text(file.read_text().replace("runtime: command", "runtime: agent"))
+    told = bare_shell("agent", "check", str(folder))
+    assert told.returncode == 0
+    line = f"{folder}/TRIGGER.md:7: `tools[0]` there is no tool `shel`: did you mean `shell`? (warning)"
+    assert line in told.stdout
+    assert "MCP server `files` is not known here" in told.stdout
+    document = bare_shell.json("agent", "check", str(folder))
+    assert (document["ok"], [warned["key"] for warned in document["warnings"]]) == (
+        True,
+        ["tools[0]", "tools[1]", "provider"],
+    )
 
 
 def test_every_problem_is_told_with_file_line_key_and_the_fix(bare_shell: Shell, tmp_path: Path) -> None:
@@ -90,6 +111,7 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     shown = shell("agent", "show", "echo").stdout
     assert re.search(r"^status +active$", shown, re.MULTILINE)
     assert re.search(r"^woken by +webhook:nobody$", shown, re.MULTILINE)
+    assert re.search(r"^webhook nobody +http://\S+/v1/webhooks/\S+/zwh_\*\*\*$", shown, re.MULTILINE)
     assert "# At work" in shell("agent", "show", "echo", "--files").stdout
 
     assert shell("agent", "stop", "echo").stdout == "Agent echo is stopped.\n"

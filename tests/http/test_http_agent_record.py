@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.agent_life import at, skill
+from tests.http.agent_life import at, open_trigger, patch, skill, trigger
 from tests.http.house import House
 
 TRIGGERS = """\
@@ -56,3 +56,47 @@ async def test_the_record_shows_the_budget_as_it_was_declared(
     budget = (await house.get(at(house, zombie))).json()["budget"]
     names = ("daily_dollars", "monthly_dollars", "daily_nanos", "monthly_nanos")
     assert budget == (expected and dict(zip(names, expected, strict=True)))
+
+
+async def test_what_will_probably_not_work_is_warned_of_when_files_are_given(house: House) -> None:
+    config = "tools: [shel]\nprovider: antropic\ncontext: {max_turn: 5}\ncredentials: [deploy-key]"
+    body = {"source_markdown": skill(), "trigger_markdown": trigger(config=config)}
+    made = (await house.post(f"{house.ws}/zombies", body)).json()
+    said = {warned["key"]: (warned["line"], warned["message"]) for warned in made["warnings"]}
+    assert said["tools[0]"] == (8, "there is no tool `shel`: did you mean `shell`?")
+    assert "did you mean `max_turns`" in said["context.max_turn"][1]
+    assert said["credentials[0]"][0] == 11
+    assert "sexton credentials set deploy-key" in said["credentials[0]"][1]
+    assert "UZ-WH-020" in said["triggers[0]"][1]
+    assert "did you mean `anthropic`?" in said["provider"][1] or "UZ-RELAY-001" in said["provider"][1]
+
+    await house.keep_secret()
+    changed = await patch(house, made, trigger_markdown=trigger(config="tools: [mcp:files]"))
+    keys = [warned["key"] for warned in changed["warnings"]]
+    assert "tools[0]" in keys
+    assert "triggers[0]" not in keys
+    assert "warnings" not in await patch(house, made, status="stopped")
+
+    draft = {**body, "agent_id": made["zombie_id"]}
+    version = (await house.call("PUT", f"{house.ws}/harness/source", json=draft)).json()["config_version_id"]
+    judged = await house.post(f"{house.ws}/harness/compile", {"config_version_id": version})
+    assert judged.json()["status"] == "COMPILED"
+    assert "context.max_turn" in [warned["key"] for warned in judged.json()["warnings"]]
+
+
+async def test_a_context_that_would_end_every_run_is_refused_at_install(house: House) -> None:
+    body = {"source_markdown": skill(), "trigger_markdown": trigger(config="context: {max_turns: many}")}
+    answer = await house.post(f"{house.ws}/zombies", body)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-ZMB-008")
+    assert "context.max_turns" in answer.json()["detail"]
+
+
+async def test_the_record_tells_every_address_and_no_secret(house: House) -> None:
+    files = {"source_markdown": skill(), "trigger_markdown": open_trigger("alerts")}
+    made = (await house.post(f"{house.ws}/zombies", files)).json()
+    record = (await house.get(at(house, made))).json()
+    shown = made["webhook_urls"]["alerts"]
+    assert record["webhook_urls"] == {"alerts": shown.rpartition("/")[0] + "/zwh_***"}
+    signed = await house.install("other")
+    record = (await house.get(at(house, signed))).json()
+    assert record["webhook_urls"] == signed["webhook_urls"]

@@ -1,14 +1,17 @@
 """Reads an agent's two files into a manifest, or says what to mend and where."""
 
 import re
+from typing import Any
 
 import msgspec
 
+from sexton_actors.manifest.advice import Need, Warned, advise, needs
 from sexton_actors.manifest.commands import NoCommand, find_command
 from sexton_actors.manifest.fields import Fields
 from sexton_actors.manifest.free import free_json
 from sexton_actors.manifest.front import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
+from sexton_actors.manifest.known import CONTEXT, Surroundings
 from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
 from sexton_actors.manifest.nodes import NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (
@@ -23,7 +26,7 @@ from sexton_actors.manifest.problems import (
 )
 from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, SINGULAR, read_triggers
 
-__all__ = ["ManifestRejected", "parse"]
+__all__ = ["ManifestRejected", "Reading", "parse", "read"]
 
 MAX_TAGS = 32
 MAX_TAG_CHARS = 64
@@ -61,14 +64,41 @@ _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 
 
+class Reading(msgspec.Struct, frozen=True):
+    """Two good files, what of them will probably not do what is wanted, and the credentials they name."""
+
+    manifest: Manifest
+    warnings: tuple[Warned, ...]
+    needs: tuple[Need, ...]
+
+
+NOTHING_KNOWN = Surroundings()
+
+
 def parse(source_markdown: str, trigger_markdown: str) -> Manifest | ManifestRejected:
     """Read SKILL.md and TRIGGER.md. Total: any two texts give a manifest or what is wrong with them."""
+    found = _parts(source_markdown, trigger_markdown)
+    return found if isinstance(found, ManifestRejected) else found[0]
+
+
+def read(
+    source_markdown: str, trigger_markdown: str, around: Surroundings = NOTHING_KNOWN
+) -> Reading | ManifestRejected:
+    """As ``parse``, with what an author should know of files that are good."""
+    found = _parts(source_markdown, trigger_markdown)
+    if isinstance(found, ManifestRejected):
+        return found
+    manifest, config = found
+    return Reading(manifest, advise(manifest, config, around), needs(manifest, config))
+
+
+def _parts(source_markdown: str, trigger_markdown: str) -> tuple[Manifest, Fields] | ManifestRejected:
     of_skill, of_trigger = Problems(SKILL_FILE), Problems(TRIGGER_FILE)
     skill = _file(split(source_markdown, of_skill), of_skill)
     trigger = _file(split(trigger_markdown, of_trigger, fence_optional=True), of_trigger)
-    manifest = _manifest(skill, trigger)
+    found = _manifest(skill, trigger)
     errors = (*of_skill.found, *of_trigger.found)
-    return rejected(errors) if errors else manifest
+    return rejected(errors) if errors else found
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -90,13 +120,13 @@ def _file(front: Front | None, problems: Problems) -> _File:
     return _File(Front("", 1, "", 1), Fields(Table((), 1), "", unheard), unheard)
 
 
-def _manifest(skill: _File, trigger: _File) -> Manifest:
-    """Only as good as its parts: those that had a problem hold stand-ins."""
+def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
+    """Only as good as its parts: those that had a problem hold stand-ins. With where the configuration is."""
     front = skill.fields
     name = front.text("name", most=64, pattern=_NAME)
     config = _config(trigger, name)
     runtime = config.choice("runtime", Runtime, Runtime.AGENT)
-    return Manifest(
+    manifest = Manifest(
         name=name,
         description=front.text("description", most=MAX_DESCRIPTION_CHARS),
         version=front.text("version", most=32, pattern=_VERSION),
@@ -109,13 +139,24 @@ def _manifest(skill: _File, trigger: _File) -> Manifest:
         network_allow=_network(config.table("network")),
         budget=_budget(config),
         gates=read_gates(config.table("gates", code=INVALID_GATES)),
-        context=free_json(config.table("context")),
+        context=_context(config.table("context"), runtime),
         runtime=runtime,
         command=_command(skill) if runtime is Runtime.COMMAND else None,
         model=_model(config) or _model(front),
         provider=config.optional_text("provider", most=64, pattern=_PROVIDER),
         allow_unsandboxed=config.flag("allow_unsandboxed"),
     )
+    return manifest, config
+
+
+def _context(fields: Fields | None, runtime: Runtime) -> dict[str, Any]:
+    """The author's own keys as they are; those that the loop of a model reads must make sense to it."""
+    found = free_json(fields)
+    for key, value in found.items() if fields is not None and runtime is Runtime.AGENT else ():
+        bound = CONTEXT.get(key)
+        if fields is not None and bound is not None and not bound.admits(value):
+            fields.wrong(key, f"must be {bound}")
+    return found
 
 
 def _model(fields: Fields) -> str | None:

@@ -19,6 +19,7 @@ from sexton_storage.records import ConfigStatus, ConfigVersion
 
 URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret
 SECRET_BYTES = 32
+MASKED_SECRET = f"{URL_SECRET_PREFIX}***"
 
 
 def draft(config_id: UUID, zombie_id: UUID, revision: int, files: tuple[str, str], now: int) -> ConfigVersion:
@@ -96,6 +97,12 @@ def url_secrets(manifest: Manifest, kept: Mapping[str, str], new_token: Callable
 def _url_secret(new_token: Callable[[int], str]) -> str:
     raw = bytes.fromhex(new_token(SECRET_BYTES))
     return URL_SECRET_PREFIX + base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def masked_paths(zombie_id: UUID, manifest: Manifest) -> dict[str, str]:
+    """All addresses, for whoever looks at the agent later: of secrets in them only hashes are kept."""
+    unsigned = [trigger.source for trigger in manifest.webhook_triggers if trigger.signature is None]
+    return webhook_paths(zombie_id, manifest, dict.fromkeys(unsigned, MASKED_SECRET))
 
 
 def webhook_paths(zombie_id: UUID, manifest: Manifest, new_secrets: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from sexton_actors.manifest.model import Manifest
+from sexton_actors.manifest.parse import Reading
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
 from sexton_cli.commands.options import calling, sure, yes
@@ -37,17 +37,22 @@ def agent() -> None:
 def check(caller: Caller, *, folder: Path) -> None:
     """Check the SKILL.md and TRIGGER.md of DIR without any server.
 
-    Every problem is told with its file, line and key, and with what to write instead.
+    Every problem is told with its file, line and key, and with what to write instead. A warning is told of
+    what is good, but will probably not do what you want: an unknown tool, provider or key of the context, a
+    gate rule that matches nothing.
     """
     found = Files(folder).check()
-    good = isinstance(found, Manifest)
-    errors = () if isinstance(found, Manifest) else found.errors
+    good = isinstance(found, Reading)
+    errors = () if isinstance(found, Reading) else found.errors
+    warnings = found.warnings if isinstance(found, Reading) else ()
     if caller.output.as_json:
-        items = [msgspec.structs.asdict(error) for error in errors]
-        name = found.name if isinstance(found, Manifest) else None
-        caller.output.document({"ok": good, "name": name, "errors": items})
-    elif isinstance(found, Manifest):
-        caller.output.say(f"{folder}: agent {found.name} {found.version} is well.")
+        name = found.manifest.name if isinstance(found, Reading) else None
+        told = {"errors": msgspec.to_builtins(errors), "warnings": msgspec.to_builtins(warnings)}
+        caller.output.document({"ok": good, "name": name, **told})
+    elif isinstance(found, Reading):
+        caller.output.say(f"{folder}: agent {found.manifest.name} {found.manifest.version} is well.")
+    for warned in () if caller.output.as_json else warnings:
+        caller.output.say(f"{folder / warned.file}:{warned.line}: `{warned.key}` {warned.message} (warning)")
     for error in () if caller.output.as_json else errors:
         key = f" `{error.key}`" if error.key else ""
         caller.output.say(f"{folder / error.file}:{error.line}:{key} {error.message} ({error.code})")
@@ -70,6 +75,7 @@ def install(caller: Caller, *, folder: Path) -> None:
     caller.output.note(f"Installed agent {name}. What follows is shown this once; keep it in a safe place.")
     about = {"agent": f"{name} ({made.get('zombie_id')})"}
     caller.output.facts(about | _urls(made) | {"approval token": token})
+    _warn(caller, made)
 
 
 @agent.command()
@@ -79,7 +85,7 @@ def install(caller: Caller, *, folder: Path) -> None:
 def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
     """Give an agent the files of DIR; they count from its next event on."""
     files = Files(folder)
-    name = files.checked().name
+    name = files.checked().manifest.name
     with caller.client() as client:
         path = agent_path(caller, client, wanted or name)
         before = field(client.get(path), "config_revision", int)
@@ -92,6 +98,7 @@ def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
     caller.output.say(f"Agent {changed.get('name')} {news} at revision {revision}.")
     if urls := _urls(changed):
         caller.output.facts(urls)
+    _warn(caller, changed)
 
 
 @agent.command("list")
@@ -125,7 +132,11 @@ def list_(caller: Caller, *, status: str | None, name: str | None) -> None:
 @click.option("--files", is_flag=True, help="Print SKILL.md and TRIGGER.md as they are installed.")
 @calling
 def show(caller: Caller, *, name: str, files: bool) -> None:
-    """Show the agent of this NAME or id: what wakes it, its budget, and what it has spent."""
+    """Show the agent of this NAME or id: what wakes it and where, its budget, and what it has spent.
+
+    A secret in an address was shown once, when it was made. For another one take its trigger out of
+    TRIGGER.md, update, put it in again and update once more.
+    """
     with caller.client() as client:
         found = client.get(agent_path(caller, client, name))
     if caller.output.as_json:
@@ -146,6 +157,7 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
             "budget a day": dollars(budget.get("daily_nanos")),
             "budget a month": dollars(budget.get("monthly_nanos")),
             **_spent(found),
+            **_urls(found),
             "last event": moment(found.get("last_event_at")),
             "created": moment(found.get("created_at")),
             "updated": moment(found.get("updated_at")),
@@ -260,6 +272,15 @@ def _spent(record: Row) -> dict[str, str | None]:
         "spent today": dollars(spend.get("day_nanos")),
         "spent this month": dollars(spend.get("month_nanos")),
     }
+
+
+def _warn(caller: Caller, answer: Row) -> None:
+    warnings: list[Any] = answer.get("warnings") or []
+    for warned in warnings:
+        key = f" `{warned.get('key')}`" if warned.get("key") else ""
+        caller.output.note(
+            f"{warned.get('file')}:{warned.get('line')}:{key} {warned.get('message')} (warning)"
+        )
 
 
 def _urls(answer: Row) -> dict[str, Any]:

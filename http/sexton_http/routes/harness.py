@@ -9,7 +9,7 @@ import msgspec
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import ActivateVersion, CompileVersion, Configured, DraftVersion
 from sexton_http.answers import Problem
-from sexton_http.configuring import MARKDOWN_CHARS, NewUrls, bounded, new_urls
+from sexton_http.configuring import MARKDOWN_CHARS, ManifestWarning, NewUrls, bounded, new_urls, warnings_of
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, Query, Shape
@@ -52,6 +52,11 @@ class VersionState(Shape):
 
 class VersionJudged(VersionState):
     errors: list[Finding]
+
+
+class VersionCompiled(VersionJudged):
+    warnings: list[ManifestWarning]
+    """Of a version that makes an agent: what will probably not do what its author wants."""
 
 
 class VersionItem(VersionJudged):
@@ -102,7 +107,7 @@ async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState
     role=Role.OPERATOR,
     codes=(UNKNOWN_VERSION, "UZ-ZMB-010"),
 )
-async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionJudged | Refusal:
+async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionCompiled | Refusal:
     """Say whether a draft makes an agent, and if not, why.
 
     One that was compiled before comes back as it is.
@@ -112,8 +117,15 @@ async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionJudged | R
         case Refusal() as refusal:
             return refusal
         case ConfigVersion() as judged:
-            return VersionJudged(
-                judged.zombie_id, judged.id, judged.revision, judged.status, _errors(judged.findings)
+            zombie = await call.ctx.world.storage.zombies.load(judged.zombie_id)
+            files = judged.source_markdown, judged.trigger_markdown
+            return VersionCompiled(
+                judged.zombie_id,
+                judged.id,
+                judged.revision,
+                judged.status,
+                _errors(judged.findings),
+                [] if zombie is None else await warnings_of(call.ctx, zombie, *files),
             )
 
 

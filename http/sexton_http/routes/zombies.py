@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR
+from sexton_actors.manifest.model import NANOS_PER_DOLLAR, from_json
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.viewing import filled_in
 from sexton_actors.zombie.messages import (
@@ -21,9 +21,18 @@ from sexton_actors.zombie.messages import (
     StatusChanged,
     Steer,
 )
+from sexton_actors.zombie.versions import masked_paths
 from sexton_actors.zombie.waiting import WaitingFor, waiting_for
 from sexton_http.answers import Problem
-from sexton_http.configuring import NEW_FILES, NewUrls, bounded, urls
+from sexton_http.configuring import (
+    NEW_FILES,
+    ManifestWarning,
+    NewUrls,
+    bounded,
+    urls,
+    warnings_of,
+    warnings_of_active,
+)
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of
@@ -53,6 +62,8 @@ class ZombieInstalled(Shape):
     webhook_urls: Mapping[str, str]
     approval_token: str
     """Shown in this answer only."""
+    warnings: list[ManifestWarning]
+    """What is good, but will probably not do what its author wants."""
 
 
 class ZombieItem(Shape):
@@ -108,6 +119,8 @@ class ZombieRecord(ZombieItem):
     """In the UTC day and month of now."""
     waiting_for: WaitingFor | None
     """What has to happen before it works again; null when nothing waits, or only behind a run."""
+    webhook_urls: Mapping[str, str]
+    """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
 
 
 class ZombieTarget(StrEnum):
@@ -134,6 +147,8 @@ class ZombieChanged(Shape):
     config_revision: int
     webhook_urls: NewUrls = msgspec.UNSET
     """When the files have changed: the addresses, without those whose secret was shown before."""
+    warnings: list[ManifestWarning] | msgspec.UnsetType = msgspec.UNSET
+    """When files were given: what is good, but will probably not do what its author wants."""
 
 
 class NewMessage(Body):
@@ -179,6 +194,7 @@ async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Re
                 config_version_id=zombie.config_version_id,
                 webhook_urls=urls(ctx, installed.webhook_paths),
                 approval_token=installed.approval_token,
+                warnings=await warnings_of(ctx, zombie, body.source_markdown, body.trigger_markdown),
             )
 
 
@@ -228,6 +244,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
             is_over_budget=_is_over(budget, day, month),
             is_workspace_paused=workspace.paused,
         ),
+        webhook_urls=urls(call.ctx, masked_paths(zombie.id, from_json(zombie.compiled))),
     )
 
 
@@ -251,20 +268,21 @@ async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Ref
     if source is None and trigger is None:
         if status is None:
             raise Problem("UZ-REQ-001", "give status, source_markdown or trigger_markdown")
-        return _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
+        return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
     bounded("source_markdown", source)
     bounded("trigger_markdown", trigger)
     message = Reconfigure(source, trigger, by, status)
-    return _changed(call, await call.ctx.system.ask("zombie", zombie_id, message))
+    return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, message))
 
 
-def _changed(
+async def _changed(
     call: Call[ZombiePatch, NoQuery], reply: StatusChanged | Configured | Refusal
 ) -> ZombieChanged | Refusal:
     if isinstance(reply, Refusal):
         return reply
     zombie = reply.zombie
     paths = reply.webhook_paths if isinstance(reply, Configured) else None
+    given = call.body.source_markdown is not None or call.body.trigger_markdown is not None
     return ZombieChanged(
         zombie_id=zombie.id,
         status=zombie.status,
@@ -272,6 +290,7 @@ def _changed(
         config_version_id=zombie.config_version_id,
         config_revision=zombie.config_revision,
         webhook_urls=msgspec.UNSET if paths is None else urls(call.ctx, paths),
+        warnings=await warnings_of_active(call.ctx, zombie) if given else msgspec.UNSET,
     )
 
 

@@ -1,0 +1,192 @@
+"""Says what of two good files will probably not do what their author wants; nothing here refuses them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final
+
+import msgspec
+
+from sexton_actors.gates.rules import glob_matches
+from sexton_actors.manifest.fields import Fields
+from sexton_actors.manifest.known import CONTEXT, PROVIDERS, TOOLS, Surroundings
+from sexton_actors.manifest.model import CronTrigger, Manifest, Runtime, WebhookTrigger
+from sexton_actors.manifest.problems import TRIGGER_FILE
+
+OWN_EVENTS: Final = ("message", "cron", "follow_up")
+"""Types of events that the platform makes."""
+_SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+
+
+class Warned(msgspec.Struct, frozen=True):
+    """As a problem is told, but of files that make an agent."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+
+class Need(msgspec.Struct, frozen=True):
+    """A credential of the workspace that the files name, and where."""
+
+    name: str
+    line: int
+    key: str
+    use: str
+
+
+def advise(manifest: Manifest, config: Fields, around: Surroundings) -> tuple[Warned, ...]:
+    """All that can be said without a vault. ``config`` is where the configuration stands, for the lines."""
+    if manifest.runtime is not Runtime.AGENT:
+        return ()
+    return (
+        *_tools(manifest, config, around),
+        *_providers(manifest, config, around),
+        *_context(manifest, config),
+        *_rules(manifest, config),
+    )
+
+
+def needs(manifest: Manifest, config: Fields) -> tuple[Need, ...]:
+    """The credentials that have to be in the vault before the agent can do its work."""
+    found = [
+        *_listed(config, "credentials", manifest.credentials, "is lent to runs"),
+        *_listed(config, "integrations", manifest.integrations, "is lent to runs once its grant is approved"),
+    ]
+    for number, (trigger, entry) in enumerate(
+        zip(manifest.triggers, config.tables("triggers", most=8), strict=False)
+    ):
+        if isinstance(trigger, WebhookTrigger) and trigger.signature is not None:
+            key = f"{config.path}triggers[{number}]"
+            use = "verifies deliveries, which are refused with UZ-WH-020 until it is there"
+            found.append(Need(trigger.signature.secret_ref, entry.line, key, use))
+    return tuple(found)
+
+
+def missing(need: Need) -> Warned:
+    """What is said of a credential that is not there.
+
+    >>> missing(Need("hook", 7, "triggers[0]", "verifies deliveries")).message
+    'the vault has no credential `hook`, which verifies deliveries; add it: sexton credentials set hook'
+    """
+    way_out = f"add it: sexton credentials set {need.name}"
+    return Warned(
+        TRIGGER_FILE,
+        need.line,
+        need.key,
+        f"the vault has no credential `{need.name}`, which {need.use}; {way_out}",
+    )
+
+
+def _listed(config: Fields, key: str, names: tuple[str, ...], use: str) -> Iterator[Need]:
+    lines = _lines(config, key)
+    for name in names:
+        line, place = lines.get(name, (config.line_of(key), key))
+        yield Need(name, line, config.path + place, use)
+
+
+def _lines(config: Fields, key: str) -> dict[str, tuple[int, str]]:
+    """Of a list of names: the line of each, and its key."""
+    return {
+        text: (node.line, f"{key}[{number}]")
+        for number, node in enumerate(config.items(key, most=10_000))
+        if (text := getattr(node, "text", ""))
+    }
+
+
+def _tools(manifest: Manifest, config: Fields, around: Surroundings) -> Iterator[Warned]:
+    lines = _lines(config, "tools")
+    for name in manifest.tools:
+        if name in TOOLS:
+            continue
+        line, place = lines.get(name, (config.line_of("tools"), "tools"))
+        said = _of_server(name, around)
+        if said is None:
+            said = f"there is no tool `{name}`{_meant(name, TOOLS)}"
+        if said:
+            yield Warned(TRIGGER_FILE, line, config.path + place, said)
+
+
+def _of_server(name: str, around: Surroundings) -> str | None:
+    """What is to be said of a name that means an MCP server, nothing if it is known; None for other names."""
+    server, _, tool = name.removeprefix("mcp:").partition(".")
+    if not name.startswith("mcp:") and not tool:
+        return None
+    if not _SERVER.fullmatch(server) or (name.startswith("mcp:") and "." in name):
+        return f"`{name}` names no MCP server: write `mcp:SERVER` for all its tools, or `SERVER.TOOL` for one"
+    if around.mcp_servers is None:
+        return (
+            f"whether runners have the MCP server `{server}` is not known here; a run whose runner has none "
+            "goes on without its tools, and says so in its stream"
+        )
+    if server not in around.mcp_servers:
+        return f"there is no MCP server `{server}`{_meant(server, around.mcp_servers)}"
+    return ""
+
+
+def _providers(manifest: Manifest, config: Fields, around: Surroundings) -> Iterator[Warned]:
+    name = manifest.provider
+    known = PROVIDERS | around.providers
+    if name is not None and name.lower().replace("_", "-") not in known:
+        variable = f"SEXTON_{re.sub('[^A-Z0-9]', '_', name.upper())}_BASE_URL"
+        said = f"no provider `{name}` is known, nor its address in {variable}{_meant(name, known)}"
+        yield Warned(TRIGGER_FILE, config.line_of("provider"), config.path + "provider", said)
+
+
+def _context(manifest: Manifest, config: Fields) -> Iterator[Warned]:
+    fields = config.table("context")
+    for key in manifest.context:
+        if fields is not None and key not in CONTEXT:
+            said = f"means nothing to the runtime `agent`{_meant(key, CONTEXT)}"
+            yield Warned(TRIGGER_FILE, fields.line_of(key), fields.path + key, said)
+
+
+def _rules(manifest: Manifest, config: Fields) -> Iterator[Warned]:
+    gates = config.table("gates")
+    entries = [] if gates is None else gates.tables("rules", most=10_000)
+    for rule, entry in zip(manifest.gates.rules, entries, strict=False):
+        if said := _rule(rule.tool, manifest):
+            yield Warned(TRIGGER_FILE, entry.line_of("tool"), entry.path + "tool", said)
+
+
+def _rule(pattern: str, manifest: Manifest) -> str | None:
+    callable_names = {_called(name) for name in manifest.tools}
+    # Of a server whose tools are all attached the names are not known.
+    prefixes = tuple(_called(name.removeprefix("mcp:")) + "__" for name in manifest.tools if ":" in name)
+    if any(glob_matches(pattern, name) for name in (*callable_names, *_types(manifest))):
+        return None
+    if prefixes and ("*" in pattern or pattern.startswith(prefixes)):
+        return None
+    if pattern in TOOLS:
+        return f"the agent has no tool `{pattern}`: add it to `tools`, or the rule never holds"
+    meant = _meant(pattern, callable_names | set(manifest.tools))
+    webhooks = [trigger for trigger in manifest.triggers if isinstance(trigger, WebhookTrigger)]
+    lets_in = any(
+        trigger.events is None or any(_may_be(pattern, event) for event in trigger.events)
+        for trigger in webhooks
+    )
+    if lets_in and not meant:
+        return None
+    return f"matches neither a tool of this agent nor an event that its triggers let in{meant}"
+
+
+def _types(manifest: Manifest) -> Iterable[str]:
+    crons = any(isinstance(trigger, CronTrigger) for trigger in manifest.triggers)
+    return (kind for kind in OWN_EVENTS if kind != "cron" or crons)
+
+
+def _may_be(pattern: str, event: str) -> bool:
+    """Whether the pattern may match that event type, or one that begins with it and a dot."""
+    return glob_matches(pattern, event) or pattern.startswith(f"{event}.") or "*" in pattern
+
+
+def _called(name: str) -> str:
+    """The name by which a model calls a tool of a server, as the runner spells it."""
+    spelt = name.replace(".", "__", 1)
+    return re.sub("[^A-Za-z0-9_-]", "_", spelt)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f": did you mean `{near[0]}`?" if near else ""
