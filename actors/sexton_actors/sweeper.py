@@ -1,4 +1,4 @@
-"""The sweeper: times out gates that no timer watches, and deletes what is past keeping."""
+"""The sweeper: times out gates that no timer watches, ends periods of grace, deletes what is past keeping."""
 
 from typing import assert_never
 
@@ -22,7 +22,7 @@ PRUNE_PAGE = 10_000
 
 
 class Sweep(msgspec.Struct, Message[None], frozen=True):
-    """Ask the database which gates are overdue."""
+    """Ask the database which gates and which periods of grace are overdue."""
 
 
 class Prune(msgspec.Struct, Message[None], frozen=True):
@@ -64,14 +64,15 @@ class Sweeper(Actor):
         # Whoever ended the event may have crashed before it could say so.
         for gate_id in await self._world.storage.gates.orphaned(limit=SWEEP_PAGE):
             self.context.tell("gate", gate_id, Close())
+        # Of a plan, the end of its grace counts from the moment on, after a restart too.
+        for tenant_id in await self._world.storage.plans.overdue(limit=SWEEP_PAGE):
+            self.context.tell("ledger", tenant_id, EndGrace())
         if len(overdue) == SWEEP_PAGE:
             self.context.set_timer("sweep", MORE_INTERVAL_S, message)
 
     async def _prune(self, message: Prune) -> None:
         storage = self._world.storage
         await storage.instance.sweep(self._world.now_ms())
-        for tenant_id in await storage.plans.overdue(limit=SWEEP_PAGE):
-            self.context.tell("ledger", tenant_id, EndGrace())
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )

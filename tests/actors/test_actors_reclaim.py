@@ -119,6 +119,7 @@ async def test_the_fifth_dead_runner_is_the_events_last(plant: Plant, autojump_c
     await plant.nothing(runner_id, 35)
     event = plant.event(event_id)
     assert (event.status, event.failure_label) == (EventStatus.DEAD_LETTERED, "runner_lost")
+    assert event.error_code == "UZ-RUN-016"
     assert plant.rows(event_id) == []
     assert plant.kinds(zombie_id)[-1] == "event_complete"
     plant.everything_adds_up()

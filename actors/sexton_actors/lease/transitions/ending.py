@@ -196,7 +196,9 @@ def _after_reclaim(lease: Lease, event: Event, now: int) -> EventEnd:
     if now >= lease.ceiling_at:
         return EventEnd(status=EventStatus.AGENT_ERROR, failure_label="ceiling", error_code="UZ-RUN-010")
     if event.attempts >= MAX_ATTEMPTS:
-        return EventEnd(status=EventStatus.DEAD_LETTERED, failure_label="runner_lost")
+        return EventEnd(
+            status=EventStatus.DEAD_LETTERED, failure_label="runner_lost", error_code="UZ-RUN-016"
+        )
     return EventEnd(status=EventStatus.RECEIVED)
 
 
