@@ -56,6 +56,10 @@ class Node:
         headers = {"authorization": f"Bearer {self._keys.get(token, token)}"}
         return await self._http.post(path, json=body, headers=headers)
 
+    async def get(self, path: str) -> httpx2.Response:
+        """What anybody may read."""
+        return await self._http.get(path)
+
     async def metric(self, name: str) -> float:
         """One number of those that the node shows to Prometheus, by its name with labels."""
         lines = (await self._http.get("/metrics")).text.splitlines()

@@ -234,6 +234,52 @@ async def test_probes_that_meet_a_server_which_has_said_goodbye_are_answered(
             await trio.lowlevel.checkpoint()
 
 
+async def test_a_host_that_is_silent_does_not_keep_us_from_the_next(postgres_dsn: str) -> None:
+    address, _, folder = postgres_dsn.partition("host=")
+    silent = trio.socket.socket()
+    await silent.bind(("127.0.0.1", 0))
+    silent.listen()
+    port = silent.getsockname()[1]
+    dsn = f"{address}host=127.0.0.1,{folder}&port={port},5432"
+    patient = replace_settings(IMPATIENT, patience_s=2.0)
+    with silent:
+        async with open_postgres_storage(dsn, settings=patient) as storage:
+            await House(storage).found()
+            assert await storage.healthy()
+
+
+async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    house = await House(storage).found()
+    lease = await house.lease()
+    name = postgres_dsn.partition("?")[0].rpartition("/")[2]
+
+    async def set_read_only(on: str) -> None:
+        async def ask() -> None:
+            connection = await asyncpg.connect(postgres_dsn)
+            await connection.execute("SET default_transaction_read_only = off")
+            await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {on}")
+            # Sessions take it from here on, as they would from a server that was demoted.
+            await connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+            await connection.close()
+
+        await storage._portal.run(ask)
+
+    await set_read_only("on")
+    with pytest.raises(StorageUnavailable):
+        await house.renew(lease)
+    with pytest.raises(StorageUnavailable):
+        await storage.tenants.credit(house.tenant_id, 1, "gift", "user:1")
+    assert not await storage.healthy()
+    await set_read_only("off")
+    await house.renew(lease)
+    assert await storage.healthy()
+
+
 async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: PostgresStorage) -> None:
     house = await House(storage).found()
     agent = await house.agent()

@@ -18,6 +18,8 @@ LOCK_MS: Final = 2_000
 """So long other work waits for a row: whoever asked is told before a statement is cut."""
 CONNECT_S: Final = 2.0
 """For each host of the address: one that is silent must not keep us from the next."""
+NEXT_HOST_S: Final = 0.25
+"""After so long without an answer the next host is asked as well."""
 KEEPALIVE_IDLE_S: Final = 1
 KEEPALIVE_EVERY_S: Final = 1
 KEEPALIVES: Final = 1

@@ -13,6 +13,7 @@ from sexton_storage.postgres.bounds import (
     KEEPALIVE_IDLE_S,
     KEEPALIVES,
     LANE_SESSION,
+    NEXT_HOST_S,
     STALL_MS,
     UNKNOWN_BEFORE,
 )
@@ -93,13 +94,35 @@ async def connect(
 
 
 async def _first_of(dsn: str, hosts: Sequence[Host], timeout_s: float, name: str) -> Connection:
-    said = []
-    for host in hosts:
-        try:
-            return await _open(dsn, host, timeout_s, name)
-        except FAULTS as error:
-            said.append(f"{host}: {error or type(error).__name__}")
+    """Ask one host after the other, and the next already when one is slow to answer."""
+    said: list[str] = []
+    waiting: dict[asyncio.Task[Connection], Host] = {}
+    left = list(hosts)
+    try:
+        while left or waiting:
+            if left:
+                host = left.pop(0)
+                waiting[asyncio.create_task(_open(dsn, host, timeout_s, name))] = host
+            done, _ = await asyncio.wait(
+                waiting, timeout=NEXT_HOST_S if left else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                host = waiting.pop(task)
+                try:
+                    return task.result()
+                except FAULTS as error:
+                    said.append(f"{host}: {error or type(error).__name__}")
+    finally:
+        for task in waiting:
+            # Whatever it still opens is closed again.
+            task.add_done_callback(_discard)
+            task.cancel()
     raise NoServer("; ".join(said))
+
+
+def _discard(task: "asyncio.Task[Connection]") -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().terminate()
 
 
 async def _open(dsn: str, host: Host | None, timeout_s: float, name: str) -> Connection:
