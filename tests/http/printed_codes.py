@@ -131,6 +131,7 @@ CONTRACT: tuple[tuple[str, int], ...] = (
     ("UZ-RUN-012", 402),
     ("UZ-RUN-014", 404),
     ("UZ-RUN-015", 401),
+    ("UZ-RUN-016", 500),
     ("UZ-WORKSPACE-004", 409),
     ("UZ-WH-004", 410),
     ("UZ-ZMB-012", 409),
