@@ -17,11 +17,12 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Reply, field, open_client
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
+from sexton_cli.keeping import default_data
 from sexton_cli.money import BILLING, dollars_of
 from sexton_cli.output import moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.sandbox import establish
-from sexton_cli.settings import DATABASE_VARIABLE, default_data
+from sexton_cli.settings import DATABASE_VARIABLE
 from sexton_runner.settings import SandboxTier
 from sexton_storage.embedded.programs import find_programs
 from sexton_storage.startup import StartupFailed

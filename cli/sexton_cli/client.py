@@ -1,19 +1,22 @@
 """Calls a server on behalf of a person at a terminal, one call at a time."""
 
+import os
 import re
-import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import httpx2
 import msgspec
 
 from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
+from sexton_cli.keeping import DATA_VARIABLE, default_data, kept_certificate
 from sexton_cli.problems import NotSexton, Refused, Unreachable, Untrusted, read_problem
+from sexton_runner.trust import fingerprint_of, trust_for, untrusted
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 35.0
@@ -162,8 +165,10 @@ class Client:
         except httpx2.TransportError as fault:
             # Its text, not its request: that bears the token.
             why = str(fault) or type(fault).__name__
-            untrusted = _rests_on(fault, ssl.SSLCertVerificationError)
-            raise (Untrusted if untrusted else Unreachable)(self._base_url, why) from None
+            mistrust = untrusted(fault)
+            if mistrust is not None:
+                raise Untrusted(self._base_url, mistrust, fingerprint_of(self._base_url)) from None
+            raise Unreachable(self._base_url, why) from None
         except httpx2.DecodingError:
             raise NotSexton(self._base_url, "the answer is garbled") from None
         except httpx2.InvalidURL as fault:
@@ -199,11 +204,11 @@ def _wait_s(method: str, reply: Reply) -> float | None:
     return float(given)
 
 
-def _rests_on(fault: BaseException | None, kind: type[BaseException]) -> bool:
-    """Whether a fault was caused by one of this kind, however far down."""
-    while fault is not None and not isinstance(fault, kind):
-        fault = fault.__cause__ or fault.__context__
-    return fault is not None
+def _kept_certificate(base_url: str) -> Path | None:
+    """Of a server of this machine's own user, which nobody has to vouch for."""
+    if not base_url.startswith("https:"):
+        return None
+    return kept_certificate(Path(os.environ.get(DATA_VARIABLE) or default_data()), base_url)
 
 
 @contextmanager
@@ -217,7 +222,8 @@ def open_client(
     """A client of this address; ``token`` None calls as nobody."""
     timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
     try:
-        http = httpx2.Client(timeout=timeout)
+        trusted = trust_for(base_url, _kept_certificate(base_url))
+        http = httpx2.Client(timeout=timeout, verify=trusted)
     except (OSError, ValueError, httpx2.InvalidURL) as fault:
         # It reads the environment: certificates to trust, and proxies.
         way_out = "Mend SSL_CERT_FILE, SSL_CERT_DIR or the variables of proxies."

@@ -23,7 +23,7 @@ from sexton_actors.world import World
 from sexton_cli.billing import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
-from sexton_cli.keeping import KEY_FILE, keep_address, keep_api_key
+from sexton_cli.keeping import KEY_FILE, keep_address, keep_api_key, keep_certificate
 from sexton_cli.previewing import ModelPreviewer
 from sexton_cli.settings import NodeSettings
 from sexton_cli.surroundings import surroundings
@@ -74,6 +74,10 @@ class Node:
     """Of the first start; None when its file was taken away."""
     key_file: Path
     """Where that key is kept."""
+    local_url: str
+    """Where it is reached from this machine, past any proxy."""
+    certificate: Path | None
+    """What it shows there; None: it speaks without TLS."""
     database: EmbeddedServer | None
     sign_in_url: str | None
     """Signs the first admin in with a browser, once, within an hour; None at any start but the first."""
@@ -140,6 +144,11 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
+        certificate = keep_certificate(
+            settings.data,
+            None if settings.tls is None else settings.tls.certificate,
+            (doors.base_url, doors.local_url),
+        )
         issuers, providers = await _trusted(stack, identity)
         stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
@@ -151,7 +160,12 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             world=world,
             issuer=installation.issuer,
             registry=registry,
-            settings=HttpSettings(base_url, plan_rates=plan_rates(terms), access_log=settings.access_log),
+            settings=HttpSettings(
+                base_url,
+                plan_rates=plan_rates(terms),
+                access_log=settings.access_log,
+                trusted_proxies=settings.trusted_proxies,
+            ),
             stop=stop,
             keys=installation.keys,
             other_issuers=issuers,
@@ -175,6 +189,8 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                     installation=installation,
                     api_key=api_key,
                     key_file=settings.data / KEY_FILE,
+                    local_url=doors.local_url,
+                    certificate=certificate,
                     database=database,
                     sign_in_url=sign_in_url,
                 )
@@ -271,6 +287,10 @@ async def _installation(storage: Storage, vault: Vault, world: World) -> Install
 
 
 async def _doors(settings: NodeSettings) -> Doors:
+    problem = None if settings.tls is None else settings.tls.problem()
+    if problem is not None:
+        way_out = "Give PEM files that belong together with --tls-cert and --tls-key"
+        raise StartupFault("UZ-STARTUP-002", problem, way_out, CONFIG)
     try:
         return await open_doors(settings.host, settings.port, secure=settings.tls is not None)
     except OSError as fault:

@@ -1,10 +1,19 @@
-"""Keeps in the data folder what other commands on the machine ask for: the first API key, the address."""
+"""Keeps in the data folder what other commands on the machine ask for: API key, address, certificate."""
 
 import os
 from pathlib import Path
 
+from sexton_runner.trust import first_certificate
+
+DATA_VARIABLE = "SEXTON_DATA"
 KEY_FILE = "api-key"
 ADDRESS_FILE = "address"
+CERTIFICATE_FILE = "certificate.pem"
+
+
+def default_data() -> Path:
+    """Where a user's programs keep their state, by the XDG convention."""
+    return Path.home() / ".local" / "share" / "sexton"
 
 
 def keep_api_key(data: Path, made: str | None) -> str | None:
@@ -33,4 +42,27 @@ def kept_address(data: Path) -> str | None:
     try:
         return (data / ADDRESS_FILE).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError):
+        return None
+
+
+def keep_certificate(data: Path, certificate: Path | None, addresses: tuple[str, ...]) -> Path | None:
+    """Keep what the server shows now at its own addresses; None: it shows none.
+
+    Its file may be renewed while it serves, and a proxy before it shows another.
+    """
+    path = data / CERTIFICATE_FILE
+    if certificate is None:
+        path.unlink(missing_ok=True)
+        return None
+    path.write_text(f"{' '.join(addresses)}\n{first_certificate(certificate)}\n", encoding="ascii")
+    return path
+
+
+def kept_certificate(data: Path, base_url: str) -> Path | None:
+    """What the server of this folder shows at this address; None where an authority has to vouch for it."""
+    path = data / CERTIFICATE_FILE
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            return path if base_url in file.readline().split() else None
+    except OSError:
         return None

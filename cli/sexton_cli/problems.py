@@ -72,10 +72,11 @@ class Unreachable(Fault):
 class Untrusted(Fault):
     """Somebody answers, but cannot show a certificate that counts here."""
 
-    def __init__(self, base_url: str, why: str) -> None:
+    def __init__(self, base_url: str, why: str, fingerprint: str | None) -> None:
+        shown = f" It shows the certificate of SHA-256 fingerprint {fingerprint}." if fingerprint else ""
         super().__init__(
-            f"{base_url} is not trusted: {why}",
-            "If it is yours, let SSL_CERT_FILE name its authority's certificate.",
+            f"{base_url} is not trusted: {why}.{shown}",
+            "If it is yours, let SSL_CERT_FILE name that certificate, or the one of its authority.",
             status=PROTOCOL,
         )
 

@@ -4,16 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
+from sexton_http.forwarded import Network
 from sexton_http.server import Tls
 from sexton_runner.logs import LogSettings
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DATABASE_VARIABLE = "DATABASE_URL"
-
-
-def default_data() -> Path:
-    """Where a user's programs keep their state, by the XDG convention."""
-    return Path.home() / ".local" / "share" / "sexton"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +25,8 @@ class NodeSettings:
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+    """Whose ``X-Forwarded-For`` tells the address of a client."""
     catalogue: Path | None = None
     """The file of models and prices; None: that of ``data``, if it is there, else the one shipped."""
     billing: Path | None = None

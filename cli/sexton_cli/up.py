@@ -172,6 +172,8 @@ async def _local_runner(node: Node, settings: UpSettings, number: int, hastened:
     state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     enrolment = {} if _kept(state) else {"SEXTON_ENROLMENT_TOKEN": await node.mint_enrolment()}
 
+    trust = () if node.certificate is None else ("--server-cert", str(node.certificate))
+
     def environment() -> dict[str, str]:
         # A runner sends the token it keeps to no other address, and ours may have another port now.
         kept = _kept(state)
@@ -179,7 +181,7 @@ async def _local_runner(node: Node, settings: UpSettings, number: int, hastened:
 
     return LocalRunner(
         number=number,
-        command=runner_command(node.base_url, state, f"local-{number}", settings.runner_options),
+        command=runner_command(node.local_url, state, f"local-{number}", (*settings.runner_options, *trust)),
         environment=environment,
         log_file=state.parent / f"runner-{number}.log",
         drain_s=settings.drain_s,
@@ -241,7 +243,7 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
 
 
 def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
-    log.info("server_up", address=node.base_url, runners=len(runners), version=VERSION)
+    log.info("server_up", address=node.base_url, local=node.local_url, runners=len(runners), version=VERSION)
     lines = [
         ("address", node.base_url),
         ("reference", f"{node.base_url}/docs"),

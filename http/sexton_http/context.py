@@ -12,6 +12,7 @@ from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
+from sexton_http.forwarded import Network
 from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
 from sexton_http.stopping import Stop
@@ -130,6 +131,8 @@ class HttpSettings:
     max_streams: int = 2048
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
+    trusted_proxies: tuple[Network, ...] = ()
+    """Whose ``X-Forwarded-For`` is believed."""
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
 

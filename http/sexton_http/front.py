@@ -8,6 +8,7 @@ from typing import Any, Final
 import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
+from sexton_http.forwarded import forwarded_scope
 from sexton_http.operations import Operation, Wait
 from sexton_http.pipeline import NO_CONTENT, Mounted
 from sexton_http.quick import UNLESS_GONE
@@ -102,6 +103,7 @@ class Front:
         self._services = services
         self._hot = HotRoutes(routes)
         self._behind = behind
+        self._proxies = services.ctx.settings.trusted_proxies
 
     def say_malformed(self, detail: str) -> Answer:
         """To bytes that are no request."""
@@ -111,6 +113,8 @@ class Front:
         if scope["type"] != "http":
             await self._behind(scope, receive, send)
             return
+        if self._proxies:
+            scope = forwarded_scope(scope, self._proxies)
         names = [name for name, _ in scope["headers"]]
         twice = [name for name in ONCE if names.count(name) > 1]
         if twice:

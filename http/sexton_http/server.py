@@ -1,6 +1,8 @@
 """Opens the doors, serves until told to stop, and lets what has begun come to its end."""
 
+import ipaddress
 import math
+import ssl
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +35,22 @@ class Tls:
     certificate: Path
     key: Path
 
+    def problem(self) -> str | None:
+        """Why no server can show this certificate, in words that name the file; None when one can."""
+        for file in (self.certificate, self.key):
+            try:
+                file.read_bytes()
+            except OSError as fault:
+                return f"{file}: {fault.strerror}"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            # Without a password OpenSSL would ask for one at the terminal.
+            context.load_cert_chain(self.certificate, self.key, password="")
+        except (ssl.SSLError, ValueError) as fault:
+            pair = f"{self.certificate} and {self.key}"
+            return f"{pair} are no certificate and its key, without a password: {fault}"
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Doors:
@@ -46,6 +64,14 @@ class Doors:
     @property
     def base_url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
+
+    @property
+    def local_url(self) -> str:
+        """Where the server is reached from its own machine, past any proxy."""
+        if not ipaddress.ip_address(self.listeners[0].socket.getsockname()[0]).is_unspecified:
+            return self.base_url
+        host = "[::1]" if self.listeners[0].socket.family == trio.socket.AF_INET6 else "127.0.0.1"
         return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
 
 

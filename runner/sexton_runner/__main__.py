@@ -53,6 +53,11 @@ def read_arguments(words: list[str]) -> RunnerSettings:
     parser.add_argument(
         "--strict", action="store_true", help="take no work where the sandbox is weaker than it could be"
     )
+    parser.add_argument(
+        "--server-cert",
+        type=Path,
+        help="PEM file with the control plane's own certificate, to trust no other",
+    )
     logs = _log_settings()
     parser.add_argument(
         "--log-format", type=LogFormat, choices=list(LogFormat), default=logs.format, help="how to log"
@@ -73,6 +78,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
         strict=given.strict,
+        server_cert=given.server_cert,
         log=LogSettings(given.log_format, given.log_level),
         models=ModelSettings(addresses=read_addresses(os.environ)),
         tools=read_tool_settings(os.environ),

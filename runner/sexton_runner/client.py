@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -11,8 +12,9 @@ import msgspec
 import orjson
 import structlog
 
-from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.errors import BadSettings, Refused, TokenRejected, Unavailable, Untrusted
 from sexton_runner.timing import Clock
+from sexton_runner.trust import WAY_OUT, said_of_trust, trust_for, untrusted
 from sexton_runner.wire import (
     Enrolled,
     FollowUp,
@@ -198,8 +200,12 @@ class ControlPlane:
             _check(answer)
         except httpx2.TransportError as fault:
             why = f"{type(fault).__name__}: {fault}".rstrip(": ")
+            mistrust = untrusted(fault)
+            if mistrust is not None:
+                shown = f"the certificate of {self._http.base_url}"
+                why = f"{shown} is not trusted{said_of_trust()}: {mistrust}; {WAY_OUT}"
             self._outage.failed(why)
-            raise Unavailable(why) from fault
+            raise (Unavailable if mistrust is None else Untrusted)(why) from fault
         except Unavailable as fault:
             self._outage.failed(str(fault))
             raise
@@ -233,11 +239,18 @@ def _retry_after(answer: httpx2.Response) -> float | None:
     return min(float(text), MAX_RETRY_AFTER_S) if text.isdigit() else None
 
 
-def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+def open_http(
+    base_url: str, token: str, timeout_s: float, server_cert: Path | None = None
+) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
     """Open a connection pool that bears ``token``.
 
-    Proxies of the environment are obeyed, except on the way to loopback.
+    Proxies of the environment are obeyed, except on the way to loopback; its certificates are trusted on any
+    way. ``server_cert`` is the server's own, where no authority vouches for it. Raises BadSettings.
     """
+    try:
+        trusted = trust_for(base_url, server_cert)
+    except (OSError, ValueError) as fault:
+        raise BadSettings(f"the certificates to trust cannot be read: {fault}; {WAY_OUT}") from fault
     return httpx2.AsyncClient(
         base_url=base_url,
         headers={
@@ -249,6 +262,7 @@ def open_http(base_url: str, token: str, timeout_s: float) -> AbstractAsyncConte
         limits=httpx2.Limits(
             max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEPALIVE_S
         ),
+        verify=trusted,
         trust_env=not is_loopback(base_url),
     )
 

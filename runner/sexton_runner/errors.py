@@ -25,6 +25,10 @@ class Unavailable(ControlPlaneError):
         self.retry_after_s = retry_after_s
 
 
+class Untrusted(Unavailable):
+    """The server shows a certificate that does not count here."""
+
+
 class Refused(ControlPlaneError):
     """An answer that repeating will not change: 4xx with a ``UZ-…`` code."""
 

@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
-from sexton_runner.errors import BadSettings, Unavailable
+from sexton_runner.errors import BadSettings, Unavailable, Untrusted
 from sexton_runner.settings import RunnerSettings
 from sexton_runner.timing import Timing
 from sexton_runner.wire import Enrolled
@@ -73,7 +73,7 @@ async def _enrol(settings: RunnerSettings, token: str, timing: Timing) -> str:
         "labels": list(settings.labels),
         "slots": settings.slots,
     }
-    async with open_http(settings.base_url, token, timing.call_timeout_s) as http:
+    async with open_http(settings.base_url, token, timing.call_timeout_s, settings.server_cert) as http:
         enrolled = await _ask_until_answered(ControlPlane(http, Outage(trio.current_time)), body, timing)
     save(settings.state_dir, Kept(settings.base_url, enrolled.runner_id, enrolled.runner_token))
     log.info("enrolled", runner_id=enrolled.runner_id)
@@ -84,6 +84,8 @@ async def _ask_until_answered(plane: ControlPlane, body: Mapping[str, Any], timi
     while True:
         try:
             return await plane.enrol(body)
+        except Untrusted as fault:
+            raise BadSettings(str(fault)) from fault
         except Unavailable as fault:
             # One use only: if the answer was lost the token is spent, and the next try says so clearly.
             await trio.sleep(fault.retry_after_s or timing.backoff_max_s / 5)

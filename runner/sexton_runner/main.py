@@ -64,10 +64,11 @@ async def run_runner(
         kept = load(settings.state_dir)
         if kept is not None and kept.runner_token == token:
             structlog.contextvars.bind_contextvars(runner_id=kept.runner_id)
-        connect = partial(open_http, settings.base_url, token, pace.call_timeout_s)
+        connect = partial(open_http, settings.base_url, token, pace.call_timeout_s, settings.server_cert)
         outfit = Outfit(
             base_url=settings.base_url,
             token=token,
+            server_cert=settings.server_cert,
             sandbox=sandbox,
             timing=pace,
             tools=settings.tools,

@@ -63,8 +63,9 @@ class Node:
         return [orjson.loads(line) for line in self.errors().splitlines()]
 
     def line_of(self, request_id: str) -> dict[str, Any]:
-        """The one line that bears this id."""
-        [line] = [line for line in self.lines() if line.get("request_id") == request_id]
+        """The one line that says how the request of this id was answered."""
+        told = [line for line in self.lines() if line.get("request_id") == request_id]
+        [line] = [line for line in told if line["event"].startswith("request_")]
         return line
 
     def http(self, token: str | None = None) -> httpx2.Client:

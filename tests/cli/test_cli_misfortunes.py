@@ -1,6 +1,5 @@
 """What a command does when its surroundings fail it: no answer, no reader, no trust, no patience."""
 
-import datetime as dt
 import http.server
 import os
 import socket
@@ -11,13 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from tests.cli.shell import COMMAND, Shell, said, wait_until
+from tests.http.certificates import make_certificate
 
 TOKEN = "zmb_t_" + "3" * 64
 
@@ -41,24 +36,8 @@ class Empty(http.server.BaseHTTPRequestHandler):
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate that nobody has heard of, and its key."""
     folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    files = folder / "cert.pem", folder / "key.pem"
-    files[0].write_bytes(made.public_bytes(Encoding.PEM))
-    files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return files
+    made = make_certificate(folder, "localhost")
+    return made.certificate, made.key
 
 
 def serving(service: http.server.ThreadingHTTPServer, scheme: str) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """HTTP/2 and TLS, with and without each other."""
 
-import datetime as dt
 import ssl
 from pathlib import Path
 
@@ -10,37 +9,16 @@ import h2.events
 import httpx2
 import pytest
 import trio
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from sexton_http.server import Tls, open_doors
+from tests.http.certificates import make_certificate
 from tests.http.serving import deaf, dial, echo, serving
 
 
 @pytest.fixture
 def tls(tmp_path: Path) -> Tls:
     """A certificate for localhost, of nobody in particular."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    files = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
-    files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
-    files.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return files
+    return make_certificate(tmp_path, "localhost")
 
 
 def trusting(tls: Tls) -> ssl.SSLContext:

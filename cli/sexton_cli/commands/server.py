@@ -7,8 +7,10 @@ import click
 
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.demo.main import main as demo_main
-from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings, default_data
+from sexton_cli.keeping import default_data
+from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
 from sexton_cli.up import UpSettings, run_serve, run_up
+from sexton_http.forwarded import read_networks
 from sexton_http.server import Tls
 from sexton_runner.__main__ import command as runner_command
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
@@ -72,6 +74,13 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
             click.option(
                 "--tls-cert", type=FILE, envvar="SEXTON_TLS_CERT", help="PEM file; needs --tls-key."
             ),
+            click.option(
+                "--trusted-proxy",
+                "trusted_proxies",
+                multiple=True,
+                envvar="SEXTON_TRUSTED_PROXIES",
+                help="Address or network whose X-Forwarded-For is believed; may be repeated.",
+            ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
             click.option(
                 "--log-format",
@@ -107,9 +116,14 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     tls = Tls(certificate, key) if isinstance(certificate, Path) and isinstance(key, Path) else None
+    words = given.pop("trusted_proxies")
+    try:
+        proxies = read_networks([str(word) for word in words] if isinstance(words, tuple) else [])
+    except ValueError as fault:
+        raise click.UsageError(f"--trusted-proxy: {fault}") from fault
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
-    return NodeSettings(data=data, tls=tls, log=log, **given)  # type: ignore[arg-type]  # click has checked each by its option
+    return NodeSettings(data=data, tls=tls, log=log, trusted_proxies=proxies, **given)  # type: ignore[arg-type]  # click has checked each by its option
 
 
 @click.command()

@@ -11,8 +11,8 @@ from sexton_cli.caller import Caller
 from sexton_cli.commands.options import calling
 from sexton_cli.composition import visit_storage
 from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault
-from sexton_cli.keeping import kept_address
-from sexton_cli.settings import DATABASE_VARIABLE, default_data
+from sexton_cli.keeping import default_data, kept_address
+from sexton_cli.settings import DATABASE_VARIABLE
 from sexton_http.bootstrap import first_admin
 from sexton_http.browsers import offer_link
 

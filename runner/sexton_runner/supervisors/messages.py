@@ -33,6 +33,7 @@ class Outfit:
     timing: Timing
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    server_cert: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,12 @@ async def _run(job: Job, live: LiveLease) -> Ending | None:
     """Give the ending, or None when the run was halted before it. Its frames are on their way by then."""
     timing, rng = job.outfit.timing, random.Random(job.seed)  # noqa: S311 - it spreads calls in time
     ending: Ending | None = None
-    async with open_http(job.outfit.base_url, job.outfit.token, timing.call_timeout_s) as http:
+    lease, outfit = job.lease, job.outfit
+    structlog.contextvars.bind_contextvars(
+        lease_id=lease.lease_id, event_id=lease.event.event_id, agent_id=lease.event.zombie_id
+    )
+    connection = open_http(outfit.base_url, outfit.token, timing.call_timeout_s, outfit.server_cert)
+    async with connection as http:
         plane = ControlPlane(http, Outage(trio.current_time, told=False))
         sender = FrameSender(live, plane, timing, rng)
         async with trio.open_nursery() as nursery:

@@ -1,0 +1,79 @@
+"""Decides whose certificate counts on the way to the control plane."""
+
+import hashlib
+import os
+import re
+import ssl
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+_PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
+HTTPS: Final = 443
+LOOK_S: Final = 5.0
+WAY_OUT: Final = (
+    "let SSL_CERT_FILE name the certificate of its authority, or give the server's own with --server-cert"
+)
+
+
+def trust_for(base_url: str, server_cert: Path | None) -> ssl.SSLContext | bool:
+    """What a client of this address is to trust; it counts on loopback too, where proxies do not.
+
+    Raises OSError and ValueError when a file cannot be read or holds no certificate.
+    """
+    if not base_url.startswith("https:"):
+        return True
+    if server_cert is not None:
+        return pinned(server_cert)
+    return httpx2.create_ssl_context()
+
+
+def pinned(certificate: Path) -> ssl.SSLContext:
+    """Trust the server that shows the first certificate of this file, and no other.
+
+    Who holds its key is the one who is meant, so its names are not looked at: a runner beside the server
+    reaches it under an address that no certificate bears.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=first_certificate(certificate))
+    return context
+
+
+def first_certificate(file: Path) -> str:
+    """The server's own in a file with a chain, as PEM. Raises OSError and ValueError."""
+    found = _PEM.search(file.read_text(encoding="ascii", errors="replace"))
+    if found is None:
+        raise ValueError(f"{file} holds no certificate in PEM")
+    return found[0]
+
+
+def fingerprint_of(base_url: str) -> str | None:
+    """SHA-256 of the certificate that is shown at this address, as ``openssl x509 -fingerprint`` writes it.
+
+    None where none is shown. Nothing is believed of it.
+    """
+    parts = urlsplit(base_url)
+    try:
+        pem = ssl.get_server_certificate((parts.hostname or "", parts.port or HTTPS), timeout=LOOK_S)
+    except (OSError, ValueError):
+        return None
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest().hex(":").upper()
+
+
+def untrusted(fault: BaseException | None) -> str | None:
+    """Why a certificate does not count, if that caused the fault, however far down; else None."""
+    while fault is not None:
+        if isinstance(fault, ssl.SSLCertVerificationError):
+            return fault.verify_message.rstrip(".") or str(fault)
+        fault = fault.__cause__ or fault.__context__
+    return None
+
+
+def said_of_trust() -> str:
+    """Which file has been trusted instead of the system's, if one was named."""
+    named = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+    return f" (trusted: {named})" if named else ""
