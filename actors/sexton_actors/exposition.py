@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sexton_actors.world import World
 from sexton_storage.fleet import Census
 from sexton_storage.spread import SpreadStatistics
-from sexton_storage.statistics import JournalStatistics, StorageStatistics
+from sexton_storage.statistics import JournalStatistics, SignalStatistics, StorageStatistics
 
 STALE_MS: Final = 60_000
 """A census older than this is shown no more: what is missing alerts, and what is old would lie."""
@@ -85,7 +85,14 @@ def _storage(statistics: StorageStatistics) -> Iterator[Metric]:
     yield _plain("portal_outstanding", "Units of work that wait for the database", statistics.outstanding)
     yield _plain("database_connections", "Connections of the pool in use", statistics.connections)
     yield _plain("database_connections_max", "Connections that the pool may have", statistics.connections_max)
+    yield from _signals(statistics.signals)
     yield from _journal(statistics.journal)
+
+
+def _signals(signals: SignalStatistics) -> Iterator[Metric]:
+    yield _plain("nodes_heard", "Other nodes of this database that were heard of late", signals.peers)
+    counts = {"sent": signals.sent, "heard": signals.heard, "dropped": signals.dropped}
+    yield _counter("node_signals", "What this node and others told one another", counts, "what")
 
 
 def _journal(journal: JournalStatistics) -> Iterator[Metric]:

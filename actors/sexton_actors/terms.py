@@ -12,15 +12,15 @@ MAX_RACES = 4
 """Times a decision is made again after another node was first; more means something is wrong."""
 MAX_RENEWAL_RACES = 8
 """The same of renewals, which several nodes may be asked for at once; their runner comes again."""
+LOOK_EVERY_S = 1.0
+"""How often a node looks for what other nodes did, by default; mostly they have told it long before."""
 RECORD_FRESH_MS = 1_000
-"""How old a record may be that another node may have changed."""
+"""How old a record may be that another node may have changed, by the same default."""
 
 RECLAIM_INTERVAL_S = 0.5
 """Half the second within which an expired lease must be back in the queue."""
 SWEEP_INTERVAL_S = 0.5
 """Gates of dead nodes are timed out within a second."""
-RESCAN_INTERVAL_S = 1.0
-"""What other nodes made ready is seen within a second."""
 SCHEDULE_INTERVAL_S = 5.0
 """What other nodes planned is seen within this; of its own plans a node wakes at the moment."""
 SCHEDULE_MORE_S = 0.25

@@ -6,12 +6,14 @@ from uuid import UUID
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.chat.platform import ChatPlatform
+from sexton_actors.doubts import Doubts
 from sexton_actors.entitlements import Entitlements
 from sexton_actors.manifest.known import Surroundings
 from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
+from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.vault.keys import MasterKeys
 from sexton_storage.stores import Storage
 
@@ -34,6 +36,9 @@ class World:
     """The master keys of ``secrets``; None: those are kept in another way."""
     around: Surroundings = field(default_factory=Surroundings)
     """What an operator has added for the runners, so that no agent is warned of it."""
+    look_every_s: float = LOOK_EVERY_S
+    """How often this node looks for what others did and could not tell it; what it knows is no older."""
+    doubts: Doubts = field(default_factory=Doubts)
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 
@@ -43,6 +48,11 @@ class World:
         object.__setattr__(self, "providers", providers)
         entitlements = Entitlements(storage.tenants, self.terms, storage.clock)
         object.__setattr__(self, "entitlements", entitlements)
+
+    @property
+    def fresh_ms(self) -> int:
+        """How old a record may be that another node may have changed and could not tell."""
+        return round(1_000 * self.look_every_s)
 
     def now_ms(self) -> int:
         """The database's time."""

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.neighbours import hear
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
@@ -139,8 +141,15 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         base_url = settings.public_url or doors.base_url
         vault = _vault(settings)
         slack = await _slack(stack, identity)
-        world = replace(_world(storage, vault), chat=slack, catalogue=catalogue, terms=terms, vault=vault)
-        world = replace(world, around=surroundings(os.environ))
+        world = replace(
+            _world(storage, vault),
+            chat=slack,
+            catalogue=catalogue,
+            terms=terms,
+            vault=vault,
+            around=surroundings(os.environ),
+            look_every_s=settings.look_every_s,
+        )
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
@@ -154,6 +163,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         system = await stack.enter_async_context(open_system(tree(world)))
         registry.register(system.collector())
         registry.register(OperatorsCollector(world, VERSION, settings.data))
+        storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         ctx = HttpContext(
             system=system,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_http.forwarded import Network
 from sexton_http.server import Tls
@@ -22,6 +23,8 @@ class NodeSettings:
     database_url: str | None = None
     database_wait_s: float = DEFAULT_DATABASE_WAIT_S
     """How long a start waits for a ``database_url`` that does not answer yet."""
+    look_every_s: float = LOOK_EVERY_S
+    """How often this node looks for what others did and could not tell it."""
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None

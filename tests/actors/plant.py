@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -17,6 +18,7 @@ from sexton_actors.catalogue import Catalogue, Model
 from sexton_actors.gate.messages import Resolve, Resolved
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.lease import messages as lease
+from sexton_actors.neighbours import hear
 from sexton_actors.queue.messages import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner import messages as runner
@@ -424,5 +426,6 @@ async def open_plant(
         )
         await secrets.put(workspace_id, "github-hook", {"webhook_secret": SECRET})
         async with open_system(shape or tree(world), rng=rng) as system:
+            storage.signals.listen(partial(hear, world, system.tell))
             storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
             yield Plant(system, storage, world, tenant_id, workspace_id)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import orjson
 
 from tests.faults.server_process import ServerProcess, open_server
 
@@ -25,6 +26,12 @@ triggers:
 """
 WAIT_MS = 5_000
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+
+
+async def _frames(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
+    async for line in lines:
+        if line.startswith("data: "):
+            yield orjson.loads(line.removeprefix("data: "))
 
 
 class Node:
@@ -56,14 +63,25 @@ class Node:
         headers = {"authorization": f"Bearer {self._keys.get(token, token)}"}
         return await self._http.post(path, json=body, headers=headers)
 
-    async def get(self, path: str) -> httpx2.Response:
-        """What anybody may read."""
-        return await self._http.get(path)
+    async def get(self, path: str, token: str = "") -> httpx2.Response:
+        """Whatever the answer is; without a token, what anybody may read."""
+        headers = {"authorization": f"Bearer {self._keys.get(token, token)}"} if token else {}
+        return await self._http.get(path, headers=headers)
+
+    @asynccontextmanager
+    async def stream(self, zombie_id: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        """The frames of an agent, from now on."""
+        headers = {"authorization": f"Bearer {self._keys['api_key']}"}
+        path = f"{self.workspace}/zombies/{zombie_id}/events/stream"
+        async with self._http.stream("GET", path, headers=headers) as answer:
+            assert answer.status_code < 300
+            yield _frames(answer.aiter_lines())
 
     async def metric(self, name: str) -> float:
-        """One number of those that the node shows to Prometheus, by its name with labels."""
+        """One number of those that the node shows to Prometheus, by its name with labels; 0 of none."""
         lines = (await self._http.get("/metrics")).text.splitlines()
-        return float(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[-1])
+        found = [line for line in lines if line.startswith(name)]
+        return float(found[0].rsplit(" ", 1)[-1]) if found else 0.0
 
     async def refusal(self, path: str, body: Any, token: str) -> str:
         """The code with which a POST is refused."""
@@ -71,10 +89,10 @@ class Node:
         assert answer.status_code >= 400, answer.text
         return str(answer.json()["error_code"])
 
-    async def install(self, name: str) -> str:
+    async def install(self, name: str, trigger: str = TRIGGER) -> str:
         files = {
             "source_markdown": SKILL.format(name=name),
-            "trigger_markdown": TRIGGER.format(name=name),
+            "trigger_markdown": trigger.format(name=name),
         }
         return str((await self.call("POST", f"{self.workspace}/zombies", files))["zombie_id"])
 

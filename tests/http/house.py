@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.neighbours import hear
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.sweeper import Prune
@@ -261,6 +263,7 @@ async def open_house_on(
     async with open_system(tree(world), rng=rng) as system:
         registry.register(system.collector())
         registry.register(OperatorsCollector(world, VERSION))
+        storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         ctx = HttpContext(
             system=system,

@@ -3,7 +3,7 @@
 import msgspec
 
 from sexton_actors.chat.messages import Look
-from sexton_actors.terms import RESCAN_INTERVAL_S
+from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
 from sexton_storage.stores import StorageUnavailable
@@ -34,7 +34,7 @@ class ChatRounds(Actor):
     async def on_receive(self, message: Round) -> None:
         """Wake the chats that have work."""
         # Set first: an outage must not end the rounds.
-        self.context.set_timer("round", RESCAN_INTERVAL_S, message)
+        self.context.set_timer("round", LOOK_EVERY_S, message)
         waiting = await self._world.storage.chats.waiting(self._world.now_ms(), limit=WORKSPACES_A_ROUND)
         for workspace_id in waiting:
             self.context.tell("chat", workspace_id, Look())

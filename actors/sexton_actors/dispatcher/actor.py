@@ -4,10 +4,11 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.dispatcher import messages as m
+from sexton_actors.dispatcher.elsewhere import Elsewhere
 from sexton_actors.dispatcher.matching import READY_MAX, Matching
 from sexton_actors.lease.messages import Undelivered
 from sexton_actors.queue.messages import Claim, Grant
-from sexton_actors.terms import MORE_INTERVAL_S, RESCAN_INTERVAL_S
+from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
@@ -18,7 +19,11 @@ SCAN_PAGE = 1000
 Message = (
     m.AgentReady
     | m.AgentNotReady
+    | m.StillReady
+    | m.ReadyElsewhere
+    | m.LookedUp
     | m.TenantCredited
+    | m.WorkspaceChanged
     | m.Offer
     | m.ClaimSettled
     | m.OfferOver
@@ -35,8 +40,9 @@ Message = (
 class Dispatcher(Actor):
     """Keeps nothing that is not in the database: its index is a view, made anew at every start.
 
-    Once a second it walks through what the database holds ready. So whatever it was not told, and whatever a
-    claim that failed has left behind, is found within a second; and what is not ready any more is forgotten.
+    Other nodes tell of agents that found no runner there. Once a second it walks through what the database
+    holds ready. So whatever it was not told, and whatever a claim that failed has left behind, is found then;
+    and what is not ready any more is forgotten.
     """
 
     kind = "dispatcher"
@@ -49,6 +55,8 @@ class Dispatcher(Actor):
         self._matching = Matching(self)
         self._scan_after: UUID | None = None
         self._scanning = False
+        self._scans_again = False
+        self._elsewhere = Elsewhere(context, world, self._matching, self._look_now)
         self._unconfirmed: set[UUID] = set()
 
     def on_start(self) -> None:
@@ -61,10 +69,14 @@ class Dispatcher(Actor):
             case m.AgentReady(agent=agent):
                 self._unconfirmed.discard(agent.zombie_id)
                 self._matching.add(agent)
+                self._elsewhere.tell(agent.zombie_id)
             case m.AgentNotReady(zombie_id=zombie_id):
                 self._matching.remove(zombie_id)
+            case m.StillReady() | m.ReadyElsewhere() | m.LookedUp():
+                self._elsewhere.receive(message)
             case m.Offer():
                 self._matching.open(message)
+                self._elsewhere.somebody_waits()
             case m.ClaimSettled():
                 self._matching.settled(message)
             case m.OfferOver(offer_id=offer_id):
@@ -77,9 +89,8 @@ class Dispatcher(Actor):
                 self._matching.withdraw(runner_id, refusal)
             case m.TellCancelled(runner_id=runner_id, lease_ids=lease_ids):
                 self._matching.tell_cancelled(runner_id, lease_ids)
-            case m.TenantCredited():
-                self._scan_after = None
-                self._rescan()
+            case m.TenantCredited() | m.WorkspaceChanged():
+                self._look_now()
             case m.Rescan():
                 self._rescan()
             case m.Scanned():
@@ -96,13 +107,22 @@ class Dispatcher(Actor):
 
     # --- the database's view --------------------------------------------------------------------------------
 
+    def _look_now(self) -> None:
+        self._scan_after = None
+        if self._scanning:
+            # The look that is under way may have passed what has changed.
+            self._scans_again = True
+        else:
+            self._rescan()
+
     def _rescan(self) -> None:
         # Set first: an outage must not end the rounds.
-        self.context.set_timer("rescan", RESCAN_INTERVAL_S, m.Rescan())
+        self.context.set_timer("rescan", self._world.look_every_s, m.Rescan())
         if self._scanning:
             return
         if self._scan_after is None:
             self._unconfirmed = set(self._matching.ready.keys())
+            self._elsewhere.all_is_looked_at()
         # Beside the mailbox: while the database is slow, offers still end in time.
         self._scanning = True
         self.context.start_task(self._scan, self._scan_after)
@@ -128,6 +148,9 @@ class Dispatcher(Actor):
         elif len(self._matching.ready) < READY_MAX:
             self._scan_after = message.agents[-1].zombie_id
             self.context.set_timer("rescan", MORE_INTERVAL_S, m.Rescan())
+        if self._scans_again:
+            self._scans_again = False
+            self._look_now()
 
     # --- what the matching has done -------------------------------------------------------------------------
 

@@ -76,10 +76,13 @@ class Matching:
         while agent.zombie_id in self.ready and (entry := self.offers.for_agent(agent)) is not None:
             self._fill(entry)
 
+    def knows(self, zombie_id: UUID) -> bool:
+        """Whether it is ready here, or being claimed, or left alone for a while."""
+        return any(zombie_id in those for those in (self.ready, self._claiming, self._resting))
+
     def found(self, agent: ReadyAgent) -> None:
         """An agent is ready, by the database, which does not see what is being claimed at this moment."""
-        known = (self.ready, self._claiming, self._resting)
-        if not any(agent.zombie_id in those for those in known):
+        if not self.knows(agent.zombie_id):
             self._add(agent)
 
     def remove(self, zombie_id: UUID) -> None:

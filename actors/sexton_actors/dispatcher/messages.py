@@ -28,6 +28,30 @@ class TenantCredited(msgspec.Struct, Message[None], frozen=True):
     tenant_id: UUID
 
 
+class WorkspaceChanged(msgspec.Struct, Message[None], frozen=True):
+    """It was paused, or goes on: look which agents are ready now."""
+
+    workspace_id: UUID
+
+
+class StillReady(msgspec.Struct, Message[None], frozen=True):
+    """An agent that was told to be ready has more work; its queue is told if that is not known here."""
+
+    zombie_id: UUID
+
+
+class ReadyElsewhere(msgspec.Struct, Message[None], frozen=True):
+    """These agents found no runner on the node where they were woken."""
+
+    zombie_ids: tuple[UUID, ...]
+
+
+class LookedUp(msgspec.Struct, Message[None], frozen=True):
+    """Those of them that are ready by the database."""
+
+    agents: tuple[ReadyAgent, ...]
+
+
 class Offer(msgspec.Struct, Message[None], frozen=True):
     """A runner waits for up to ``max_leases`` leases; ``reply`` gets a ``Leases``, empty after ``wait_s``."""
 

@@ -13,11 +13,10 @@ from sexton_actors.terms import DEADLINE_SLACK_S, MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec, ReplyPort
 from sexton_storage.records import Gate, GateStatus
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import GateResolved, Lost, ResolveGate
 
-LOOK_AGAIN_S = 1.0
-"""How long an answer given on another node, or by a kill, may go unheard by those who wait here."""
 WAITERS_MAX = 1024
 """Those who wait for one gate; one more is answered at once with the gate as it is."""
 
@@ -142,6 +141,7 @@ class GateActor(Actor):
             self.context.tell(
                 "lease", gate.lease_id, GateClosed(gate.id, gate.updated_at or self._world.now_ms())
             )
+        self._world.storage.signals.send(Signal(Topic.GATE, gate.id))
         self._show(gate)
 
     def _show(self, gate: Gate) -> None:
@@ -158,7 +158,7 @@ class GateActor(Actor):
         self._waiting[self._tickets] = self.context.defer()
         self.context.set_timer(self._tickets, message.wait_ms / 1000, m.AwaitOver(self._tickets))
         if len(self._waiting) == 1:
-            self.context.set_timer("look", LOOK_AGAIN_S, m.Refresh())
+            self.context.set_timer("look", self._world.look_every_s, m.Refresh())
         return DEFERRED
 
     def _answer(self, ticket: int, gate: Gate) -> None:
@@ -170,5 +170,5 @@ class GateActor(Actor):
     async def _refresh(self) -> None:
         if self._waiting:
             # Set first: an outage must not end the rounds.
-            self.context.set_timer("look", LOOK_AGAIN_S, m.Refresh())
+            self.context.set_timer("look", self._world.look_every_s, m.Refresh())
         await self._load()

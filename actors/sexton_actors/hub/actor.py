@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sexton_actors.hub import messages as m
 from sexton_actors.hub.channel import READ_FRAMES, Channel
-from sexton_actors.terms import MORE_INTERVAL_S, RESCAN_INTERVAL_S
+from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.stores import StorageUnavailable
@@ -19,8 +19,8 @@ Message = m.FramesWritten | m.FramesRead | m.AgentGone | m.AwaitFrames | m.Await
 class Hub(Actor):
     """Keeps the newest frames of the agents that somebody follows, and hands them to all who wait.
 
-    A thousand readers of one agent cost the database what one does. One look a second finds the frames of
-    other nodes. A reader too many is answered at once.
+    A thousand readers of one agent cost the database what one does. Other nodes tell of their frames,
+    and one look a second finds what they could not tell. A reader too many is answered at once.
     """
 
     kind = "hub"
@@ -37,7 +37,7 @@ class Hub(Actor):
 
     def on_start(self) -> None:
         """Begin the rounds."""
-        self.context.set_timer("look", RESCAN_INTERVAL_S, m.Look())
+        self.context.set_timer("look", self._world.look_every_s, m.Look())
 
     def on_receive(self, message: Message) -> Any:
         """Dispatch."""
@@ -138,7 +138,8 @@ class Hub(Actor):
     def _look(self) -> None:
         # Set first: an outage must not end the rounds. A look that is under way may be too early for a new
         # reader.
-        self.context.set_timer("look", MORE_INTERVAL_S if self._looking else RESCAN_INTERVAL_S, m.Look())
+        next_s = MORE_INTERVAL_S if self._looking else self._world.look_every_s
+        self.context.set_timer("look", next_s, m.Look())
         if self._looking:
             return
         for zombie_id in [key for key, channel in self._channels.items() if channel.is_over()]:

@@ -19,6 +19,7 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie.messages import Pause
 from sexton_engine import DEFERRED, Deferred, EngineError
 from sexton_storage.records import Gate, GateStatus, LeaseStatus
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.writes import FramesAppended, Lost
 
 Taken = m.FramesTaken | Refusal | Deferred
@@ -154,7 +155,14 @@ async def cancel(row: LeaseRow) -> None:
     """The row was marked: its runner is to know at once, before anybody asks the database."""
     told = row.is_live() and row.state is not None
     if told and row.state is not None:
-        row.context.tell("runner", row.state.lease.runner_id, LeaseCancelling(row.id))
+        _tell_cancelling(row, row.state)
     state = await row.load()
     if not told and state is not None and state.lease.status is LeaseStatus.CANCELLING:
-        row.context.tell("runner", state.lease.runner_id, LeaseCancelling(row.id))
+        _tell_cancelling(row, state)
+
+
+def _tell_cancelling(row: LeaseRow, state: LeaseState) -> None:
+    runner_id = state.lease.runner_id
+    row.context.tell("runner", runner_id, LeaseCancelling(row.id))
+    # It may wait on any node.
+    row.world.storage.signals.send(Signal(Topic.CANCEL, runner_id, about=row.id))

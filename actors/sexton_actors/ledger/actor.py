@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.billing import Plan
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import RowRefused, StorageUnavailable
 
 CREDIT_MAX_NANOS = 10**18
@@ -78,6 +79,7 @@ class LedgerActor(Actor):
             return Refusal("UZ-BILLING-002", f"There is no ledger for tenant {tenant_id}.")
         self._world.entitlements.forget(tenant_id)
         self.context.tell("dispatcher", "", TenantCredited(tenant_id))
+        self._world.storage.signals.send(Signal(Topic.TENANT, tenant_id))
         return tenant
 
 

@@ -3,7 +3,7 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled
+from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled, StillReady
 from sexton_actors.gate.messages import Refresh
 from sexton_actors.keys import uuid_key
 from sexton_actors.lease.lending import ungated
@@ -13,12 +13,13 @@ from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
 from sexton_actors.queue import cancelling, messages as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import LeaseTaken
-from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS, RECORD_FRESH_MS
+from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, OVER_BUDGET
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Cancelled, Claimed, ClaimEvent, Exhausted, NothingToClaim
 
@@ -28,7 +29,8 @@ SETTLE_AFTER_S = 1.0
 BUDGET_LOOK_MS = 60_000
 """How soon an agent over its budget is looked at again: another node may have raised it."""
 
-Message = m.EventQueued | m.AgentChanged | m.Claim | m.LeaseEnded | m.SettleClaim | m.Cancel
+Known = m.EventQueued | m.AgentChanged | m.NotKnownReady | m.LeaseEnded | m.FreedElsewhere
+Message = Known | m.Claim | m.SettleClaim | m.Cancel
 
 
 class QueueActor(Actor):
@@ -53,6 +55,7 @@ class QueueActor(Actor):
         self._zombie: Zombie | None = None
         self._manifest: Manifest | None = None
         self._loaded_at = 0
+        self._mark = 0
         self._over_until = 0
         """Until then its budget is taken for spent: nothing is claimed in vain each second."""
 
@@ -63,25 +66,43 @@ class QueueActor(Actor):
     async def on_receive(self, message: Message) -> Any:
         """Dispatch."""
         match message:
-            case m.EventQueued(at=at):
-                if not (self._announced or self._leased):
-                    await self._announce(at if self._looked else None)
-            case m.AgentChanged():
-                self._zombie, self._over_until = None, 0
-                await self._announce()
             case m.Claim():
                 await self._claim(message)
-            case m.LeaseEnded():
-                self._leased = False
-                if message.next_event_at is not None:
-                    await self._announce(message.next_event_at)
             case m.SettleClaim():
                 await self._settle(message)
             case m.Cancel():
                 return await self._cancel(message)
             case _:
-                assert_never(message)
+                await self._know(message)
         return None
+
+    async def _know(self, message: Known) -> None:
+        match message:
+            case m.EventQueued(at=at):
+                if self._announced:
+                    # Another node may have leased it since; then the dispatcher has dropped it.
+                    self.context.tell("dispatcher", "", StillReady(self._id))
+                elif not self._leased:
+                    await self._announce(at if self._looked else None)
+            case m.AgentChanged():
+                self._zombie, self._over_until = None, 0
+                await self._announce()
+            case m.NotKnownReady():
+                await self._announce()
+            case m.LeaseEnded():
+                await self._lease_ended(message.next_event_at)
+            case m.FreedElsewhere():
+                self._leased = False
+            case _:
+                assert_never(message)
+
+    async def _lease_ended(self, next_event_at: int | None) -> None:
+        if not self._leased:
+            # It was granted on another node, which takes the agent for leased until it is told.
+            self._world.storage.signals.send(Signal(Topic.FREE, self._id))
+        self._leased = False
+        if next_event_at is not None:
+            await self._announce(next_event_at)
 
     async def _announce(self, oldest_event_at: int | None = None) -> None:
         """Say whether the agent is ready; the database is asked unless its oldest event is known."""
@@ -230,8 +251,11 @@ class QueueActor(Actor):
 
     async def _refresh(self) -> None:
         now = self._world.now_ms()
-        if self._zombie is not None and now - self._loaded_at < RECORD_FRESH_MS:
+        doubts = self._world.doubts
+        fresh = self._zombie is not None and now - self._loaded_at < self._world.fresh_ms
+        if fresh and not doubts.since(self._mark, self._id):
             return
+        self._mark = doubts.mark
         zombie = await self._world.storage.zombies.load(self._id)
         before = self._zombie
         if zombie is None or before is None or before.config_version_id != zombie.config_version_id:

@@ -18,6 +18,14 @@ class EventQueued(msgspec.Struct, Message[None], frozen=True):
     at: int | None = None
 
 
+class FreedElsewhere(msgspec.Struct, Message[None], frozen=True):
+    """A lease of this agent that may have been granted here has ended on another node."""
+
+
+class NotKnownReady(msgspec.Struct, Message[None], frozen=True):
+    """The dispatcher does not know this agent for ready any more: look again."""
+
+
 class AgentChanged(msgspec.Struct, Message[None], frozen=True):
     """The agent's status or configuration changed: look again whether it is ready."""
 

@@ -17,8 +17,6 @@ from sexton_storage.records import AdminState, Runner
 from sexton_storage.stores import StorageUnavailable
 
 DRAINED_BY = "system:drain"
-DRAIN_LOOK_S = 1.0
-"""How often a draining runner's leases are looked at beside what the leases themselves say."""
 
 FromRunner = m.Poll | m.Heartbeat | m.Describe | m.SetAdminState
 FromPlatform = (
@@ -28,6 +26,7 @@ FromPlatform = (
     | m.LeaseTaken
     | m.LeaseOver
     | m.LookWhetherDrained
+    | m.StandingChanged
 )
 
 
@@ -44,14 +43,15 @@ class RunnerActor(Actor):
 
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
+        self._world = world
         self._standing = Standing(context, world)
-        self._listeners = Listeners(context)
+        self._listeners = Listeners(context, world.look_every_s)
 
     async def on_receive(self, message: FromRunner | FromPlatform) -> Any:
         """Dispatch; the row is looked at again when it may be stale."""
         if isinstance(message, m.LookWhetherDrained):
             # Set first: an outage must not end the rounds.
-            self.context.set_timer("drain", DRAIN_LOOK_S, message)
+            self.context.set_timer("drain", self._world.look_every_s, message)
         if isinstance(message, m.LookForCancelled):
             self._listeners.look_again()
         runner = await self._standing.refresh()
@@ -83,6 +83,9 @@ class RunnerActor(Actor):
                 await self._drain(runner)
             case m.LookWhetherDrained():
                 await self._drain(runner)
+            case m.StandingChanged():
+                self._tell_standing(runner)
+                await self._look(runner)
             case _:
                 assert_never(message)
         return None
@@ -171,7 +174,7 @@ class RunnerActor(Actor):
             for lease_id in self._standing.held:
                 self.context.tell("lease", lease_id, Revoke())
         elif runner.admin_state is AdminState.DRAINING:
-            self.context.set_timer("drain", DRAIN_LOOK_S, m.LookWhetherDrained())
+            self.context.set_timer("drain", self._world.look_every_s, m.LookWhetherDrained())
 
     async def _lease_taken(self, runner: Runner, lease_id: UUID) -> None:
         # It may have been on its way while the standing changed: such a one is finished, unless the runner is
@@ -187,7 +190,7 @@ class RunnerActor(Actor):
         if changed is not None and await self._standing.save(changed, DRAINED_BY):
             runner = changed
         if runner.admin_state is AdminState.DRAINING:
-            self.context.set_timer("drain", DRAIN_LOOK_S, m.LookWhetherDrained())
+            self.context.set_timer("drain", self._world.look_every_s, m.LookWhetherDrained())
         else:
             self.context.cancel_timer("drain")
         return runner

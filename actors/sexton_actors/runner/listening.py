@@ -8,8 +8,6 @@ import msgspec
 from sexton_actors.runner.messages import Heartbeat, HeartbeatOver, LookForCancelled
 from sexton_engine import Context, ReplyPort
 
-LOOK_EVERY_S = 1.0
-"""How long a kill on another node may go unheard by a heartbeat that waits here."""
 LISTENERS_MAX = 16
 """Heartbeats of one runner that wait; one more is answered at once."""
 
@@ -23,8 +21,9 @@ class Listener(msgspec.Struct, frozen=True):
 class Listeners:
     """Those who wait to be told what to stop."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, look_every_s: float) -> None:
         self._context = context
+        self._look_every_s = look_every_s
         self._waiting: dict[int, Listener] = {}
         self._tickets = 0
 
@@ -47,7 +46,7 @@ class Listeners:
 
     def look_again(self) -> None:
         if self._waiting:
-            self._context.set_timer("listen", LOOK_EVERY_S, LookForCancelled())
+            self._context.set_timer("listen", self._look_every_s, LookForCancelled())
 
     def claimed(self) -> set[UUID]:
         """What all of them work on."""

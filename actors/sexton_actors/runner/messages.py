@@ -82,5 +82,9 @@ class LeaseTaken(msgspec.Struct, Message[None], frozen=True):
     lease_id: UUID
 
 
+class StandingChanged(msgspec.Struct, Message[None], frozen=True):
+    """Another node has changed its standing."""
+
+
 class LookWhetherDrained(msgspec.Struct, Message[None], frozen=True):
     """A draining runner's last lease may have ended on another node, or unheard."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_actors.keys import uuid_key
-from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_engine import Context
 from sexton_storage.fleet import RunnerChange
 from sexton_storage.records import AdminState, LeaseStatus, Runner
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import Conflict
 
 SEEN_EVERY_MS = 5_000
@@ -18,12 +18,23 @@ SEEN_EVERY_MS = 5_000
 class Standing:
     """Read again when it may be stale: another node may have changed it, or may hold its leases."""
 
-    __slots__ = ("_context", "_loaded_at", "_seen_at", "_world", "cancelling", "held", "runner", "told")
+    __slots__ = (
+        "_context",
+        "_loaded_at",
+        "_mark",
+        "_seen_at",
+        "_world",
+        "cancelling",
+        "held",
+        "runner",
+        "told",
+    )
 
     def __init__(self, context: Context, world: World) -> None:
         self._context = context
         self._world = world
         self._loaded_at: int | None = None
+        self._mark = 0
         self._seen_at: int | None = None
         self.runner: Runner | None = None
         self.held: set[UUID] = set()
@@ -36,15 +47,16 @@ class Standing:
         return f"<Standing {self.runner and self.runner.admin_state}, {len(self.held)} held>"
 
     async def refresh(self) -> Runner | None:
-        """The runner, at most ``RECORD_FRESH_MS`` old; None when there is none."""
-        now = self._world.now_ms()
-        if self._loaded_at is None or now - self._loaded_at >= RECORD_FRESH_MS:
+        """The runner, as fresh as this node keeps records; None when there is none."""
+        world, key = self._world, uuid_key(self._context)
+        old = self._loaded_at is None or world.now_ms() - self._loaded_at >= world.fresh_ms
+        if old or world.doubts.since(self._mark, key):
             await self.load()
         return self.runner
 
     async def load(self) -> None:
         """Read the row and its live leases."""
-        key, now = uuid_key(self._context), self._world.now_ms()
+        key, now, self._mark = uuid_key(self._context), self._world.now_ms(), self._world.doubts.mark
         self.runner = await self._world.storage.runners.load(key)
         leases = await self._world.storage.leases.live_of_runner(key)
         self.held = {lease.id for lease in leases}
@@ -60,6 +72,7 @@ class Standing:
             await self.load()
             return False
         self.runner = runner
+        self._world.storage.signals.send(Signal(Topic.RUNNER, runner.id))
         return True
 
     def _change(self, runner: Runner, by: str) -> RunnerChange | None:

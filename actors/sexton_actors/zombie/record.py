@@ -9,12 +9,13 @@ from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.queue.messages import AgentChanged
 from sexton_actors.refusal import Refusal
 from sexton_actors.scheduler.messages import SchedulesChanged
-from sexton_actors.terms import MAX_RACES, RECORD_FRESH_MS
+from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_engine import Context
 from sexton_storage.crons import declared
 from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import Conflict, NameTaken
 
 Decision = Change | Unchanged | Refusal
@@ -26,7 +27,7 @@ Consider = Callable[[Zombie, int], Awaitable[Decision]]
 class ZombieRecord:
     """Read again when it may be stale: another node may have changed it."""
 
-    __slots__ = ("_loaded_at", "context", "manifest", "workspace_paused", "world", "zombie")
+    __slots__ = ("_loaded_at", "_mark", "context", "manifest", "workspace_paused", "world", "zombie")
 
     def __init__(self, context: Context, world: World) -> None:
         self.context = context
@@ -35,6 +36,7 @@ class ZombieRecord:
         self.manifest: Manifest | None = None
         self.workspace_paused = False
         self._loaded_at: int | None = None
+        self._mark = 0
 
     def __repr__(self) -> str:
         return f"<ZombieRecord {self.context.key} {self.zombie.status if self.zombie else 'not loaded'}>"
@@ -63,14 +65,20 @@ class ZombieRecord:
         self._loaded_at = None
 
     async def refresh(self) -> Zombie | None:
-        """The agent, at most ``RECORD_FRESH_MS`` old; None when there is none."""
-        now = self.world.now_ms()
-        if self._loaded_at is None or now - self._loaded_at >= RECORD_FRESH_MS:
+        """The agent, as fresh as this node keeps records; None when there is none."""
+        world = self.world
+        old = self._loaded_at is None or world.now_ms() - self._loaded_at >= world.fresh_ms
+        if old or self._is_doubted():
             await self.load()
         return self.zombie
 
+    def _is_doubted(self) -> bool:
+        known = () if self.zombie is None else (self.zombie.workspace_id,)
+        return self.world.doubts.since(self._mark, self.id, *known)
+
     async def load(self) -> Zombie | None:
         storage, now, before = self.world.storage, self.world.now_ms(), self.zombie
+        self._mark = self.world.doubts.mark
         zombie = await storage.zombies.load(self.id)
         if zombie is None:
             self.manifest = None
@@ -110,6 +118,7 @@ class ZombieRecord:
             except NameTaken:
                 return self.name_taken(decision.zombie.name)
             self._adopt(decision.zombie)
+            self.world.storage.signals.send(Signal(Topic.AGENT, self.id))
             self.context.tell("queue", self.id, AgentChanged())
             self.tell_scheduler(decision.zombie)
             return decision.zombie

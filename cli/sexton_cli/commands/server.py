@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.keeping import default_data
@@ -51,6 +52,14 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 default=DEFAULT_DATABASE_WAIT_S,
                 show_default=True,
                 help="Seconds to wait for that PostgreSQL to answer.",
+            ),
+            click.option(
+                "--look-every",
+                "look_every_s",
+                type=click.FloatRange(0.1, 3600),
+                default=LOOK_EVERY_S,
+                show_default=True,
+                help="Seconds between looks for what other servers of the database did and could not tell.",
             ),
             click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
             click.option(

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.neighbours import workspace_changed
 from sexton_http.answers import Problem
 from sexton_http.names import shown
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
@@ -98,6 +99,7 @@ async def change_workspace(call: Call[WorkspacePatch, NoQuery]) -> WorkspaceItem
     except NameTaken as taken:
         raise Problem("UZ-WORKSPACE-004", f"there is a workspace named {new.name!r}") from taken
     scopes.forget_workspace(new.id)
+    workspace_changed(call.ctx.world, call.ctx.system.tell, new.id)
     return _item(new, call.member.plan)
 
 
