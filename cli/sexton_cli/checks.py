@@ -215,7 +215,7 @@ def _sandbox() -> Check:
         return Check(
             "sandbox", State.FAIL, fault.what, f"Needed only where runners run: {fault.way_out}", fault.status
         )
-    bounds = "control groups" if sandbox.layout is not None else "process limits; no control groups"
+    bounds = "control groups" if sandbox.layout is not None else "a watchdog; there are no control groups"
     return Check("sandbox", State.OK, f"bubblewrap shuts commands in, bounded by {bounds}")
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from sexton_cli.children import LocalRunner, runner_command
 from sexton_cli.composition import Node, open_node
-from sexton_cli.exits import OK, UNAVAILABLE, StartupFault, explain
+from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, explain
 from sexton_cli.first_commands import first_commands
 from sexton_cli.sandbox import establish
 from sexton_cli.settings import NodeSettings
@@ -212,7 +212,7 @@ async def _until_it_polls(node: Node, runner: LocalRunner, data: Path, since: in
         "UZ-STARTUP-001",
         f"runner {runner.number} does not start: {runner.last_words()}",
         f"See {runner.log_file}; '--runners 0' starts without one",
-        UNAVAILABLE,
+        CONFIG if runner.refused == CONFIG else UNAVAILABLE,
     )
 
 

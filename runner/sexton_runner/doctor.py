@@ -19,7 +19,7 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import group_name, make_sandbox, probe
+from sexton_runner.sandbox.probe import Bound, check, group_name, make_sandbox
 from sexton_runner.sandbox.programs import bubblewrap_features, bundled_bubblewrap, find_program
 from sexton_runner.sandbox.seccomp import this_machine
 from sexton_runner.settings import DEFAULT_RUN_MEMORY_BYTES, DEFAULT_RUN_PIDS, SandboxTier
@@ -61,8 +61,8 @@ async def examine(state_dir: Path) -> list[Finding]:
     """Look at everything; never raises for what the host lacks."""
     findings = [*_programs()]
     if all(finding.grade is Grade.GOOD for finding in findings):
-        findings += [_bounds(state_dir), _sizes(), _namespaces()]
-        findings.append(await _self_test(state_dir))
+        tested, bound = await _self_test(state_dir)
+        findings += [_bounds(state_dir, bound), _sizes(), _namespaces(), tested]
     return [*findings, _calls()]
 
 
@@ -87,7 +87,7 @@ def _programs() -> Iterator[Finding]:
             yield Finding(name, Grade.GOOD, (told.stdout.strip() or path).splitlines()[0] + whose)
 
 
-def _bounds(state_dir: Path) -> Finding:
+def _bounds(state_dir: Path, bound: Bound) -> Finding:
     name = "memory and processes"
     layout = find_layout(f"{group_name(state_dir)}-doctor", LIMITS)
     if layout is not None:
@@ -96,7 +96,11 @@ def _bounds(state_dir: Path) -> Finding:
     if os.geteuid() == 0:
         advice = "run the runner as an ordinary user, or let root make control groups"
         return Finding(name, Grade.MISSING, "root without control groups is not bounded", advice)
-    advice = "delegate a control group: systemd-run --user --scope -p Delegate=yes"
+    advice = (
+        "delegate a control group: systemd-run --user --scope -p Delegate=yes, or Delegate=yes in its unit"
+    )
+    if bound is Bound.WATCHDOG:
+        return Finding(name, Grade.GOOD, "bounded a run, by a watchdog; control groups are quicker", advice)
     return Finding(name, Grade.WEAK, "bounded a process, not a run", advice)
 
 
@@ -123,13 +127,13 @@ def _calls() -> Finding:
     return Finding(name, Grade.WEAK, f"not filtered: no table for {platform.machine()}")
 
 
-async def _self_test(state_dir: Path) -> Finding:
+async def _self_test(state_dir: Path) -> tuple[Finding, Bound]:
     name = "self-test inside the sandbox"
     try:
-        await probe(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, state_dir))
+        bound = await check(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, state_dir))
     except SandboxUnavailable as fault:
-        return Finding(name, Grade.MISSING, str(fault), namespace_advice())
-    return Finding(name, Grade.GOOD, "nothing of the host could be reached")
+        return Finding(name, Grade.MISSING, str(fault), namespace_advice()), Bound.NONE
+    return Finding(name, Grade.GOOD, "nothing of the host could be reached"), bound
 
 
 def command(words: list[str]) -> int:

@@ -13,6 +13,10 @@ class SandboxUnavailable(RunnerError):
     """The chosen sandbox tier cannot be given: exit status 69, or ``startup_posture`` for one event."""
 
 
+class TooWeak(RunnerError):
+    """The host gives the sandbox less than a strict runner asks for: exit status 78."""
+
+
 class ControlPlaneError(RunnerError):
     """Root of what a call to the control plane can end in."""
 

@@ -13,15 +13,15 @@ import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
-from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected
+from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected, TooWeak
 from sexton_runner.identity import find_token, load, own_state_dir
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import make_sandbox, probe
+from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
 from sexton_runner.serving import Workshop
-from sexton_runner.settings import RunnerSettings
+from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Outfit
 from sexton_runner.timing import Timing
@@ -56,9 +56,9 @@ async def run_runner(
         runs = settings.state_dir / RUNS_FOLDER
         shutil.rmtree(runs, ignore_errors=True)
         sandbox = make_sandbox(settings.sandbox_tier, limits, settings.state_dir)
-        await probe(sandbox)
-        if settings.strict and (weak := weaknesses(await examine(settings.state_dir))):
-            raise SandboxUnavailable("; ".join(weak))
+        bound = await probe(sandbox)
+        if settings.strict:
+            await _refuse_weakness(settings, bound)
         structlog.contextvars.bind_contextvars(host_id=settings.host_id)
         token = await find_token(settings, pace)
         kept = load(settings.state_dir)
@@ -103,6 +103,15 @@ def _launching(given: Launcher | None, log_settings: LogSettings) -> Iterator[La
     finally:
         if given is None:
             launcher.close()
+
+
+async def _refuse_weakness(settings: RunnerSettings, bound: Bound) -> None:
+    if settings.sandbox_tier is SandboxTier.NONE:
+        raise TooWeak("tier 'none' shuts nothing in")
+    if bound is Bound.NONE:
+        raise TooWeak(UNBOUNDED)
+    if weak := weaknesses(await examine(settings.state_dir)):
+        raise TooWeak("; ".join(weak))
 
 
 class SignalDesk:
@@ -166,6 +175,8 @@ def _explained(fault: RunnerError) -> tuple[int, str]:
     match fault:
         case BadSettings():
             return EXIT_CONFIG, f"UZ-STARTUP-002: {fault}"
+        case TooWeak():
+            return EXIT_CONFIG, f"UZ-RUN-007: --strict asks for more than this host gives: {fault}"
         case SandboxUnavailable():
             return EXIT_UNAVAILABLE, f"UZ-RUN-007: the sandbox cannot be established: {fault}"
         case TokenRejected():

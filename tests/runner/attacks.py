@@ -30,6 +30,16 @@ CANARY = "canary-of-the-runner-5c1f"
 LIMITS = Limits(wall_s=30, memory_bytes=96 << 20, pids=48)
 MARKER = "31337.25"
 BROKEN = "BROKEN"
+# A control group's kernel picks those that it kills, a watchdog does not; what counts is what is left.
+LEFT = """
+left = 20
+while True:
+    try: pid, _ = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError: break
+    if pid == 0: break
+    left -= 1
+if left * 20 > 192: print("BROKEN", left * 20, "MiB are held")
+"""
 SYSTEM_CALLS = {"x86_64": 0, "aarch64": 1}
 
 HEAD = """
@@ -165,6 +175,117 @@ ended = [os.wait()[1] for _ in range(20)]
 print("BROKEN nobody was stopped" if not any(ended) else "stopped")
 """,
         expect=("held", "killed", "exception", "gone"),
+    ),
+    "hold memory in many processes that do nothing more": Attack(
+        """
+for _ in range(20):
+    if os.fork() == 0:
+        held = bytearray(os.urandom(1 << 20)) * 20
+        signal.pause()
+time.sleep(4)
+"""
+        + LEFT,
+        expect=("held", "killed", "gone"),
+    ),
+    "hold memory in files without a name": Attack(
+        """
+held = []
+for _ in range(60):
+    got, _fault = call((319, 279), b"x", 0)
+    if got < 0: break
+    os.write(got, bytes(8 << 20)); held.append(got)
+else:
+    time.sleep(10); print("BROKEN 480 MiB in memfd")
+""",
+        expect=("held", "killed", "gone"),
+    ),
+    "hold memory of System V": Attack(
+        """
+libc.shmat.restype = ctypes.c_void_p
+libc.shmdt.argtypes = [ctypes.c_void_p]
+for _ in range(60):
+    got, _fault = call((29, 194), 0, 8 << 20, 0o1600)
+    if got < 0: break
+    place = libc.shmat(got, None, 0)
+    ctypes.memset(place, 1, 8 << 20); libc.shmdt(place)
+else:
+    time.sleep(10); print("BROKEN 480 MiB in shared memory")
+for numbers in ((68, 186), (64, 190)):
+    made = 0
+    while made < 4000 and call(numbers, 0, 0o1600 if numbers[0] == 68 else 250, 0o1600)[0] >= 0: made += 1
+    if made == 4000: time.sleep(10); print("BROKEN", made, numbers)
+""",
+        expect=("held", "killed", "gone"),
+    ),
+    "hold memory that is mapped no more": Attack(
+        """
+import mmap
+held = []
+def take(descriptor, flags):
+    for _ in range(60):
+        area = mmap.mmap(descriptor, 8 << 20, flags)
+        for at in range(0, 8 << 20, 4096): area[at] = 1
+        area.madvise(mmap.MADV_DONTNEED)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(area))
+        libc.munmap(begin + 4096, (8 << 20) - 4096)
+        held.append(area)
+    time.sleep(10); print("BROKEN 480 MiB")
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+for descriptor, flags in ((-1, 0x21), (os.open("/dev/zero", os.O_RDWR), 1)):
+    try: take(descriptor, flags)
+    except OSError: pass
+os._exit(0)
+""",
+        expect=("held", "killed", "gone"),
+    ),
+    "hold memory behind a first thread that has ended": Attack(
+        """
+import threading
+def child():
+    def hold():
+        held = bytearray(os.urandom(1 << 20)) * 20
+        time.sleep(60)
+    threading.Thread(target=hold).start()
+    libc.syscall(60 if COLUMN == 0 else 93, 0)
+for _ in range(20):
+    if os.fork() == 0: child()
+time.sleep(4)
+"""
+        + LEFT,
+        expect=("held", "killed", "gone"),
+    ),
+    "hold memory in sockets": Attack(
+        """
+pairs = []
+try:
+    for _ in range(8):
+        if os.fork() == 0:
+            while True:
+                pairs.append(socket.socketpair())
+                pairs[-1][0].setblocking(False)
+                try:
+                    while True: pairs[-1][0].send(bytes(65536))
+                except BlockingIOError: pass
+except OSError: pass
+time.sleep(10)
+print("BROKEN hundreds of sockets are full")
+""",
+        expect=("killed", "gone"),
+    ),
+    "learn of the host by /proc": Attack(
+        """
+for name in ("keys", "key-users", "timer_list", "interrupts", "sched_debug", "slabinfo", "kmsg", "kcore",
+             "vmallocinfo", "latency_stats"):
+    try:
+        text = open("/proc/" + name, "rb").read(64)
+    except OSError: continue
+    if text: print("BROKEN", name, text)
+for name in ("acpi", "asound", "scsi", "bus", "fs", "irq"):
+    try:
+        seen = os.listdir("/proc/" + name)
+    except OSError: continue
+    if seen: print("BROKEN", name, seen)
+"""
     ),
     "fill the disk": Attack(
         """

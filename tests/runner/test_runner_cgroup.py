@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sexton_runner.sandbox import cgroup
 from sexton_runner.sandbox.cgroup import Group, Layout, find_layout
 from sexton_runner.sandbox.limits import Limits, prlimit_words
 
@@ -35,6 +36,25 @@ def test_version_2_groups_are_made_beside_the_runner_s_own(tmp_path: Path) -> No
 def test_version_2_groups_are_made_at_the_top_by_a_runner_that_is_there(tmp_path: Path) -> None:
     root = host(tmp_path / "cg", unified=True, groups=())
     assert find_layout("n", LIMITS, root, membership(tmp_path, "0::/\n")) == Layout((root,))
+
+
+def test_in_a_group_that_was_left_to_us_groups_are_made_within_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = host(tmp_path / "cg", unified=True, groups=("system.slice/sexton.service",))
+    own = root / "system.slice/sexton.service"
+    (own / "cgroup.procs").write_text("41\n42\n")
+    monkeypatch.setattr(cgroup, "_is_delegated", lambda group: group == own)
+    layout = find_layout("n", LIMITS, root, membership(tmp_path, "0::/system.slice/sexton.service\n"))
+    assert layout == Layout((own,))
+    assert (own / "runners" / "cgroup.procs").read_text() == "42"
+    assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
+
+
+def test_a_group_whose_mark_is_missing_is_left_as_it_is(tmp_path: Path) -> None:
+    root = host(tmp_path / "cg", unified=True, groups=("system.slice/other.service",))
+    find_layout("n", LIMITS, root, membership(tmp_path, "0::/system.slice/other.service\n"))
+    assert not (root / "system.slice/other.service/runners").exists()
 
 
 def test_version_1_groups_are_made_within_the_runner_s_own(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import structlog
 from sexton_runner import doctor
 from sexton_runner.__main__ import command
 from sexton_runner.doctor import Grade, examine
-from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.errors import TooWeak
 from sexton_runner.main import run_runner
 from sexton_runner.sandbox.advice import namespace_advice
 from tests.runner.control_plane import open_plane
@@ -52,7 +52,7 @@ async def test_what_is_weak_is_no_reason_to_fail_but_a_strict_runner_takes_no_wo
     grades = {one.name: one.grade for one in await examine(tmp_path)}
     assert grades["system calls"] is Grade.WEAK
     async with open_plane() as plane:
-        with pytest.raises(SandboxUnavailable, match="system calls: not filtered"):
+        with pytest.raises(TooWeak, match="system calls: not filtered"):
             await run_runner(settings_for(plane, tmp_path, strict=True))
         assert plane.of("poll") == []
 

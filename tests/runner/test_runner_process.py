@@ -265,8 +265,6 @@ async def test_a_runner_of_an_ordinary_user_gives_the_same_sandbox(tmp_path: Pat
                 runner.send(signal.SIGTERM)
                 assert await runner.ended() == 0
     (report,) = plane.reports()
-    grouped = '"control_groups": true' in runner.log
-    assert report.evidence or grouped, report.response_text
     if report.evidence:
         assert 0 < report.evidence.pop("children") < 128
         assert report.evidence == {
@@ -278,6 +276,42 @@ async def test_a_runner_of_an_ordinary_user_gives_the_same_sandbox(tmp_path: Pat
         }
     else:
         assert report.failure_reason == "oom_kill"
+
+
+HOARD = """Take much, a little each.
+```python
+import os, time
+for _ in range(12):
+    if os.fork() == 0:
+        held = bytearray(os.urandom(1 << 20)) * 160
+        time.sleep(60)
+time.sleep(60)
+```
+"""
+
+
+async def test_a_run_of_many_processes_is_bounded_as_a_whole_without_control_groups(tmp_path: Path) -> None:
+    with own_folder() as folder:
+        (stage := tmp_path / "stage").mkdir()
+        async with open_plane() as plane:
+            argv = as_ordinary_user(words(plane, folder), stage)
+            async with process(tmp_path, argv) as runner:
+                plane.give(HOARD)
+                await eventually(lambda: plane.reports() or "cannot" in runner.log)
+                runner.send(signal.SIGTERM)
+                assert await runner.ended() == 0
+    (report,) = plane.reports()
+    assert (report.outcome, report.failure_reason) == ("agent_error", "oom_kill"), report.response_text
+
+
+async def test_a_strict_runner_that_cannot_bound_memory_refuses_with_status_78(tmp_path: Path) -> None:
+    async with (
+        open_plane() as plane,
+        process(tmp_path, [*words(plane, tmp_path, sandbox="none"), "--strict"]) as runner,
+    ):
+        assert await runner.ended() == 78
+        assert "--strict asks for more than this host gives" in runner.log.splitlines()[-1]
+    assert plane.calls == []
 
 
 async def test_killing_an_ordinary_user_s_runner_leaves_no_process(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox import programs
 from sexton_runner.sandbox.enclosure import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import make_sandbox, probe
+from sexton_runner.sandbox.probe import Bound, check, make_sandbox, probe
 from sexton_runner.sandbox.process import start
 from sexton_runner.sandbox.tiers import Job
 from sexton_runner.settings import SandboxTier
@@ -35,6 +35,7 @@ from tests.runner.control_plane import make_lease
 from tests.runner.harness import eventually, gone, processes_with
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
+make_sandbox_really = make_sandbox
 MARKER = "31536000.4242"  # An argument of sleep(1) that no one else uses.
 
 
@@ -75,6 +76,11 @@ class Cage:
         ending = await self.run("python", "import json, os, socket, sys\n" + "\n".join(lines))
         assert ending.outcome is Outcome.PROCESSED, ending.response_text
         return ending.evidence
+
+
+def ungrouped(*settings: Any) -> Sandbox:
+    """Give the sandbox of a host without control groups."""
+    return dataclasses.replace(make_sandbox_really(*settings), layout=None)
 
 
 @pytest.fixture
@@ -243,6 +249,71 @@ async def test_a_command_that_eats_memory_is_stopped_and_the_runner_is_not(cage:
         assert ending.failure_reason == "oom_kill"
     else:
         assert "MemoryError" in ending.response_text
+
+
+async def test_without_control_groups_a_watchdog_ends_what_eats_memory(
+    cage: Cage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    program = (
+        "import os, time\n"
+        "for _ in range(4): os.fork() or (held := os.urandom(1 << 20) * 90) and time.sleep(60)\n"
+        "time.sleep(60)\nprint('never')"
+    )
+    ending = await cage.run("python", program)
+    assert ending.failure_reason == "oom_kill"
+    assert "never" not in ending.response_text
+
+
+async def test_what_lies_in_files_counts_as_memory(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    ending = await cage.run(
+        "sh", "for d in /tmp /workspace; do head -c 200000000 /dev/zero >$d/f; done; sleep 9"
+    )
+    assert ending.failure_reason == "oom_kill"
+
+
+async def test_a_watchdog_lets_be_what_keeps_within_its_bound(
+    cage: Cage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    # Each of four processes has 100 MiB, but it is the same 100 MiB.
+    program = (
+        "import os, time\nheld = bytearray(os.urandom(1 << 20)) * 100\n"
+        "pids = [pid for _ in range(3) if (pid := os.fork()) or time.sleep(1) or os._exit(0)]\n"
+        "for pid in pids: assert os.waitpid(pid, 0)[1] == 0\nprint('{\"whole\": true}')"
+    )
+    ending = await cage.run("python", program)
+    assert ending.evidence == {"whole": True}, ending.response_text
+
+
+async def test_a_sandbox_that_can_neither_be_grouped_nor_watched_is_not_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = ungrouped(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
+    assert await check(sandbox) is Bound.WATCHDOG
+    monkeypatch.setattr("sexton_runner.sandbox.watchdog.look_into", lambda _: None)
+    monkeypatch.setattr("sexton_runner.sandbox.probe.WATCH_S", 0.1)
+    assert await check(sandbox) is Bound.NONE
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("sh", "head -c 300000000 /dev/zero > big"),
+        ("python", "with open('big', 'wb') as f:\n    for _ in range(300): f.write(bytes(1 << 20))"),
+        ("sh", "sh -c 'kill -9 $$'; exit $?"),
+        ("python", "import os\nos.kill(os.getpid(), 9)"),
+        ("python", "import os\nheld = [os.open('/dev/null', 0) for _ in range(999)]"),
+    ],
+    ids=["file size, by signal", "file size, by errno", "a killed child", "killed", "open files"],
+)
+async def test_whoever_meets_a_limit_ends_as_resource_kill(
+    tmp_path: Path, language: str, source: str
+) -> None:
+    cage = Cage(tmp_path, limits=Limits(wall_s=20, memory_bytes=1 << 30, pids=32))
+    ending = await cage.run(language, source)
+    assert ending.failure_reason == "resource_kill", ending.response_text
 
 
 async def test_the_workspace_cannot_be_filled_without_bound(cage: Cage) -> None:

@@ -4,18 +4,24 @@ import struct
 
 import pytest
 
-from sexton_runner.sandbox.seccomp import ALLOW, MACHINES, REFUSE, REFUSED, Machine, program
+from sexton_runner.sandbox.seccomp import ALLOW, MACHINES, REFUSE, REFUSED, UNCOUNTED, Machine, program
 
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOMEM, ENOSYS, EAFNOSUPPORT = 1, 12, 38, 97
 SIGCHLD = 17
 NEW_USER, THREAD = 0x10000000, 0x00010000
 X86, ARM = MACHINES["x86_64"], MACHINES["aarch64"]
 
 
-def verdict(machine: Machine, number: int, *arguments: int, architecture: int | None = None) -> int:
+def verdict(
+    machine: Machine,
+    number: int,
+    *arguments: int,
+    architecture: int | None = None,
+    grouped: bool = True,
+) -> int:
     """Run the program as the kernel would; give ALLOW, or the errno."""
     data = struct.pack("=iIQ6Q", number, architecture or machine.architecture, 0, *[*arguments, *[0] * 6][:6])
-    code = program(machine)
+    code = program(machine, grouped=grouped)
     place: int = 0
     held: int = 0
     operand: int
@@ -82,3 +88,23 @@ def test_each_number_stands_once() -> None:
     for column in (0, 1):
         numbers = [pair[column] for pair in REFUSED.values() if pair[column] is not None]
         assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize("name", list(UNCOUNTED))
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_memory_that_nobody_could_count_is_for_control_groups_only(machine: Machine, name: str) -> None:
+    number = UNCOUNTED[name][machine.column]
+    assert verdict(machine, number) == ALLOW
+    assert verdict(machine, number, grouped=False) == ENOSYS
+
+
+@pytest.mark.parametrize(
+    ("flags", "grouped", "said"),
+    [(0x21, True, ALLOW), (0x21, False, ENOMEM), (0x22, False, ALLOW), (0x01, False, ALLOW)],
+    ids=["shared, in a group", "shared", "private", "of a file"],
+)
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_what_is_mapped_without_a_file_is_private_where_there_is_no_group(
+    machine: Machine, flags: int, grouped: bool, said: int
+) -> None:
+    assert verdict(machine, machine.mmap, 0, 4096, 3, flags, grouped=grouped) == said

@@ -13,7 +13,11 @@ from sexton_runner.runtimes.verdict import Observed, failure_reason, judge
     [
         (Observed(started=True, exit_status=0), None),
         (Observed(started=True, exit_status=3), "agent_run"),
-        (Observed(started=True, exit_status=-9), "agent_run"),
+        (Observed(started=True, exit_status=-9), "resource_kill"),
+        (Observed(started=True, exit_status=137), "resource_kill"),
+        (Observed(started=True, exit_status=-9, out_of_memory=True), "oom_kill"),
+        (Observed(started=True, exit_status=1, met_limit=True), "resource_kill"),
+        (Observed(started=True, exit_status=0, met_limit=True), None),
         (Observed(started=True, exit_status=0, refusal="denied"), None),
         (Observed(started=True, exit_status=1, refusal="denied"), "approval_denied"),
         (Observed(started=True, exit_status=3, refusal="timed_out"), "approval_expired"),

@@ -148,6 +148,11 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     help="'none' only for development.",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help="Of each runner: refuse to start where the sandbox is weaker than it could be.",
+)
+@click.option(
     "--drain",
     "drain_s",
     type=click.FloatRange(0),
@@ -161,6 +166,7 @@ def up(
     slots: int,
     label: tuple[str, ...],
     sandbox: str,
+    strict: bool,
     drain_s: float,
     ready_file: Path | None,
     **given: object,
@@ -180,6 +186,7 @@ def up(
             sandbox,
             "--drain-s",
             str(drain_s),
+            *(("--strict",) if strict else ()),
             *(w for name in label for w in ("--label", name)),
             *node.log.options,
         ),

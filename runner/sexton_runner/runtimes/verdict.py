@@ -7,8 +7,19 @@ from sexton_runner.output import Output
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Outcome
 
-# The shell's and prlimit's way to say that a signal ended the program.
-RESOURCE_STATUSES = frozenset(128 + number for number in (signal.SIGXCPU, signal.SIGXFSZ))
+# What the kernel ends a program with that takes more than it may. A shell says so of its last command by a
+# status above 128.
+RESOURCE_SIGNALS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
+RESOURCE_STATUSES = frozenset(status for number in RESOURCE_SIGNALS for status in (128 + number, -number))
+# Programs that handle a limit themselves end as they like. Nothing but their last words tells of it.
+LIMIT_WORDS = (
+    "File too large",
+    "MemoryError",
+    "Cannot allocate memory",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "No space left on device",
+)
 REFUSALS = {"denied": "approval_denied", "timed_out": "approval_expired", "auto_killed": "policy_deny"}
 
 
@@ -26,6 +37,7 @@ class Observed:
     flooded: bool = False
     flood: str = ""
     out_of_memory: bool = False
+    met_limit: bool = False
     refusal: str | None = None
     first_output_ms: int | None = None
 
@@ -53,8 +65,20 @@ def failure_reason(seen: Observed) -> str | None:
             return REFUSALS.get(refusal, "approval_denied")
         case Observed(exit_status=status) if status in RESOURCE_STATUSES:
             return "resource_kill"
+        case Observed(met_limit=True):
+            return "resource_kill"
         case _:
             return "agent_run"
+
+
+def met_limit(errors: str) -> bool:
+    r"""Tell whether a program's last line of errors says that it met a limit.
+
+    >>> met_limit("Traceback ...\nOSError: [Errno 27] File too large\n"), met_limit("MemoryError: no\nbye\n")
+    (True, False)
+    """
+    last = errors.rstrip().rpartition("\n")[2]
+    return any(words in last for words in LIMIT_WORDS)
 
 
 def judge(seen: Observed, out: Output, err: Output, redactor: Redactor) -> Ending:
@@ -62,6 +86,7 @@ def judge(seen: Observed, out: Output, err: Output, redactor: Redactor) -> Endin
 
     The outputs are redacted already; within JSON a secret may have been spelt with escapes.
     """
+    seen.met_limit = met_limit(err.text())
     reason = failure_reason(seen)
     text = out.text()
     if reason is not None:

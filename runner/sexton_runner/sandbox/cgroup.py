@@ -16,6 +16,10 @@ PREFIX = "sexton-"
 REMOVE_PATIENCE_S = 5.0
 REMOVE_TICK_S = 0.01
 ABANDONED_S = 600.0
+LEAF = "runners"
+"""Where the processes of a group that was left to us go."""
+SETTLE_ROUNDS = 10
+"""They may fork while they are moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +107,58 @@ def find_layout(
     name: str, limits: Limits, root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")
 ) -> Layout | None:
     """Give the first place where a group with both limits can really be made; None where there is none."""
+    own = _own_group(root, membership)
+    if (
+        own is not None
+        and _is_delegated(own)
+        and _settle_within(own)
+        and _works(Layout((own,)), name, limits)
+    ):
+        return Layout((own,))
     candidates = _candidates(root, membership)
     for layout in candidates:
         if _works(layout, name, limits):
             return layout
-    top = Layout((root,))
-    if top in candidates and _hand_down(root) and _works(top, name, limits):
-        return top
+    for layout in candidates:
+        if layout.unified and _hand_down(layout.parents[0]) and _works(layout, name, limits):
+            return layout
     return None
+
+
+def _own_group(root: Path, membership: Path) -> Path | None:
+    """Give the folder of the group of version 2 that this process is in; None at the top, or without one."""
+    with contextlib.suppress(OSError):
+        for line in membership.read_text().splitlines():
+            number, _, path = line.split(":", 2)
+            if number == "0" and path.strip("/") and (root / "cgroup.controllers").exists():
+                return root / path.lstrip("/")
+    return None
+
+
+def _is_delegated(group: Path) -> bool:
+    """Tell whether whoever made the group has left it to us: systemd marks those with Delegate=yes."""
+    with contextlib.suppress(OSError):
+        return os.getxattr(group, "user.delegate") == b"1"
+    return False
+
+
+def _settle_within(own: Path) -> bool:
+    """Move all that runs in our group into one below it, so that it may hand its controllers down.
+
+    A group cannot do both: hold processes, and bound those of groups below it.
+    """
+    try:
+        (own / LEAF).mkdir(exist_ok=True)
+        for _ in range(SETTLE_ROUNDS):
+            pids = (own / "cgroup.procs").read_text().split()
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    (own / LEAF / "cgroup.procs").write_text(pid)
+            if not pids:
+                break
+        return _hand_down(own)
+    except OSError:
+        return False
 
 
 def _works(layout: Layout, name: str, limits: Limits) -> bool:
@@ -120,10 +168,10 @@ def _works(layout: Layout, name: str, limits: Limits) -> bool:
     return False
 
 
-def _hand_down(root: Path) -> bool:
-    """Let groups at the top bound memory and processes, on hosts where no init system has done so."""
+def _hand_down(parent: Path) -> bool:
+    """Let groups below one bound memory and processes, where nobody has done so yet."""
     try:
-        (root / "cgroup.subtree_control").write_text("+memory +pids")
+        (parent / "cgroup.subtree_control").write_text("+memory +pids")
     except OSError:
         return False
     return True

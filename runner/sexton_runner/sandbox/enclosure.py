@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sexton_runner.background import beside
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
 from sexton_runner.sandbox.tiers import Job, Tier
+from sexton_runner.sandbox.watchdog import Watchdog
+from sexton_runner.settings import SandboxTier
 
 # The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
 # parent any more, so nothing is started that nobody would end. Then the child enters its group before it
@@ -38,9 +41,12 @@ class Running:
 
     child: Child
     group: Group | None
+    watchdog: Watchdog | None = None
 
     def out_of_memory(self) -> bool:
-        """Tell whether the kernel killed something of it for want of memory."""
+        """Tell whether something of it was killed for want of memory, by the kernel or the watchdog."""
+        if self.watchdog is not None:
+            return self.watchdog.has_bitten
         return self.group is not None and self.group.out_of_memory()
 
 
@@ -56,6 +62,14 @@ class Sandbox:
     name: str
     limits: Limits
     setpriv: str
+
+    @property
+    def is_watched(self) -> bool:
+        """Tell whether a watchdog bounds the memory of a run, because no control group does.
+
+        Without walls there is no process namespace to look into.
+        """
+        return self.layout is None and self.tier.name is not SandboxTier.NONE
 
     def interpreter(self, language: str, program: str) -> list[str]:
         """Give the words that run ``program`` (a path inside).
@@ -84,7 +98,12 @@ class Sandbox:
         try:
             child = self._start(job, group)
             try:
-                yield Running(child, group)
+                if self.is_watched:
+                    watchdog = Watchdog(child, self.limits.memory_bytes)
+                    async with beside(watchdog.run):
+                        yield Running(child, group, watchdog)
+                else:
+                    yield Running(child, group)
             finally:
                 await child.finish()
         finally:
@@ -92,7 +111,7 @@ class Sandbox:
                 await group.empty()
 
     def _start(self, job: Job, group: Group | None) -> Child:
-        descriptor = open_filter()
+        descriptor = open_filter(grouped=job.grouped)
         try:
             wrapped = self.tier.wrap(replace(job, seccomp=descriptor))
             words = entered(wrapped, runner=os.getpid(), setpriv=self.setpriv, group=group)

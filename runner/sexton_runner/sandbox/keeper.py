@@ -16,6 +16,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,9 +87,18 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def open_scratch() -> int:
+    """Open a file without a name; where the memory of a sandbox is watched there is no memfd."""
+    try:
+        return os.memfd_create("stdin")
+    except OSError:
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+
+
 def perform(order: dict[str, Any], orders: Orders, *, alone: bool) -> bool:
     """Carry out one command; give False when the runner has gone meanwhile."""
-    given = os.memfd_create("stdin")
+    given = open_scratch()
     try:
         with open(given, "wb", closefd=False) as file:
             file.write(base64.b64decode(order["stdin"]))

@@ -1,5 +1,6 @@
 """Finds out, before any work is taken, whether this host can give the chosen tier."""
 
+import enum
 import hashlib
 import os
 import tempfile
@@ -13,18 +14,25 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.enclosure import Sandbox
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.process import Child
 from sexton_runner.sandbox.programs import find_program
 from sexton_runner.sandbox.seccomp import this_machine
 from sexton_runner.sandbox.tiers import TIERS
+from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
 PROBE_S = 20.0
+WATCH_S = 3.0
+UNBOUNDED = (
+    "a run can use up this host's memory: let the runner make control groups (Delegate=yes in its systemd"
+    " unit), and see 'sexton runner doctor'"
+)
 OUTPUT_BYTES = 65536
 log = structlog.get_logger()
 
 # Run by the very interpreter, in the very sandbox, that commands will get; each line names what is wrong.
 SELF_TEST = r"""
-import json, os, socket
+import json, os, socket, sys
 wrong = []
 expected = {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SEXTON_RUN", "LC_CTYPE", "SHLVL", "_", "OLDPWD"}
 cards = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else []
@@ -56,6 +64,7 @@ try:
 except OSError:
     wrong.append("the workspace cannot be written")
 if set(os.environ) - expected: wrong.append("environment leaks")
+sys.stdin.read()  # Until it has been looked at from outside.
 print(json.dumps(wrong))
 """
 
@@ -84,46 +93,81 @@ def _refuse_unbounded_root(tier: SandboxTier, layout: Layout | None) -> None:
         )
 
 
-async def probe(sandbox: Sandbox) -> None:
+class Bound(enum.StrEnum):
+    """What keeps the memory of a run within its limit, whole, not process by process."""
+
+    CONTROL_GROUPS = "control_groups"
+    WATCHDOG = "watchdog"
+    NONE = "none"
+
+
+async def probe(sandbox: Sandbox) -> Bound:
     """Run the self-test inside; raises ``SandboxUnavailable`` with what was found wrong."""
     if sandbox.tier.name is SandboxTier.NONE:
         log.warning("no_sandbox", advice="tier 'none' shuts nothing in; it is for development only")
-        return
-    await check(sandbox)
-    log.info("sandbox_ready", tier=sandbox.tier.name.value, control_groups=sandbox.layout is not None)
+        bound = Bound.NONE if sandbox.layout is None else Bound.CONTROL_GROUPS
+    else:
+        bound = await check(sandbox)
+        log.info("sandbox_ready", tier=sandbox.tier.name.value, memory_bound=bound.value)
+    if bound is Bound.NONE:
+        log.warning("memory_not_bounded", advice=UNBOUNDED)
+    return bound
 
 
-async def check(sandbox: Sandbox) -> None:
+async def check(sandbox: Sandbox) -> Bound:
     """Do the same for a sandbox that shuts in, without a word to the log."""
     with tempfile.TemporaryDirectory(prefix="sexton-probe-") as folder:
         run_dir = Path(folder) / "run"
         run_dir.mkdir()
         known = f"FILTERED = {this_machine() is not None}\n"
         (run_dir / "program").write_text(known + SELF_TEST, encoding="utf-8")
-        wrong = await _self_test(sandbox, run_dir, Path(folder))
+        wrong, seen = await _self_test(sandbox, run_dir, Path(folder))
     if wrong:
         raise SandboxUnavailable("; ".join(wrong))
+    if sandbox.layout is not None:
+        return Bound.CONTROL_GROUPS
+    # Without the filter there is memory that the watchdog cannot add up.
+    return Bound.WATCHDOG if seen and this_machine() is not None else Bound.NONE
 
 
-async def _self_test(sandbox: Sandbox, run_dir: Path, workspace: Path) -> list[str]:
+async def _self_test(sandbox: Sandbox, run_dir: Path, workspace: Path) -> tuple[list[str], bool]:
+    """Give what is wrong inside, and whether the watchdog could look in."""
     inside = sandbox.tier.inside(run_dir, workspace).run_dir
     argv = sandbox.interpreter("python", f"{inside}/program")
     env = {"PATH": "/usr/bin:/bin"}
     output: dict[str, bytes] = {"out": b"", "err": b""}
+    seen = False
     with trio.move_on_after(PROBE_S):
         async with sandbox.open(
             argv, run_dir=run_dir, workspace=workspace, env=env, serial="probe"
         ) as running:
-            await running.child.stdin.aclose()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_collect, running.child.stdout, output, "out")
                 nursery.start_soon(_collect, running.child.stderr, output, "err")
+                if running.watchdog is not None:
+                    seen = await _has_seen(running.watchdog, running.child)
+                await running.child.stdin.aclose()
             await running.child.wait()
     try:
         found = orjson.loads(output["out"])
     except orjson.JSONDecodeError:
-        return [output["err"].decode("utf-8", "replace").strip() or "the self-test did not answer"]
-    return [str(item) for item in found]
+        return [output["err"].decode("utf-8", "replace").strip() or "the self-test did not answer"], seen
+    return [str(item) for item in found], seen
+
+
+async def _has_seen(watchdog: Watchdog, child: Child) -> bool:
+    """Wait until it has looked in, or cannot."""
+    async with trio.open_nursery() as nursery:
+
+        async def give_up() -> None:
+            with trio.move_on_after(WATCH_S):
+                await child.wait()
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(give_up)
+        await watchdog.has_seen.wait()
+        nursery.cancel_scope.cancel()
+    return watchdog.has_seen.is_set()
 
 
 async def _collect(stream: trio.abc.ReceiveStream, output: dict[str, bytes], name: str) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 ALLOW = 0x7FFF0000
 REFUSE = 0x00050000  # with an errno in the low half
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOMEM, ENOSYS, EAFNOSUPPORT = 1, 12, 38, 97
 
 LOAD, EQUAL, AT_LEAST, HAS_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT = 0, 4, 16, 24
+NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT, FOURTH_ARGUMENT_AT = 0, 4, 16, 24, 40
 X32_BIT = 0x40000000
 NEW_NAMESPACES = 0x7E020000  # Mounts, and the six from cgroup to network: CLONE_NEW…
 # unix, inet, inet6, netlink: the last three reach nothing from a network namespace of one's own, and name
@@ -84,6 +84,18 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "uselib": (134, None),
 }
 
+# Memory that belongs to no process, so that only a control group can bound it. Programs that would like to
+# have it are told that this kernel does not know it, and do without.
+UNCOUNTED: Mapping[str, tuple[int, int]] = {
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+}
+# The same kind of memory, by a call that is needed otherwise: what is shared, and of no file.
+SHARED, ANONYMOUS = 0x01, 0x20
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -95,13 +107,14 @@ class Machine:
     socket: int
     socketpair: int
     ioctl: int
+    mmap: int
     other_abi: int | None = None
 
 
 CLONE3 = 435
 MACHINES: Mapping[str, Machine] = {
-    "x86_64": Machine(0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, other_abi=X32_BIT),
-    "aarch64": Machine(0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29),
+    "x86_64": Machine(0xC000003E, 0, clone=56, socket=41, socketpair=53, ioctl=16, mmap=9, other_abi=X32_BIT),
+    "aarch64": Machine(0xC00000B7, 1, clone=220, socket=198, socketpair=199, ioctl=29, mmap=222),
 }
 
 
@@ -118,8 +131,8 @@ def _when(number: int, *steps: bytes) -> bytes:
     return _step(EQUAL, number, 0, len(steps)) + b"".join(steps)
 
 
-def program(machine: Machine) -> bytes:
-    """Assemble the filter.
+def program(machine: Machine, *, grouped: bool = True) -> bytes:
+    """Assemble the filter; what is not ``grouped`` gets no memory that nobody could count.
 
     >>> len(program(MACHINES["x86_64"])) % 8, len(program(MACHINES["aarch64"])) % 8
     (0, 0)
@@ -132,6 +145,18 @@ def program(machine: Machine) -> bytes:
     for numbers in REFUSED.values():
         if (number := numbers[machine.column]) is not None:
             parts.append(_when(number, _refuse(EPERM)))
+    if not grouped:
+        parts += [_when(there[machine.column], _refuse(ENOSYS)) for there in UNCOUNTED.values()]
+        parts.append(
+            _when(
+                machine.mmap,
+                _step(LOAD, FOURTH_ARGUMENT_AT),
+                _step(HAS_BIT, ANONYMOUS, 0, 2),
+                _step(HAS_BIT, SHARED, 0, 1),
+                _refuse(ENOMEM),
+                _step(RETURN, ALLOW),
+            )
+        )
     # Its flags lie behind a pointer, where a filter cannot look; C libraries go back to clone.
     parts.append(_when(CLONE3, _refuse(ENOSYS)))
     parts.append(
@@ -158,12 +183,12 @@ def this_machine() -> Machine | None:
     return MACHINES.get(platform.machine())
 
 
-def open_filter() -> int | None:
+def open_filter(*, grouped: bool = True) -> int | None:
     """Open a descriptor, to be closed by the caller, from which the filter can be read once."""
     machine = this_machine()
     if machine is None:
         return None
     descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, program(machine))
+    os.write(descriptor, program(machine, grouped=grouped))
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

@@ -21,6 +21,27 @@ WORKSPACE = "/workspace"
 TEMPORARY = "/tmp"  # noqa: S108 - a file system of the sandbox's own
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
 SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# As container runtimes mask it: kernel memory, keys, timers, devices and the machine's state.
+MASKED = (
+    "acpi",
+    "asound",
+    "bus",
+    "fs",
+    "interrupts",
+    "irq",
+    "kcore",
+    "keys",
+    "key-users",
+    "kmsg",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "timer_stats",
+    "vmallocinfo",
+)
 # What programs of /usr look up in /etc; nothing here tells of users, hosts or secrets.
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 
@@ -90,8 +111,12 @@ class Bubblewrap:
             # A command of the host's uid 0 owns what is under /proc/sys and /proc/irq, capabilities or not.
             "--remount-ro",
             "/proc",
+            *_masks(Path("/proc")),
             "--dev",
             "/dev",
+            # To map /dev/zero is to make memory that nobody can count. /dev/full gives zeros too, and cannot
+            # be mapped.
+            *(() if job.grouped else ("--dev-bind", "/dev/full", "/dev/zero")),
             *self._tmpfs(SHARED_MEMORY, SHARED_MEMORY_BYTES),
             "--remount-ro",
             "/dev",
@@ -151,6 +176,18 @@ class Bare:
         settings = [f"{name}={value}" for name, value in job.env.items()]
         words = [self._prlimit, *limits, "--"]
         return [*words, self._env, "-i", "-C", str(job.workspace), *settings, *job.argv]
+
+
+def _masks(proc: Path) -> list[str]:
+    """Hide what tells of the host and its kernel; the rest of /proc is the namespace's own, and read-only."""
+    words = []
+    for name in MASKED:
+        path = proc / name
+        if path.is_dir():
+            words += ["--tmpfs", str(path), "--remount-ro", str(path)]
+        elif path.exists():
+            words += ["--ro-bind", "/dev/null", str(path)]
+    return words
 
 
 def _system() -> list[str]:
