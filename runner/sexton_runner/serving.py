@@ -2,11 +2,10 @@
 
 import random
 import uuid
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import assert_never
 
 import structlog
 import trio
@@ -16,6 +15,7 @@ from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.renewal import Renewer
+from sexton_runner.reports import fitted, report_body, told_again
 from sexton_runner.run import Ending, Outcome, failed
 from sexton_runner.supervisors.launcher import Launcher, NotStarted
 from sexton_runner.supervisors.messages import Job, Outfit, Over
@@ -112,8 +112,8 @@ def _accounted(live: LiveLease, stopped: Ending) -> Ending:
 
 
 async def _report(live: LiveLease, shop: Workshop, ending: Ending, wall_ms: int) -> None:
-    body = report_body(live, ending, wall_ms)
-    attempt = 0
+    body = fitted(report_body(live, ending, wall_ms))
+    attempt, refusals = 0, 0
     while True:
         try:
             answer = await shop.plane.report(body)
@@ -126,40 +126,20 @@ async def _report(live: LiveLease, shop: Workshop, ending: Ending, wall_ms: int)
             log.warning(
                 "report_refused", lease_id=live.lease.lease_id, code=refusal.code, detail=refusal.detail
             )
-            return
+            again = told_again(body, refusal)
+            if again is None or refusals:
+                return
+            body, refusals = again, refusals + 1
         else:
             facts = {
-                "outcome": ending.outcome.value,
-                "failure_reason": ending.failure_reason,
+                "outcome": body["outcome"],
+                "failure_reason": body.get("failure_reason"),
                 "wall_ms": wall_ms,
             }
             log.info(
                 "reported", lease_id=live.lease.lease_id, duplicate=bool(answer.get("duplicate")), **facts
             )
             return
-
-
-def report_body(live: LiveLease, ending: Ending, wall_ms: int) -> Mapping[str, Any]:
-    """Spell a report; what is not known is left out."""
-    first = wall_ms if ending.first_output_ms is None else ending.first_output_ms
-    body: dict[str, Any] = {
-        "lease_id": live.lease.lease_id,
-        "event_id": live.lease.event.event_id,
-        "fencing_token": live.lease.fencing_token,
-        "outcome": ending.outcome.value,
-        "response_text": ending.response_text,
-        **live.usage.tokens(),
-        "telemetry": {"time_to_first_token_ms": first, "wall_ms": wall_ms},
-    }
-    if ending.failure_reason is not None:
-        body["failure_reason"] = ending.failure_reason
-    if ending.evidence is not None:
-        body["evidence"] = ending.evidence
-    if ending.checkpoint is not None:
-        body["checkpoint"] = ending.checkpoint
-    if ending.proposals:
-        body["proposals"] = list(ending.proposals)
-    return body
 
 
 async def release(live: LiveLease, shop: Workshop) -> None:

@@ -14,7 +14,7 @@ import trio
 from sexton_runner.main import run_runner
 from sexton_runner.settings import RunnerSettings
 from tests.http.house import House
-from tests.runner.harness import PACE
+from tests.runner.harness import LAUNCHER, PACE
 
 PATIENCE_S = 60.0
 TERM_MS = 31_000
@@ -65,7 +65,9 @@ class Tap:
 async def a_runner(settings_: RunnerSettings) -> AsyncIterator[None]:
     """A runner that is torn down at the end: no farewell, its connections just close."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_runner, settings_, timing=PACE, rng=random.Random(1)))
+        nursery.start_soon(
+            partial(run_runner, settings_, timing=PACE, rng=random.Random(1), launcher=LAUNCHER)
+        )
         yield
         nursery.cancel_scope.cancel()
 

@@ -11,7 +11,8 @@ from sexton_runner.tools.base import ToolResult
 MAX_PROPOSALS = 8
 MAX_TITLE_CHARS = 200
 MAX_RATIONALE_CHARS = 4_096
-MAX_MARKDOWN_CHARS = 65_536
+MAX_MARKDOWN_BYTES = 65_536
+FILES = ("source_markdown", "trigger_markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ProposeImprovement:
     @property
     def input_schema(self) -> Mapping[str, Any]:
         """Give the shape of the arguments."""
-        markdown = {"type": "string", "minLength": 1, "maxLength": MAX_MARKDOWN_CHARS}
+        markdown = {"type": "string", "minLength": 1, "maxLength": MAX_MARKDOWN_BYTES}
         return an_object(
             ["title", "rationale"],
             title={"type": "string", "minLength": 1, "maxLength": MAX_TITLE_CHARS},
@@ -45,5 +46,11 @@ class ProposeImprovement:
             return ToolResult("give source_markdown, trigger_markdown, or both", ok=False)
         if len(self.proposals) >= MAX_PROPOSALS:
             return ToolResult(f"a run may propose {MAX_PROPOSALS} times", ok=False)
-        self.proposals.append(self.redactor.json(dict(arguments)))
+        proposal: dict[str, Any] = self.redactor.json(dict(arguments))
+        # A mask may be longer than what it hides, and a report is not refused for that.
+        proposal["title"] = proposal["title"][:MAX_TITLE_CHARS]
+        proposal["rationale"] = proposal["rationale"][:MAX_RATIONALE_CHARS]
+        if any(len(str(proposal.get(name, "")).encode()) > MAX_MARKDOWN_BYTES for name in FILES):
+            return ToolResult(f"a file may have {MAX_MARKDOWN_BYTES} bytes in UTF-8", ok=False)
+        self.proposals.append(proposal)
         return ToolResult("proposed; a person will decide", facts={"title": self.proposals[-1]["title"]})
