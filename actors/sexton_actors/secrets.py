@@ -24,6 +24,7 @@ class Sealer(Protocol):
 
 class _Opened(msgspec.Struct, frozen=True):
     data: Mapping[str, Any] | None
+    hosts: tuple[str, ...]
     at: int
 
 
@@ -44,19 +45,28 @@ class Secrets:
     def __repr__(self) -> str:
         return f"<Secrets {len(self._opened)} opened>"
 
-    async def put(self, workspace_id: UUID, name: str, data: Mapping[str, Any]) -> None:
+    async def put(
+        self, workspace_id: UUID, name: str, data: Mapping[str, Any], hosts: Sequence[str] = ()
+    ) -> None:
         """Seal and keep, replacing one of that name; holds at once on this node."""
         now = self._clock.now_ms()
         sealed = self._sealer.seal(msgspec.json.encode(data), credential_identity(workspace_id, name))
-        await self._store.put(Credential(workspace_id, name, sealed, now, now))
+        await self._store.put(Credential(workspace_id, name, sealed, now, now, tuple(hosts)))
         self._opened.pop((workspace_id, name), None)
 
     async def open(self, workspace_id: UUID, name: str) -> Mapping[str, Any] | None:
         """The credential's data, None when there is none of that name."""
+        return (await self._open(workspace_id, name)).data
+
+    async def hosts(self, workspace_id: UUID, name: str) -> tuple[str, ...]:
+        """To which hosts it may go, as its owner named them; none were: empty."""
+        return (await self._open(workspace_id, name)).hosts
+
+    async def _open(self, workspace_id: UUID, name: str) -> _Opened:
         now = self._clock.now_ms()
         kept = self._opened.get((workspace_id, name))
         if kept is not None and 0 <= now - kept.at < OPENED_KEEP_MS:
-            return kept.data
+            return kept
         row = await self._store.load(workspace_id, name)
         data = None
         if row is not None:
@@ -64,8 +74,9 @@ class Secrets:
             data = msgspec.json.decode(plain, type=dict[str, Any])
         if len(self._opened) >= OPENED_KEEP_COUNT:
             self._opened.clear()
-        self._opened[workspace_id, name] = _Opened(data, now)
-        return data
+        opened = _Opened(data, () if row is None else row.hosts, now)
+        self._opened[workspace_id, name] = opened
+        return opened
 
     async def missing(self, workspace_id: UUID, names: Sequence[str]) -> Sequence[str]:
         """Those of ``names`` that the workspace's vault does not hold, in their order."""

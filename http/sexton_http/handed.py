@@ -30,6 +30,8 @@ class LeasePolicy(Shape):
     tools: list[str]
     network_policy: NetworkPolicy
     secrets_map: dict[str, dict[str, Any]]
+    secret_hosts: dict[str, list[str]]
+    """Where each of them may go; none: nowhere."""
     """By the name of the credential, its data."""
     integrations: dict[str, str]
     """How the grant of each service stands."""

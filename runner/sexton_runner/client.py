@@ -131,10 +131,10 @@ class ControlPlane:
         path = f"{ME}/leases/{lease_id}/gates/{gate_id}?wait_ms={int(wait_s * 1000)}"
         return await self._ask("GET", path, Gate, patience_s=wait_s + slack_s)
 
-    async def lend(self, lease_id: str, service: str) -> dict[str, Any]:
+    async def lend(self, lease_id: str, service: str) -> LentService:
         """Give the credential of a granted service; refused with ``UZ-GRANT-…`` when it is not granted."""
         path = f"{ME}/leases/{lease_id}/integrations/{service}"
-        return (await self._ask("POST", path, LentService)).data
+        return await self._ask("POST", path, LentService)
 
     async def request_integration(self, lease_id: str, service: str, reason: str) -> None:
         """Ask for a grant on behalf of the agent; an open request is found again."""

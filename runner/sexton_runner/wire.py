@@ -38,6 +38,7 @@ class Policy(msgspec.Struct, frozen=True):
     tools: list[str] = []
     network_policy: dict[str, Any] = {}
     secrets_map: dict[str, Any] = {}
+    secret_hosts: dict[str, list[str]] = {}
     provider: str | None = None
     model: str | None = None
     api_key: str | None = None
@@ -148,6 +149,7 @@ class LentService(msgspec.Struct, frozen=True):
 
     service: str
     data: dict[str, Any]
+    hosts: list[str] = []
 
     def __repr__(self) -> str:
         return f"<LentService {self.service}>"

@@ -136,6 +136,8 @@ class Credential(msgspec.Struct, frozen=True, gc=False):
     sealed: bytes
     created_at: int
     updated_at: int
+    hosts: tuple[str, ...] = ()
+    """To which it may be sent; empty: none was named."""
 
 
 class ConfigVersion(msgspec.Struct, frozen=True, gc=False):

@@ -60,7 +60,7 @@ version: 1.0.0
 ---
 ```sh
 env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; ls -laR /run/sexton; cat /run/sexton/*.json
-a=leaked-canary b=-41aa07e2c6  # In two, so that what is installed does not hold it.
+a=what b=-it-knew-before  # Nothing was lent to it, so what it knows by itself is nobody's secret here.
 cat; echo "$a$b" >&2; printf '%s' "$a$b" | base64
 sexton-step step "call $a$b"
 echo "{\\"got\\": \\"$a$b\\"}"

@@ -166,7 +166,7 @@ async def test_a_run_asks_waits_for_people_and_is_lent_what_they_grant(plant: Pl
         assert isinstance(refused, Refusal)
         assert refused.code == code
     await plant.world.secrets.put(plant.workspace_id, "slack", {"token": "xoxb"})
-    assert await lend(plant, leased) == Lent("slack", {"token": "xoxb"})
+    assert await lend(plant, leased) == Lent("slack", {"token": "xoxb"}, ("slack.com", "*.slack.com"))
     await decide(plant, asked.grant, GrantStatus.REVOKED)
     refused = await lend(plant, leased)
     assert isinstance(refused, Refusal)

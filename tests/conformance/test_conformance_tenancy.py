@@ -160,12 +160,14 @@ async def test_a_credential_is_replaced_under_its_name(house: House) -> None:
     store = house.storage.credentials
     first = Credential(house.workspace_id, "github", b"one", 10, 10)
     await store.put(first)
-    await store.put(Credential(house.workspace_id, "github", b"two", 20, 20))
+    await store.put(Credential(house.workspace_id, "github", b"two", 20, 20, ("api.github.com",)))
     await store.put(Credential(house.workspace_id, "Alpha", b"x", 30, 30))
-    assert await store.load(house.workspace_id, "github") == replace(first, sealed=b"two", updated_at=20)
-    assert [(c.name, c.sealed) for c in await store.list(house.workspace_id)] == [
-        ("Alpha", b""),
-        ("github", b""),
+    hosts = ("api.github.com",)
+    second = replace(first, sealed=b"two", updated_at=20, hosts=hosts)
+    assert await store.load(house.workspace_id, "github") == second
+    assert [(c.name, c.sealed, c.hosts) for c in await store.list(house.workspace_id)] == [
+        ("Alpha", b"", ()),
+        ("github", b"", hosts),
     ]
     assert await store.delete(house.workspace_id, "github")
     assert not await store.delete(house.workspace_id, "github")

@@ -19,7 +19,11 @@ from tests.runner.toolbench import Bench, Seen, Web, open_bench, open_web
 
 TOKEN = "tok-Canary+/=?&0123456789"
 SECRETS = {"hub": {"token": TOKEN, "user": "deploy-bot-user"}}
-ALLOW = {"network_policy": {"allow": ["localhost", "*.example.test"]}, "secrets_map": SECRETS}
+ALLOW = {
+    "network_policy": {"allow": ["localhost", "*.example.test"]},
+    "secrets_map": SECRETS,
+    "secret_hosts": {"hub": ["localhost"]},
+}
 
 
 async def ask(bench: Bench, **arguments: Any) -> ToolResult:
@@ -322,3 +326,68 @@ def test_a_secret_within_a_longer_text_is_found_in_base64_and_hex(
         (before + raw + after).hex(),
     ):
         assert MASK in redactor.text(coded)
+
+
+# --- a secret goes to its own hosts -------------------------------------------------------------------------
+
+TWO_HOSTS = {"network_policy": {"allow": ["localhost", "127.0.0.1"]}, "secrets_map": SECRETS}
+
+
+def bound(*hosts: str, allow: tuple[str, ...] = ("localhost", "127.0.0.1")) -> dict[str, Any]:
+    return {**TWO_HOSTS, "network_policy": {"allow": allow}, "secret_hosts": {"hub": hosts}}
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        {"headers": {"authorization": "Bearer ${secrets.hub.token}"}},
+        {"basic_auth": "u:${secrets.hub.token}"},
+        {"method": "POST", "body": "${secrets.hub.token}"},
+        {"method": "POST", "json": {"deep": [{"er": "${secrets.hub.token}"}]}},
+        {"path": "${secrets.hub.token}"},
+    ],
+)
+async def test_a_secret_never_goes_to_a_host_that_is_allowed_but_not_its_own(
+    tmp_path: Path, put: dict[str, Any]
+) -> None:
+    path = put.pop("path", "") if "path" in put else ""
+    async with open_web() as web, open_bench(tmp_path, policy=bound("localhost")) as bench:
+        refused = await ask(bench, url=f"http://127.0.0.1:{web.port}/{path}", **put)
+        assert web.seen == []
+        assert (await ask(bench, url=f"{web.url}/{path}", **put)).ok
+        assert len(web.seen) == 1
+        # Without the secret both may be asked.
+        assert (await ask(bench, url=f"http://127.0.0.1:{web.port}/")).ok
+    assert not refused.ok
+    assert refused.content == "the secret hub must not go to 127.0.0.1; it may go to localhost"
+
+
+async def test_a_secret_without_hosts_goes_nowhere_unless_there_is_one_host_only(tmp_path: Path) -> None:
+    header = {"x-token": "${secrets.hub.token}"}
+    async with open_web() as web:
+        async with open_bench(tmp_path, policy=TWO_HOSTS) as bench:
+            refused = await ask(bench, url=web.url, headers=header)
+            assert "an operator has to name its hosts" in refused.content
+            assert "${secrets.hub.token} (to no host)" in bench.box.tools["http_request"].description
+        async with open_bench(tmp_path, policy=bound(allow=("localhost",))) as bench:
+            assert (await ask(bench, url=web.url, headers=header)).ok
+    assert len(web.seen) == 1
+
+
+async def test_two_secrets_in_one_request_need_both_to_belong_there(tmp_path: Path) -> None:
+    policy = bound("localhost") | {"secrets_map": {**SECRETS, "other": {"key": "other-canary-1"}}}
+    policy["secret_hosts"] = {"hub": ["localhost"], "other": ["127.0.0.1"]}
+    async with open_web() as web, open_bench(tmp_path, policy=policy) as bench:
+        both = {"x-a": "${secrets.hub.token}", "x-b": "${secrets.other.key}"}
+        for host in ("localhost", "127.0.0.1"):
+            assert not (await ask(bench, url=f"http://{host}:{web.port}/", headers=both)).ok
+        assert web.seen == []
+
+
+async def test_a_redirect_does_not_take_a_secret_to_another_allowed_host(tmp_path: Path) -> None:
+    async with open_web() as web, open_web(redirecting(f"http://127.0.0.1:{web.port}/x", 307)) as first:
+        async with open_bench(tmp_path, policy=bound("localhost")) as bench:
+            header = {"x-token": "${secrets.hub.token}"}
+            await ask(bench, url=f"{first.url}/start", method="POST", headers=header, body="b")
+        assert len(first.seen) == 1
+        assert web.seen == []

@@ -4,11 +4,12 @@ from sexton_actors.grants.messages import Request, Requested
 from sexton_actors.grants.transitions import may_use, used
 from sexton_actors.lease import messages as m
 from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.secret_hosts import secret_hosts
 from sexton_actors.lease.transitions.state import STALE, fenced
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_engine import EngineError
-from sexton_storage.records import Held
+from sexton_storage.records import Held, Lease
 from sexton_storage.writes import AppendFrames, Lost
 
 
@@ -57,6 +58,12 @@ async def lend(row: LeaseRow, message: m.Lend) -> m.Lent | Refusal:
         write = AppendFrames(lease.zombie_id, frames, lease.id, lease.fencing_token)
         # A lease that was lost meanwhile keeps no frame, and then nothing is lent.
         if not isinstance(await row.world.storage.journal.write(write), Lost):
-            return m.Lent(message.service, data)
+            return m.Lent(message.service, data, await _hosts(row, lease, message.service))
         await row.load()
     return row.raced()
+
+
+async def _hosts(row: LeaseRow, lease: Lease, service: str) -> tuple[str, ...]:
+    zombie = await row.world.storage.zombies.load(lease.zombie_id)
+    allow = () if zombie is None else zombie.compiled.get("network_allow", ())
+    return secret_hosts(service, await row.world.secrets.hosts(lease.workspace_id, service), allow)

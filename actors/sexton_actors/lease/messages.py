@@ -141,6 +141,8 @@ class Lent(msgspec.Struct, frozen=True):
     service: str
     data: Mapping[str, Any]
     """The credential's."""
+    hosts: tuple[str, ...] = ()
+    """To which it may go."""
 
 
 class Lend(msgspec.Struct, Message[Lent | Refusal], frozen=True):

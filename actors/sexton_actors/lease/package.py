@@ -7,7 +7,8 @@ import msgspec
 
 from sexton_actors.lease.feedback import feedback
 from sexton_actors.lease.lending import MissingCredential, lend, lending, remembered, standing
-from sexton_actors.manifest.model import Manifest
+from sexton_actors.lease.secret_hosts import secret_hosts
+from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.queue.messages import Grant
 from sexton_actors.world import World
@@ -25,12 +26,16 @@ async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredent
     secrets = await lend(lease.workspace_id, lending(manifest, services), world)
     if isinstance(secrets, MissingCredential):
         return secrets
+    if manifest.runtime is not Runtime.AGENT:
+        # A command has no tool that could use one, and what is not sent cannot be lost.
+        secrets = {}
     return spell(
         lease,
         grant.event,
         manifest,
         secrets,
         await _budget_left(grant, world),
+        hosts={name: await _hosts(name, lease, manifest, world) for name in secrets},
         services=services,
         memories=await remembered(lease.zombie_id, world) if grant.endowed else (),
         lessons=await feedback(grant, world),
@@ -59,6 +64,11 @@ def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
     }
 
 
+async def _hosts(name: str, lease: Lease, manifest: Manifest, world: World) -> tuple[str, ...]:
+    named = await world.secrets.hosts(lease.workspace_id, name)
+    return secret_hosts(name, named, manifest.network_allow)
+
+
 async def _budget_left(grant: Grant, world: World) -> int | None:
     daily, monthly = grant.manifest.budget_daily_nanos, grant.manifest.budget_monthly_nanos
     if daily is None and monthly is None:
@@ -75,6 +85,7 @@ def spell(  # noqa: PLR0913 - what a lease holds, by keyword
     secrets: Mapping[str, Mapping[str, Any]],
     budget_left: int | None,
     *,
+    hosts: Mapping[str, Sequence[str]],
     services: Mapping[str, str],
     memories: Sequence[Mapping[str, Any]],
     lessons: Sequence[Mapping[str, Any]],
@@ -101,6 +112,7 @@ def spell(  # noqa: PLR0913 - what a lease holds, by keyword
             "tools": manifest.tools,
             "network_policy": {"allow": manifest.network_allow},
             "secrets_map": secrets,
+            "secret_hosts": hosts,
             "integrations": services,
             **_model(manifest, choice),
             "budget_left_nanos": budget_left,

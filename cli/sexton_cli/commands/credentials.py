@@ -56,8 +56,11 @@ def list_(caller: Caller) -> None:
     help="Keep one secret under this key, such as webhook_secret. Without it, give a JSON object.",
 )
 @click.option("--file", type=FILE, help="Read the secret from there; - is standard input.")
+@click.option(
+    "--host", "hosts", metavar="HOST", multiple=True, help="Where runs may send it; may be given again."
+)
 @calling
-def set_(caller: Caller, *, name: str, key: str | None, file: Path | None) -> None:
+def set_(caller: Caller, *, name: str, key: str | None, file: Path | None, hosts: tuple[str, ...]) -> None:
     """Keep a credential of this NAME, in the place of one that is there.
 
     The secret comes from --file, from standard input, or, in a terminal, from a question that does not show
@@ -66,7 +69,8 @@ def set_(caller: Caller, *, name: str, key: str | None, file: Path | None) -> No
     given = _secret(caller, f"{key or 'JSON object'}: ", file)
     data = {key: given} if key else _object(given)
     with caller.client() as client:
-        kept = client.post(f"{workspace_path(caller, client)}/credentials", {"name": name, "data": data})
+        body = {"name": name, "data": data, "hosts": hosts}
+        kept = client.post(f"{workspace_path(caller, client)}/credentials", body)
     if caller.output.as_json:
         caller.output.document(kept)
         return

@@ -16,12 +16,21 @@ TAG = "Credentials"
 DATA_BYTES = 4096
 LLM = "llm"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
+LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+MAX_HOSTS = 32
+Host = Annotated[str, fitting(rf"^(\*\.)?{LABEL}(\.{LABEL})*$"), msgspec.Meta(max_length=255)]
 
 
 class NewCredential(Body):
     name: Annotated[str, fitting(NAME)]
     data: Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object", "minProperties": 1})]
     """An object with at least one key, at most 4 KB as text."""
+    hosts: Annotated[tuple[Host, ...], msgspec.Meta(max_length=MAX_HOSTS)] = ()
+    """Where runs may send it: host names, or `*.` and a name for all below it.
+
+    None: for an agent that may reach one host only, that host; for a service whose name is well known, its
+    hosts; else it is refused towards every host.
+    """
 
 
 class CredentialKept(Shape):
@@ -32,6 +41,8 @@ class CredentialItem(Shape):
     name: str
     created_at: int
     updated_at: int
+    hosts: tuple[str, ...]
+    """As they were named."""
 
 
 class CredentialList(Shape):
@@ -63,7 +74,7 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
         raise Problem(
             "UZ-VAULT-002", f"/data: {size} bytes as text, {DATA_BYTES} may be", facts={"pointer": "/data"}
         )
-    await call.ctx.world.secrets.put(_workspace(call), call.body.name, data)
+    await call.ctx.world.secrets.put(_workspace(call), call.body.name, data, call.body.hosts)
     return CredentialKept(call.body.name)
 
 
@@ -71,7 +82,7 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
 async def list_credentials(call: Call[NoBody, NoQuery]) -> CredentialList:
     """List names and times; what was kept is never shown."""
     rows = await call.ctx.world.secrets.list(_workspace(call))
-    items = [CredentialItem(row.name, row.created_at, row.updated_at) for row in rows]
+    items = [CredentialItem(row.name, row.created_at, row.updated_at, row.hosts) for row in rows]
     return CredentialList(items, items)
 
 

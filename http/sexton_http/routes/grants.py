@@ -87,6 +87,8 @@ class GrantDecision(Body):
 class LentService(Shape):
     service: str
     data: dict[str, Any]
+    hosts: tuple[str, ...]
+    """To which it may go; none: to no host."""
 
 
 # --- asking -------------------------------------------------------------------------------------------------
@@ -154,8 +156,8 @@ async def lend_integration(call: Call[NoBody, NoQuery]) -> LentService | Refusal
     match await call.ctx.system.ask("lease", call.id("lease_id"), message):
         case Refusal() as refusal:
             return refusal
-        case Lent(data=data):
-            return LentService(service, dict(data))
+        case Lent(data=data, hosts=hosts):
+            return LentService(service, dict(data), hosts)
 
 
 def _word_back(call: Call[Any, Any], reply: Requested, made: UUID | None) -> Answer:

@@ -31,6 +31,15 @@ def host_allowed(host: str, allow: Sequence[str]) -> bool:
     return False
 
 
+def is_loopback(address: str) -> bool:
+    """Tell whether what is sent there stays on this machine.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("93.184.215.14")
+    (True, False)
+    """
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
 def forbidden(address: str, *, allow_loopback: bool = False) -> str | None:
     """Say why an address must not be reached; None when it may.
 

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import httpx2
 import trio
 
-from sexton_runner.tools.addresses import forbidden, host_allowed
+from sexton_runner.tools.addresses import forbidden, host_allowed, is_loopback
 
 MAX_REDIRECTS = 5
 MAX_BODY_BYTES = 1 << 20
@@ -87,6 +87,14 @@ async def fetch(wanted: Wanted, reach: Reach, timeout_s: float) -> Fetched:
     raise NotFetched(f"no answer within {timeout_s:g} s")
 
 
+def host_of(url: str) -> str:
+    """Give the host that a url is about, as it is looked up; raises ``NotFetched``."""
+    try:
+        return httpx2.URL(url).raw_host.decode("ascii")
+    except (httpx2.InvalidURL, ValueError) as fault:
+        raise NotFetched("the url cannot be read") from fault
+
+
 async def _once(wanted: Wanted, reach: Reach) -> Fetched:
     try:
         url = httpx2.URL(wanted.url)
@@ -102,6 +110,8 @@ async def _once(wanted: Wanted, reach: Reach) -> Fetched:
     if not host_allowed(host, reach.allow):
         raise NotFetched(f"the host {host} is not in network.allow")
     addresses = await _resolve(host, url.port or PORTS[url.scheme], reach)
+    if wanted.secret and url.scheme == "http" and not all(map(is_loopback, addresses)):
+        raise NotFetched("a secret goes out over https only")
     missed = ""
     for address in addresses[:MAX_TRIED_ADDRESSES]:
         try:

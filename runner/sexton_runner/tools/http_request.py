@@ -12,7 +12,7 @@ import orjson
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
-from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch
+from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch, host_of
 from sexton_runner.tools.lent import Lent, NotLent
 from sexton_runner.tools.text import clipped
 
@@ -50,7 +50,7 @@ class HttpRequest:
     def description(self) -> str:
         """Say what may be asked and which secrets there are, by name."""
         hosts = ", ".join(self.reach.allow) or "none"
-        secrets = ", ".join(f"${{secrets.{place}}}" for place in self.lent.places) or "none"
+        secrets = ", ".join(self.lent.offers) or "none"
         return (
             f"Make an HTTP request. Allowed hosts: {hosts}. Secrets that may stand in url, headers, body and "
             f"basic_auth, put in without your seeing them: {secrets}. Answers are cut at 1 MiB."
@@ -99,18 +99,23 @@ class HttpRequest:
             pair, in_auth = self.lent.fill(arguments["basic_auth"])
             self._cover(pair)
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-            in_headers = in_headers or in_auth
+            in_headers |= in_auth
         if any(char in value for value in headers.values() for char in "\r\n\0"):
             raise NotFetched("a header holds a line break")
+        used = in_url | in_headers | in_body
+        # By the host as it will be asked for: a secret may stand in the url itself.
+        self.lent.check(used, host_of(url))
         return Wanted(
             method=arguments.get("method", "GET"),
             url=url,
             headers=headers,
             body=body,
-            secret=in_url or in_headers or in_body,
+            secret=bool(used),
         )
 
-    def _body(self, arguments: Mapping[str, Any], headers: dict[str, str]) -> tuple[bytes | None, bool]:
+    def _body(
+        self, arguments: Mapping[str, Any], headers: dict[str, str]
+    ) -> tuple[bytes | None, frozenset[str]]:
         if "json" in arguments:
             value, used = self.lent.fill_json(arguments["json"])
             headers.setdefault("content-type", "application/json")

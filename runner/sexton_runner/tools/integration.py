@@ -52,12 +52,12 @@ class RequestIntegration:
         if self.redactor.text(service) != service:
             return ToolResult("the name of the service holds a secret", ok=False)
         try:
-            data = await self.plane.lend(self.lease.lease_id, service)
+            lent = await self.plane.lend(self.lease.lease_id, service)
         except TokenRejected:
             raise
         except Refused as refusal:
             return await self._asked(arguments, refusal)
-        self.lent.add(service, data)
+        self.lent.add(service, lent.data, lent.hosts)
         places = ", ".join(
             f"${{secrets.{place}}}" for place in self.lent.places if place.startswith(f"{service}.")
         )

@@ -187,7 +187,7 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
 
     policy = run.live.lease.policy
     gates = read_gates(policy.gates)
-    kit = Kit(run=run, bench=Workbench(run), lent=Lent(policy.secrets_map, run.redactor))
+    kit = Kit(run=run, bench=Workbench(run), lent=_lent(run))
     asking = Asking(
         run.live,
         plane=run.plane,
@@ -208,3 +208,13 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
         for text in missing:
             run.show(frames.chunk(f"[{text}]\n"))
         yield Toolbox(run, kit, {**offered, **tools}, gates, asking)
+
+
+def _lent(run: Run) -> Lent:
+    policy = run.live.lease.policy
+    return Lent(
+        policy.secrets_map,
+        run.redactor,
+        hosts=policy.secret_hosts,
+        allow=policy.network_policy.get("allow") or (),
+    )

@@ -17,7 +17,8 @@ UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, v.at)
 """
 _PUT = f"""
 {CREDENTIALS.insert("credentials")}
-ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at
+ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at,
+    hosts = excluded.hosts
 """
 
 _KEY_VERSION = "substring(sealed from 2 for 4)"
@@ -85,7 +86,7 @@ class PostgresCredentials(PostgresStore):
 
     async def list(self, workspace_id: UUID) -> Sequence[Credential]:
         query = (
-            "SELECT workspace_id, name, ''::bytea, created_at, updated_at FROM credentials"
+            "SELECT workspace_id, name, ''::bytea, created_at, updated_at, hosts FROM credentials"
             ' WHERE workspace_id = $1 ORDER BY name COLLATE "C"'
         )
         return CREDENTIALS.many(await self._rows(query, workspace_id))
