@@ -1,5 +1,6 @@
 """What people decide about agents, and how they look on: approvals, grants, proposals, watching."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,8 @@ def test_what_waits_is_listed_shown_and_approved_and_then_it_runs(shell: Shell, 
         assert gated in table
         shown = shell("approvals", "show", gate["gate_id"]).stdout
         assert "pending" in shown
+        assert re.search(r"^message +please$", shown, re.MULTILINE)
+        assert re.search(r"^reach +runs as command; ", shown, re.MULTILINE)
         approved = shell("approvals", "approve", gate["gate_id"], "--reason", "go on")
         assert approved.stdout == f"Approval {gate['gate_id']} is approved.\n"
         asking.expect("Event ")

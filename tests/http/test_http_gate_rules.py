@@ -45,6 +45,39 @@ async def test_an_event_that_a_rule_refuses_ends_and_the_next_one_runs(
         await report(house, token, lease)
 
 
+async def test_whoever_decides_about_an_event_is_shown_it_without_secrets(
+    postgres_storage: PostgresStorage,
+) -> None:
+    async with open_house_on(postgres_storage) as house:
+        await house.keep_secret()
+        await house.post(f"{house.ws}/credentials", {"name": "deploy", "data": {"key": "correct horse"}})
+        config = "tools: [shell]\ncredentials: [deploy]\n" + rule("'*'", "approve")
+        zombie = await house.install(config=config)
+        payload = {
+            "action": "completed",
+            "workflow_run": {"id": 1, "html_url": "https://github.test/acme/web/runs/1"},
+            "repository": {"full_name": "acme/web"},
+            "sender": {"login": "ann"},
+            "note": "the key is correct horse",
+            "hook": {"secret": "plain"},
+        }
+        assert (await house.deliver(zombie["webhook_urls"]["github"], payload)).status_code == 202
+        steered = {"message": "Deploy with ghp_0123456789abcdefghij now"}
+        await house.post(f"{at(house, zombie)}/messages", steered)
+        delivered, message = (await house.get(f"{house.ws}/approvals")).json()["items"]
+        assert delivered["gate_kind"] == "event"
+        assert delivered["evidence"]["sender"] == "ann"
+        assert "acme/web" in str(delivered["evidence"]["payload"])
+        assert "tools: shell" in delivered["blast_radius"]
+        assert "credentials: deploy" in delivered["blast_radius"]
+        assert "correct horse" not in str(delivered)
+        assert "plain" not in str(delivered)
+        assert message["evidence"]["message"] == "Deploy with [masked] now"
+        assert message["evidence"]["actor"].startswith("steer:")
+        one = (await house.get(f"{house.ws}/approvals/{delivered['gate_id']}")).json()
+        assert one["evidence"] == delivered["evidence"]
+
+
 async def test_a_question_that_a_rule_refuses_is_denied_at_once(postgres_storage: PostgresStorage) -> None:
     async with open_house_on(postgres_storage) as house:
         _, token, lease = await house.working(config=rule("http", "deny"))

@@ -1,5 +1,6 @@
 """The words of an approval request in a chat, with its buttons and after its decision."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from sexton_storage.records import Gate, GateStatus
 MAX_TEXT_CHARS = 2_900
 """Slack takes 3,000 in one section."""
 MAX_EVIDENCE_CHARS = 1_200
+_LINK = re.compile(r"https?://[!-;=?-{}~]{1,500}")
 
 _OUTCOMES = {
     GateStatus.APPROVED: "Approved",
@@ -38,12 +40,26 @@ def _facts(gate: Gate) -> list[str]:
     lines = [_plain(_bounded(gate.proposed_action, 1_000))] if gate.proposed_action else []
     if gate.blast_radius:
         lines.append(f"_Reach:_ {_plain(_bounded(gate.blast_radius, 300))}")
+    lines += _event(gate)
     if gate.evidence:
         evidence = _bounded(msgspec.json.encode(gate.evidence).decode(), MAX_EVIDENCE_CHARS)
         lines.append(f"```{_code(evidence)}```")
     until = gate.timeout_at // 1000
     lines.append(f"Denied by itself <!date^{until}^{{date_short_pretty}} {{time}}|at its time-out>.")
     return lines
+
+
+def _event(gate: Gate) -> list[str]:
+    """Of an event that waits: who sent it, what it says, and where it can be looked at."""
+    if gate.lease_id is not None:
+        return []
+    sender, message, url = (str(gate.evidence.get(name) or "") for name in ("sender", "message", "url"))
+    # A link is written between these signs, so one that holds them is shown as text.
+    link = f"<{_plain(url)}|Look at it>" if _LINK.fullmatch(url) else _plain(_bounded(url, 300))
+    lines = [f"_From:_ {_plain(sender)}"] if sender else []
+    if message:
+        lines.append(f">{_plain(_bounded(' '.join(message.split()), 600))}")
+    return [*lines, link] if url else lines
 
 
 def _outcome(gate: Gate) -> str:

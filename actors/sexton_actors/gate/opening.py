@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.gate.showing import reach_of
 from sexton_actors.gates.anomaly import anomaly
 from sexton_actors.gates.model import Behaviour
 from sexton_actors.gates.rules import match_rules
@@ -67,8 +68,16 @@ def gate_for(
     return by_rule(gate, behaviour, now)
 
 
-def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, *, gate_id: UUID, now: int) -> Gate:
-    """The gate for an event that a rule stops before its first lease."""
+def gate_before_lease(
+    zombie: Zombie,
+    manifest: Manifest,
+    event: Event,
+    *,
+    evidence: Mapping[str, Any],
+    gate_id: UUID,
+    now: int,
+) -> Gate:
+    """The gate for an event that a rule stops before its first lease; ``evidence`` shows the event."""
     return Gate(
         id=gate_id,
         zombie_id=zombie.id,
@@ -85,6 +94,8 @@ def gate_before_lease(zombie: Zombie, manifest: Manifest, event: Event, *, gate_
         action_name=event.actor,
         gate_kind="event",
         proposed_action=f"Let {zombie.name} work on {event.event_type} from {event.actor}.",
+        evidence=evidence,
+        blast_radius=reach_of(manifest),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from sexton_actors.gate.messages import Opened
 from sexton_actors.gate.opening import BY_ANOMALY, by_rule, gate_before_lease, killed
+from sexton_actors.gate.showing import evidence_of
 from sexton_actors.gates.anomaly import Observation
 from sexton_actors.gates.rules import match_rules
 from sexton_actors.manifest.model import Manifest
@@ -101,10 +102,28 @@ class Waker:
             seen = await self._actions.observe(gates, action, now)
         if behaviour is None and seen.rule is None:
             return None
-        gate = gate_before_lease(zombie, manifest, write.event, gate_id=self._record.world.new_id(), now=now)
+        gate = gate_before_lease(
+            zombie,
+            manifest,
+            write.event,
+            evidence=await self._evidence(zombie, manifest, waking),
+            gate_id=self._record.world.new_id(),
+            now=now,
+        )
         if seen.rule is not None:
             return killed(gate, BY_ANOMALY, now)
         return by_rule(gate, behaviour, now)
+
+    async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: Waking) -> dict[str, Any]:
+        # Whoever decides need not see what the agent is lent, should a sender repeat it.
+        names = (*manifest.credentials, *manifest.integrations)
+        secrets = [
+            value
+            for name in names
+            for value in (await self._record.world.secrets.open(zombie.workspace_id, name) or {}).values()
+            if isinstance(value, str)
+        ]
+        return evidence_of(waking.actor, waking.event_type, waking.request, secrets)
 
     async def _pause(self, gate: Gate) -> Refusal | None:
         # Before the event is kept: a crash in between leaves an agent paused for nothing, never one that runs

@@ -74,7 +74,8 @@ def show(caller: Caller, *, approval: str) -> None:
     if caller.output.as_json:
         caller.output.document(gate)
         return
-    evidence = gate.get("evidence")
+    evidence: Row = gate.get("evidence") or {}
+    event = evidence if gate.get("gate_kind") == "event" else {}
     caller.output.facts(
         {
             "approval": gate.get("gate_id"),
@@ -84,6 +85,9 @@ def show(caller: Caller, *, approval: str) -> None:
             "action": gate.get("action_name") or None,
             "kind": gate.get("gate_kind") or None,
             "asks for": gate.get("proposed_action") or None,
+            "from": event.get("sender"),
+            "message": event.get("message"),
+            "link": event.get("url"),
             "reach": gate.get("blast_radius") or None,
             "evidence": orjson.dumps(evidence).decode() if evidence else None,
             "asked": moment(gate.get("requested_at")),
