@@ -149,7 +149,7 @@ async def _refuse_method(allowed: list[str]) -> Response:
 def _mount_removed(app: QuartTrio, services: Services) -> None:
     async def removed(rest: str = "") -> Response:
         del rest
-        return _respond(refuse_stranger(services, head_of(_scope()), gone()))
+        return _respond(refuse_stranger(services, head_of(_scope()), gone(), "gone"))
 
     for prefix in PREFIXES:
         for rule in (prefix, f"{prefix}/", f"{prefix}/<path:rest>"):

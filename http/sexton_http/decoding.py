@@ -12,7 +12,7 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.ids import CANONICAL, check_ids, has_ids, may_lack_dashes
-from sexton_http.twice import check_keys, escaped
+from sexton_http.twice import check_keys, check_surrogates, escaped
 
 MAX_DEPTH: Final = 64
 MAX_QUERY_FIELDS: Final = 64
@@ -56,6 +56,8 @@ class BodyDecoder(Generic[T]):
         except msgspec.ValidationError as fault:
             value = self._decode_slowly(body, fault)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            check_depth(body)
+            check_surrogates(body)
             raise Problem("UZ-REQ-001", f"the body is not JSON: {fault}") from fault
         # Every key needs its colon: with no more of them than fields were found, none can have come twice.
         if self._count is None or body.count(b":") != self._count(value) or b"\\u0000" in body:

@@ -224,6 +224,12 @@ class Operation:
         return not self.has_body and not told and self.auth in {Auth.MEMBER, Auth.PLATFORM}
 
     @property
+    def reads_body(self) -> bool:
+        """Whether anything looks at what is sent; a body that nobody reads may be as it likes."""
+        other = self.form is not None or self.press or self.auth is Auth.WEBHOOK
+        return self.has_body or self.takes_nothing or other
+
+    @property
     def body_optional(self) -> bool:
         """No body at all means one without fields, where none is required."""
         return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
@@ -245,6 +251,8 @@ class Operation:
             mine.add("UZ-UUIDV7-009")
         if self.has_body or self.takes_nothing:
             mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
+        if self.reads_body:
+            mine.add("UZ-REQ-005")
         if self.query is not NoQuery:
             mine.add("UZ-REQ-001")
         if any(has_id(shape) for shape in (self.body, self.query)):

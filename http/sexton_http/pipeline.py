@@ -10,7 +10,7 @@ import trio
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.messages import TurnedAway
-from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
+from sexton_actors.zombie.rejections import ENCODED, RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.asking import blamed, is_stalled
@@ -31,6 +31,8 @@ from sexton_storage.stores import StorageError, StorageUnavailable
 UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204
 BUSY_WAIT_S: Final = 1
+CODING_CHARS: Final = 64
+"""Of a coding that is named to its sender."""
 STORAGE_WAIT_S: Final = 2
 SHOWN: Final = Quota(count=10, window_s=60)
 FORM_TYPE: Final = b"application/x-www-form-urlencoded"
@@ -186,6 +188,8 @@ class Mounted:
         await self._limit(head, principal, checked, verdicts)
         if body is None and operation.oversize is not None:
             raise await operation.oversize(services, checked)
+        if body and operation.reads_body:
+            await self._check_coding(head, checked)
         return Call(
             services=services,
             head=head,
@@ -200,11 +204,24 @@ class Mounted:
             traceparent=traceparent_of(head),
         )
 
+    async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:
+        """Raises Problem UZ-REQ-005: a body comes as it is, so that what is read is what was signed."""
+        coding = (head.header(b"content-encoding") or "").strip()
+        if coding.lower() in {"", "identity"}:
+            return
+        detail = f"the body has the Content-Encoding {coding[:CODING_CHARS]!r}; send it as it is, without one"
+        problem = Problem("UZ-REQ-005", detail, headers=((b"accept-encoding", b"identity"),))
+        if self.operation.auth is Auth.WEBHOOK:
+            services, zombie_id = self._services, params["zombie_id"]
+            problem.facts["reason"] = reason_code(ENCODED)
+            services.metrics.webhooks.labels(problem.code).inc()
+            if await services.scopes.zombie(zombie_id) is not None:
+                services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), ENCODED))
+        raise problem
+
     def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
         if not body and (self.operation.body_optional or self.operation.takes_nothing):
             return self.operation.body()
-        if head.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            raise Problem("UZ-REQ-005", "the body must come as it is, without a Content-Encoding")
         content_type = head.headers.get(b"content-type")
         if content_type != b"application/json" and not is_json(head.header(b"content-type")):
             raise Problem("UZ-REQ-005", "the body must be application/json")
@@ -256,6 +273,10 @@ class Mounted:
         self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
     ) -> None:
         operation, settings = self.operation, self._services.ctx.settings
+        if operation.deprecated:
+            # An old client that goes on asking for what is gone takes nothing from others at its address.
+            self._admit(("gone", head.client), settings.address_rate, verdicts)
+            return
         if operation.never_shed or operation.auth is Auth.RUNNER:
             return
         if operation.quota is not None:
@@ -271,8 +292,10 @@ class Mounted:
         if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
             scope = await self._services.scopes.zombie(params["zombie_id"])
             if scope is not None:
+                # Nor does a sender who knocks at an agent that was killed take anything from its workspace.
+                counted = ("gone", params["zombie_id"]) if scope.killed else scope.workspace_id
                 try:
-                    self._admit(scope.workspace_id, settings.plan_rates[scope.plan], verdicts)
+                    self._admit(counted, settings.plan_rates[scope.plan], verdicts)
                 except Problem as problem:
                     self._show_limited(problem, params)
                     raise

@@ -8,7 +8,7 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.principals import Member
-from sexton_storage.records import PlanTier, Workspace
+from sexton_storage.records import PlanTier, Workspace, ZombieStatus
 from sexton_storage.stores import Storage
 
 V = TypeVar("V")
@@ -23,6 +23,7 @@ class Scope(msgspec.Struct, frozen=True):
     workspace_id: UUID
     tenant_id: UUID
     plan: PlanTier
+    killed: bool = False
 
 
 class Scopes:
@@ -60,7 +61,12 @@ class Scopes:
             tenant = None if zombie is None else await self._storage.tenants.load(zombie.tenant_id)
             if zombie is None or tenant is None:
                 return None
-            scope = Scope(zombie.workspace_id, zombie.tenant_id, tenant.plan_tier)
+            scope = Scope(
+                zombie.workspace_id,
+                zombie.tenant_id,
+                tenant.plan_tier,
+                killed=zombie.status is ZombieStatus.KILLED,
+            )
             found = self._keep(self._zombies, zombie_id, scope)
         return found[0]
 

@@ -23,6 +23,7 @@ TAGS: Final[Mapping[str, str]] = {
     "API keys": "Keys of a tenant, shown once when they are made.",
     "Auth sessions": "Device login: a terminal asks, a signed-in person approves.",
     "Browser": "Pages and forms of the dashboard, and signing in and out.",
+    "Sign-ins": "Sign-in sessions of people and their terminals: which there are, and ending them.",
     "Chat": "Approvals in a chat platform.",
     "Billing": "Balance, charges, plans and budgets.",
     "Catalogue": "The public list of models and their prices.",

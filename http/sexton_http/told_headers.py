@@ -7,6 +7,7 @@ from sexton_http.operations import Creates, Operation
 REDIRECTS: Final = range(300, 400)
 UNAUTHORIZED: Final = 401
 NOT_MODIFIED: Final = 304
+UNSUPPORTED: Final = 415
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 
@@ -24,6 +25,7 @@ HEADERS: Final = {
     "RateLimit-Policy": _header("What may be asked of this server: `q` requests in `w` seconds."),
     "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}},
     "WWW-Authenticate": _header('`Bearer`; with `error="invalid_token"` where the token was good once.'),
+    "Accept-Encoding": _header("`identity`, where the body had a Content-Encoding."),
     "Location": _header("Where to go on.", format="uri-reference"),
     "Idempotent-Replayed": _header("The answer is that of the first request with this key.", enum=["true"]),
 }
@@ -37,6 +39,8 @@ def headers_of(operation: Operation, status: int) -> tuple[str, ...]:
         told += ["RateLimit", "RateLimit-Policy"]
     if status in REDIRECTS and status != NOT_MODIFIED:
         told.append("Location")
+    if status == UNSUPPORTED:
+        told.append("Accept-Encoding")
     if status == UNAUTHORIZED:
         told.append("WWW-Authenticate")
     if status in {TOO_MANY, UNAVAILABLE} or "UZ-ZMB-001" in _codes(operation, status):

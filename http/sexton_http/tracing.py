@@ -44,11 +44,16 @@ def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
     return traced(answer, request_id, traceparent_of(head))
 
 
-def refuse_stranger(services: Services, head: RequestHead, problem: Problem) -> Answer:
-    """The same, counted by address: who asks for what is not there may do so as often as without a token."""
+def refuse_stranger(
+    services: Services, head: RequestHead, problem: Problem, counted: str = "address"
+) -> Answer:
+    """The same, counted by address: who asks for what is not there may do so as often as without a token.
+
+    ``counted``: what this is counted with.
+    """
     rate, verdicts = services.ctx.settings.address_rate, []
     if rate is not None:
-        verdicts.append(verdict := services.limiter.admit(("address", head.client), rate))
+        verdicts.append(verdict := services.limiter.admit((counted, head.client), rate))
         if not verdict.allowed:
             services.metrics.shed.labels("UZ-REQ-006").inc()
             problem = Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)

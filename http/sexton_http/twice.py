@@ -1,4 +1,4 @@
-"""Finds what JSON allows and no body may have: a key that stands twice, a text with a NUL."""
+"""Finds what JSON allows and no body may have: a key that stands twice, a NUL, half a surrogate pair."""
 
 import json
 import re
@@ -7,6 +7,9 @@ from typing import Any, Final
 from sexton_http.answers import Problem
 
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_ZERO: Final = re.compile("\0")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def check_keys(body: bytes) -> None:
@@ -17,6 +20,26 @@ def check_keys(body: bytes) -> None:
         json.loads(body, object_pairs_hook=_once)
     except _Twice:
         raise _misplaced(body, "stands there twice") from None
+
+
+def check_surrogates(body: bytes) -> None:
+    r"""Raises Problem UZ-REQ-001 where half of a surrogate pair stands: JSON can spell it, but it is no text.
+
+    >>> check_surrogates(b'{"a": ["\\ud83d\\ude00"]}')
+    >>> check_surrogates(b'{"a": ["\\ud800"]}')
+    Traceback (most recent call last):
+    sexton_http.answers.Problem: UZ-REQ-001: /a/0: \ud800 is half of a surrogate pair, ...
+    """
+    try:
+        pointer = _first_fault(json.loads(body, object_pairs_hook=_Fields), _SURROGATE)
+    except (ValueError, RecursionError):
+        return  # It is no JSON either.
+    if pointer is not None:
+        pointer = pointer.encode("utf-8", "backslashreplace").decode()  # In a key it cannot be told as it is.
+        half = _HALF.search(body)
+        named = half[0].decode("ascii") if half else "the text"
+        detail = f"{pointer or 'the body'}: {named} is half of a surrogate pair, which is no character alone"
+        raise Problem("UZ-REQ-001", detail, facts={"pointer": pointer})
 
 
 class _Twice(Exception):
@@ -34,26 +57,26 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 def _misplaced(body: bytes, what: str) -> Problem:
     """Only now is it worth the while to know where."""
-    pointer = _first_fault(json.loads(body, object_pairs_hook=_Fields)) or ""
+    pointer = _first_fault(json.loads(body, object_pairs_hook=_Fields), _ZERO) or ""
     return Problem("UZ-REQ-001", f"{pointer or 'the body'}: {what}", facts={"pointer": pointer})
 
 
-def _first_fault(node: Any, place: str = "") -> str | None:
-    """The pointer to the first key that is there twice, or text with a NUL; no deeper than bodies may be."""
+def _first_fault(node: Any, banned: re.Pattern[str], place: str = "") -> str | None:
+    """The pointer to the first key that is there twice, or banned text; no deeper than bodies may be."""
     if isinstance(node, str):
-        return place if "\0" in node else None
+        return place if banned.search(node) else None
     if isinstance(node, _Fields):
         seen: set[str] = set()
         for name, value in node:
             there = f"{place}/{escaped(name)}"
-            if name in seen or "\0" in name:
+            if name in seen or banned.search(name):
                 return there
             seen.add(name)
-            if (found := _first_fault(value, there)) is not None:
+            if (found := _first_fault(value, banned, there)) is not None:
                 return found
     elif isinstance(node, list):
         for index, value in enumerate(node):
-            if (found := _first_fault(value, f"{place}/{index}")) is not None:
+            if (found := _first_fault(value, banned, f"{place}/{index}")) is not None:
                 return found
     return None
 

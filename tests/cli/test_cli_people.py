@@ -90,7 +90,7 @@ def test_an_event_is_cancelled_and_done_again(shell: Shell, gated: str) -> None:
     assert made["resumes_event_id"] == event_id
     assert shell("cancel", made["event_id"]).returncode == 0
     gone = shell("replay", NOWHERE)
-    assert (gone.returncode, "UZ-REQ-003" in said(gone)) == (1, True)
+    assert (gone.returncode, "UZ-EVENT-001" in said(gone)) == (1, True)
 
 
 # --- grants and proposals -----------------------------------------------------------------------------------

@@ -136,6 +136,13 @@ CONTRACT: tuple[tuple[str, int], ...] = (
     ("UZ-WH-004", 410),
     ("UZ-ZMB-012", 409),
 )
-OURS = (("UZ-REQ-009", 409), ("UZ-CATALOGUE-001", 503))
+OURS = (
+    ("UZ-REQ-009", 409),
+    ("UZ-CATALOGUE-001", 503),
+    ("UZ-EVENT-001", 404),
+    ("UZ-FOLLOWUP-001", 404),
+    ("UZ-PROVIDER-005", 404),
+    ("UZ-TENANT-001", 404),
+)
 """What neither of the two has a word for."""
 # fmt: on

@@ -119,16 +119,16 @@ async def test_an_event_that_is_not_there_is_not_found(house: House, what: str, 
     zombie_id, event_id = await received(house)
     other = (await house.install("other"))["zombie_id"]
     missing = await act(house, address, what, zombie_id, UNKNOWN)
-    assert (missing.status_code, missing.json()["error_code"]) == (404, "UZ-REQ-003")
+    assert (missing.status_code, missing.json()["error_code"]) == (404, "UZ-EVENT-001")
     if address == "agent":
         of_another = await act(house, address, what, other, event_id)
-        assert (of_another.status_code, of_another.json()["error_code"]) == (404, "UZ-REQ-003")
+        assert (of_another.status_code, of_another.json()["error_code"]) == (404, "UZ-EVENT-001")
         nobodys = await act(house, address, what, UNKNOWN, event_id)
         assert (nobodys.status_code, nobodys.json()["error_code"]) == (404, "UZ-ZMB-009")
     else:
         elsewhere = (await house.post("/v1/workspaces", {"name": "elsewhere"})).json()["workspace_id"]
         answer = await house.post(f"/v1/workspaces/{elsewhere}/events/{event_id}/{what}")
-        assert (answer.status_code, answer.json()["error_code"]) == (404, "UZ-REQ-003")
+        assert (answer.status_code, answer.json()["error_code"]) == (404, "UZ-EVENT-001")
     assert await status_of(house, event_id) == "received"
 
 

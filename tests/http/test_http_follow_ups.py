@@ -173,9 +173,9 @@ async def test_only_who_holds_the_lease_asks_and_only_operators_take_back(house:
     assert code(await ask(house, await house.enrol("h2"), lease)) == (404, "UZ-RUN-006")
     one = path(house, zombie, made)
     assert code(await house.call("DELETE", one, house.user_token(Role.USER))) == (403, "UZ-AUTH-009")
-    assert code(await house.call("DELETE", path(house, zombie, UNKNOWN))) == (404, "UZ-REQ-003")
+    assert code(await house.call("DELETE", path(house, zombie, UNKNOWN))) == (404, "UZ-FOLLOWUP-001")
     other = await house.install("other")
-    assert code(await house.call("DELETE", path(house, other, made))) == (404, "UZ-REQ-003")
+    assert code(await house.call("DELETE", path(house, other, made))) == (404, "UZ-FOLLOWUP-001")
     gone = {"zombie_id": UNKNOWN}
     assert code(await house.call("DELETE", path(house, gone, made))) == (404, "UZ-ZMB-009")
     assert code(await house.get(path(house, gone))) == (404, "UZ-ZMB-009")

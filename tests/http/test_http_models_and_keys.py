@@ -288,7 +288,7 @@ async def test_an_entry_that_serves_others_is_a_platform_admins_to_change(shop: 
     ):
         assert await code(shop, method, path, json=sent) == (403, "UZ-AUTH-021")
     assert await code(shop, "DELETE", f"{KEYS}/openai", shop.admin_token()) == (204, "")
-    assert await code(shop, "GET", f"{KEYS}/openai") == (404, "UZ-REQ-003")
+    assert await code(shop, "GET", f"{KEYS}/openai") == (404, "UZ-PROVIDER-005")
     assert await code(shop, "DELETE", f"{KEYS}/openai") == (204, "")
 
 

@@ -32,10 +32,10 @@ TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "objec
 
 
 @asynccontextmanager
-async def house_before(model: ModelServer) -> AsyncIterator[House]:
+async def house_before(model: ModelServer, **settings: Any) -> AsyncIterator[House]:
     """A server whose previews reach ``model``."""
     previewer = ModelPreviewer({model.protocol: model.base_url}, random.Random(1), PATIENCE)
-    async with open_house(catalogue=CATALOGUE, previewer=previewer) as house:
+    async with open_house(catalogue=CATALOGUE, previewer=previewer, **settings) as house:
         yield house
 
 
@@ -197,17 +197,53 @@ async def test_a_client_that_leaves_ends_the_call_of_the_model() -> None:
     ):
         await set_up(house, "openai")
         body = orjson.dumps({"messages": ASK})
-        head = (
-            f"POST {house.ws}/spec/preview HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {house.api_key}\r\n"
-            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-        )
         stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(house.base_url).port or 0)
         async with stream:
-            await stream.send_all(head.encode() + body)
+            await stream.send_all(head_of(house, body) + body)
             seen = b""
             while b"text_delta" not in seen:
                 seen += await stream.receive_some(4096)
         await model.until(lambda: model.left == 1)
+
+
+async def test_while_the_model_is_silent_the_stream_shows_that_it_lives() -> None:
+    async with (
+        open_model("openai", Say("A long story.", hang_after=3)) as model,
+        house_before(model, stream_heartbeat_s=0.05) as house,
+    ):
+        await set_up(house, "openai")
+        body = orjson.dumps({"messages": ASK})
+        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(house.base_url).port or 0)
+        async with stream:
+            await stream.send_all(head_of(house, body) + body)
+            seen = b""
+            with trio.fail_after(20):
+                while seen.count(b": keep\n\n") < 3 or b"event: text_delta" not in seen:
+                    got = await stream.receive_some(4096)
+                    assert got, seen
+                    seen += got
+        await model.until(lambda: model.left == 1)
+
+
+def head_of(house: House, body: bytes) -> bytes:
+    lines = (
+        f"POST {house.ws}/spec/preview HTTP/1.1",
+        "host: x",
+        f"authorization: Bearer {house.api_key}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+    )
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def test_heartbeats_lose_and_change_nothing_of_what_a_model_says() -> None:
+    say = Say("A grey bird.", input_tokens=9, output_tokens=4)
+    async with open_model("openai", say) as model, house_before(model, stream_heartbeat_s=0.0001) as house:
+        await set_up(house, "openai")
+        answer = await house.post(f"{house.ws}/spec/preview", {"messages": ASK})
+        frames = [frame for frame in answer.text.split("\n\n") if frame and frame != ": keep"]
+    words = [orjson.loads(frame.partition("data: ")[2])["text"] for frame in frames[:-1]]
+    assert ("".join(words), frames[-1].startswith("event: done")) == ("A grey bird.", True)
 
 
 async def test_a_server_that_stops_ends_its_previews() -> None:

@@ -206,6 +206,9 @@ async def test_every_body_is_checked(stage: Stage) -> None:
                 operation.path
             )
             assert await stage.code(operation, body=b"{}", media=b"") == "UZ-REQ-005", operation.path
+        if operation.reads_body:
+            zipped = {**stage.headers(operation), b"content-encoding": b"gzip"}
+            assert await stage.code(operation, body=b"{}", headers=zipped) == "UZ-REQ-005", operation.path
         if operation.has_body or operation.takes_nothing or operation.auth is Auth.WEBHOOK:
             over = "UZ-WH-030" if operation.auth is Auth.WEBHOOK else "UZ-REQ-002"
             assert await stage.code(operation, body=None) == over, operation.path

@@ -295,7 +295,7 @@ async def test_a_platform_admin_credits_a_tenant(house: House) -> None:
     admin = house.admin_token()
     assert await code(house, "POST", path, admin, json={**body, "amount_nanos": 0}) == (400, "UZ-REQ-001")
     unknown = f"/v1/admin/tenants/{UNKNOWN}/credit"
-    assert await code(house, "POST", unknown, admin, json=body) == (404, "UZ-REQ-003")
+    assert await code(house, "POST", unknown, admin, json=body) == (404, "UZ-TENANT-001")
 
 
 async def test_the_fleet_shows_what_waits_and_what_lives(house: House) -> None:

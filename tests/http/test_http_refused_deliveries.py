@@ -137,3 +137,27 @@ async def test_two_names_for_one_secret_are_refused_with_line_key_and_fix(house:
         "ERR_ZOMBIE_INVALID_CONFIG: TRIGGER.md line 7, key `triggers[0].signature.secret_ref`"
     )
     assert "leave credential_name out" in answer.json()["detail"]
+
+
+async def test_a_delivery_that_is_compressed_shows_in_the_stream(house: House) -> None:
+    zombie, url = await doorbell(house)
+    zipped = {"content-type": "application/json", "content-encoding": "gzip"}
+    answer = await house.http.post(url, content=b"\x1f\x8b", headers=zipped)
+    assert told(answer) == (415, "UZ-REQ-005", "encoded")
+    assert await shown(house, zombie, 1) == [("encoded", "doorbell")]
+
+
+async def test_who_knocks_at_a_killed_agent_takes_nothing_from_its_workspace() -> None:
+    async with open_house(plan_rates=dict.fromkeys(PlanTier, 100)) as house:
+        zombie, url = await doorbell(house)
+        assert (await house.http.post(url, content=b'{"type":"rung"}')).status_code == 202
+        await patch(house, zombie, status="killed")
+        before = left(await house.get(house.ws))
+        knocked = [await house.http.post(url, content=b"{}") for _ in range(50)]
+        assert {answer.status_code for answer in knocked} == {410}
+        assert left(knocked[-1]) < left(knocked[0])  # They are bounded all the same, by a count of their own.
+        assert left(await house.get(house.ws)) > before - 10
+
+
+def left(answer: httpx2.Response) -> int:
+    return int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0])

@@ -321,6 +321,47 @@ async def test_a_body_comes_as_it_is(house: House) -> None:
         assert answer.status_code == status, encoding
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "identity, gzip", "x" * 300])
+async def test_a_body_that_is_compressed_is_refused_by_the_name_of_its_coding(
+    house: House, coding: str
+) -> None:
+    zombie = await house.install()
+    json_type = {"content-type": "application/json", "content-encoding": coding}
+    answers = [
+        await house.http.post(zombie["webhook_urls"]["github"], content=b"\x1f\x8b", headers=json_type),
+        await house.http.post(f"/v1/webhooks/{UNKNOWN}", content=b"{}", headers=json_type),
+        await house.call("POST", "/v1/workspaces", content=b"{}", headers=json_type),
+        await house.http.post(
+            f"/v1/webhooks/{zombie['zombie_id']}/approval",
+            content=b"payload=x",
+            headers={"content-type": "application/x-www-form-urlencoded", "content-encoding": coding},
+        ),
+    ]
+    for answer in answers:
+        assert said(answer) == (415, "UZ-REQ-005"), answer.url
+        assert repr(coding[:64]) in answer.json()["detail"]
+        assert answer.headers["accept-encoding"] == "identity"
+
+
+async def test_half_of_a_surrogate_pair_is_called_by_its_name(house: House) -> None:
+    json_type = {"content-type": "application/json"}
+    for body, pointer, half in (
+        (b'{"key_name":"\\ud800"}', "/key_name", "\\ud800"),
+        (b'{"key_name":"a\\udC00b"}', "/key_name", "\\udC00"),
+        (b'{"description":"\\ud83d\\ude00","key_name":"\\ud83dx"}', "/key_name", "half"),
+        (b'{"\\ud800":1}', "/\\ud800", "\\ud800"),
+    ):
+        answer = await house.call("POST", "/v1/api-keys", content=body, headers=json_type)
+        assert said(answer) == (400, "UZ-REQ-001"), body
+        problem = answer.json()
+        assert "half of a surrogate pair" in problem["detail"], body
+        assert "not JSON" not in problem["detail"]
+        assert (problem["pointer"], half in problem["detail"]) == (pointer, True)
+    for broken in (b'{"key_name":"\\ud800', b'{"key_name":', b"\xed\xa0\x80"):
+        answer = await house.call("POST", "/v1/api-keys", content=broken, headers=json_type)
+        assert "the body is not JSON" in answer.json()["detail"], broken
+
+
 async def test_an_enrolment_token_is_judged_before_the_body(house: House) -> None:
     minted = (await house.post("/v1/fleet/enrolment-tokens", token=house.admin_token())).json()["token"]
     nonsense = {"host_id": 7}

@@ -19,7 +19,7 @@ def cancel(zombie_id: UUID, event_id: UUID, by: str, now: int) -> CancelEvent:
 def answer(event_id: UUID, outcome: Cancelled | Lost) -> Cancelling | Refusal:
     """An event that is over stays as it is: what became of it is the answer."""
     if isinstance(outcome, Lost):
-        return Refusal("UZ-REQ-003", f"The agent has no event {event_id}.")
+        return Refusal("UZ-EVENT-001", f"The agent has no event {event_id}.")
     if outcome.outcome is CancelOutcome.CLOSED:
         detail = f"The event is {outcome.status}; there is nothing left to cancel."
         return Refusal("UZ-REQ-009", detail, {"current_state": str(outcome.status)})

@@ -85,4 +85,4 @@ def may_be_cancelled(follow_up: FollowUp) -> Refusal | None:
 
 
 def _unknown(follow_up_id: Any) -> Refusal:
-    return Refusal("UZ-REQ-003", f"The agent has no follow-up {follow_up_id}.")
+    return Refusal("UZ-FOLLOWUP-001", f"The agent has no follow-up {follow_up_id}.")

@@ -9,7 +9,7 @@ from sexton_storage.writes import AppendFrames, NewFrame
 BURST = 10
 REFILL_MS = 6_000
 """One more each so many milliseconds: ten a minute for each reason."""
-TOO_LARGE, RATE_LIMITED, NOT_ACTIVE = "too_large", "rate_limited", "not_active"
+TOO_LARGE, RATE_LIMITED, NOT_ACTIVE, ENCODED = "too_large", "rate_limited", "not_active", "encoded"
 """What needs no look at the delivery."""
 REASONS_MAX = 32
 SOURCE_CHARS = 64

@@ -22,7 +22,7 @@ async def replay(
     """
     event = await record.world.storage.events.load(message.event_id)
     if event is None or event.zombie_id != zombie.id:
-        return Refusal("UZ-REQ-003", f"The agent has no event {message.event_id}.")
+        return Refusal("UZ-EVENT-001", f"The agent has no event {message.event_id}.")
     if refusal := transitions.may_be_replayed(zombie, event, workspace_paused=record.workspace_paused):
         return refusal
     if refusal := await record.world.entitlements.may_ask_for_work(zombie.tenant_id):

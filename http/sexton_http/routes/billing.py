@@ -122,13 +122,13 @@ async def list_metering_periods(call: Call[NoBody, NoQuery]) -> Periods:
     tag=TAG,
     auth=Auth.PLATFORM,
     creates=Creates.AGAIN,
-    codes=("UZ-REQ-003",),
+    codes=("UZ-TENANT-001",),
 )
 async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
     """Add to a tenant's balance; work that waited for it goes on."""
     tenant_id = call.id("tenant_id")
     if await call.ctx.world.storage.tenants.load(tenant_id) is None:
-        raise Problem("UZ-REQ-003", f"there is no tenant {tenant_id}")
+        raise Problem("UZ-TENANT-001", f"there is no tenant {tenant_id}")
     message = Credit(call.body.amount_nanos, call.body.reason, call.member.by, call.new_id())
     reply = await call.ctx.system.ask("ledger", tenant_id, message)
     return reply if isinstance(reply, Refusal) else _view(call, reply)

@@ -15,7 +15,7 @@ TAG: Final = "Events"
 AGENT: Final = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}"
 WORKSPACE: Final = "/v1/workspaces/{workspace_id}/events/{event_id}"
 REPLAY_CODES: Final = (
-    "UZ-REQ-003",
+    "UZ-EVENT-001",
     "UZ-REQ-009",
     "UZ-ZMB-001",
     "UZ-ZMB-012",
@@ -23,7 +23,7 @@ REPLAY_CODES: Final = (
     "UZ-ENTL-001",
     "UZ-ENTL-003",
 )
-CANCEL_CODES: Final = ("UZ-REQ-003", "UZ-REQ-009")
+CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
 
 
 class Replayed(Shape):
@@ -96,7 +96,7 @@ async def _agent_of(call: Call[Any, Any]) -> UUID:
     event_id = call.id("event_id")
     event = await call.ctx.world.storage.events.load(event_id)
     if event is None or event.workspace_id != call.id("workspace_id"):
-        raise Problem("UZ-REQ-003", f"the workspace has no event {event_id}")
+        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
     return event.zombie_id
 
 

@@ -103,7 +103,7 @@ async def list_follow_ups(call: Call[NoBody, FollowUpQuery]) -> FollowUpPage:
     tag=TAG,
     role=Role.OPERATOR,
     status=204,
-    codes=("UZ-ZMB-009", "UZ-REQ-003", "UZ-REQ-009"),
+    codes=("UZ-ZMB-009", "UZ-FOLLOWUP-001", "UZ-REQ-009"),
 )
 async def cancel_follow_up(call: Call[NoBody, NoQuery]) -> Refusal | None:
     """Take back a follow-up that waits; once more changes nothing."""

@@ -212,12 +212,14 @@ async def list_platform_keys(call: Call[NoBody, NoQuery]) -> PlatformKeyList:
     return PlatformKeyList([_entry(row) for row in rows])
 
 
-@operation("GET", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, tenant_wide=True, codes=("UZ-REQ-003",))
+@operation(
+    "GET", KEYS + "/{provider}", tag=TAG, role=Role.ADMIN, tenant_wide=True, codes=("UZ-PROVIDER-005",)
+)
 async def get_platform_key(call: Call[NoBody, NoQuery]) -> PlatformKeyView:
     """Show the entry of one provider."""
     row = await _find(call, call.text("provider"))
     if row is None:
-        raise Problem("UZ-REQ-003", f"there is no entry for {call.text('provider')}")
+        raise Problem("UZ-PROVIDER-005", f"there is no entry for {call.text('provider')}")
     return _entry(row)
 
 

@@ -7,14 +7,15 @@ from typing import Annotated, Any, Final, assert_never
 
 import msgspec
 
-from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
+from sexton_actors.providers import NONE_CONFIGURED
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Headers, Problem, StreamAnswer
+from sexton_http.heartbeats import with_heartbeats
 from sexton_http.names import fitting
 from sexton_http.operations import Call, NoQuery, Wait, operation
-from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Previewer, Said, TextDelta, ToolUse
+from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
 from sexton_http.shapes import Body
-from sexton_http.stopping import Stop, until_stopped
+from sexton_http.stopping import Stop
 
 MAX_MESSAGES: Final = 200
 MAX_CONTENT_CHARS: Final = 200_000
@@ -26,6 +27,10 @@ HEADERS: Final[Headers] = (
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 )
+
+
+KEEP: Final = b": keep\n\n"
+"""A comment, for those in between who end what is silent."""
 
 
 class PreviewRole(StrEnum):
@@ -64,8 +69,9 @@ async def preview_spec(call: Call[PreviewBody, NoQuery]) -> StreamAnswer | Refus
     """Ask the workspace's language model, and stream what it says.
 
     Frames: `text_delta {text}` as the words come, `tool_use {id, name, input}` for a tool that the model
-    would call, at the end `done {usage, provider, model}` or `error {code, message}`. A client that leaves
-    ends the call of the model. On the platform's key the tenant needs credit.
+    would call, at the end `done {usage, provider, model}` or `error {code, message}`; a comment every
+    15 s while the model is silent. A client that leaves ends the call of the model. On the platform's key the
+    tenant needs credit.
     """
     ctx, tenant_id = call.ctx, call.member.tenant_id
     draft = draft_of(call.body)
@@ -78,7 +84,8 @@ async def preview_spec(call: Call[PreviewBody, NoQuery]) -> StreamAnswer | Refus
         return choice
     if not choice.own_key and (refusal := await ctx.world.entitlements.may_ask_for_work(tenant_id)):
         return refusal
-    return StreamAnswer(HEADERS, _frames(ctx.previewer, choice, draft, ctx.stop))
+    heartbeat_s = ctx.settings.stream_heartbeat_s
+    return StreamAnswer(HEADERS, _frames(ctx.previewer.preview(choice, draft), heartbeat_s, ctx.stop))
 
 
 def draft_of(body: PreviewBody) -> Draft:
@@ -96,15 +103,11 @@ def draft_of(body: PreviewBody) -> Draft:
 
 
 async def _frames(
-    previewer: Previewer, choice: ProviderChoice, draft: Draft, stop: Stop
+    answer: AsyncGenerator[Piece, None], heartbeat_s: float, stop: Stop
 ) -> AsyncGenerator[bytes, None]:
-    async with aclosing(previewer.preview(choice, draft)) as pieces:
-
-        async def following() -> Piece | None:
-            return await anext(pieces, None)
-
-        while (piece := await until_stopped(following, stop)) is not None:
-            yield spell(piece)
+    async with aclosing(with_heartbeats(answer, heartbeat_s, stop)) as pieces:
+        async for piece in pieces:
+            yield KEEP if piece is None else spell(piece)
 
 
 def spell(piece: Piece) -> bytes:

@@ -281,6 +281,7 @@ async def _changed(
     if isinstance(reply, Refusal):
         return reply
     zombie = reply.zombie
+    call.services.scopes.forget_zombie(zombie.id)
     paths = reply.webhook_paths if isinstance(reply, Configured) else None
     given = call.body.source_markdown is not None or call.body.trigger_markdown is not None
     return ZombieChanged(
