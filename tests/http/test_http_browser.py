@@ -454,3 +454,10 @@ async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(hou
                 answer = await visitor.client.request(method, path, headers=headers)
                 assert answer.headers["content-type"].startswith("text/html"), (path, accept)
                 assert answer.status_code == said[0]
+
+
+async def test_the_address_that_older_command_lines_open_leads_to_the_approval_page(house: House) -> None:
+    session_id = "019363b0-0000-7000-8000-00000000ffff"
+    answer = await house.http.get(f"/cli-auth/{session_id}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/auth/device/{session_id}")
+    assert (await house.http.get("/cli-auth/nonsense")).status_code == 400

@@ -82,6 +82,7 @@ async def test_a_request_waits_for_people_and_is_found_again(house: House) -> No
     assert (decided["status"], decided["reason"]) == ("approved", "to tell people")
     assert decided["decided_by"].startswith("api:")
     assert decided["decided_at"] >= decided["requested_at"]
+    assert decided["approved_at"] == decided["decided_at"]
     again = await ask(house, zombie)
     assert (again.status_code, again.json()["status"]) == (200, "approved")
 
@@ -91,7 +92,9 @@ async def test_what_was_denied_or_revoked_may_be_asked_for_again(house: House) -
     grant = (await ask(house, zombie)).json()
     for steps in (("denied",), ("approved", "revoked")):
         for status in steps:
-            assert (await decide(house, zombie, grant, status)).json()["status"] == status
+            decided = (await decide(house, zombie, grant, status)).json()
+            assert decided["status"] == status
+            assert (decided["approved_at"] is None) is (status != "approved")
         answer = await ask(house, zombie)
         assert (answer.status_code, answer.json()["status"]) == (201, "pending")
         assert answer.json()["grant_id"] == grant["grant_id"]

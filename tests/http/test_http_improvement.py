@@ -100,6 +100,7 @@ async def test_an_approved_proposal_is_the_active_configuration(house: House) ->
     assert shown["source_markdown"].endswith("Twice.\n")
     one = await house.get(f"/v1/agents/{zombie['zombie_id']}/proposals/{proposal['proposal_id']}")
     assert (one.json()["status"], one.json()["decided_by"][:4]) == ("APPLIED", "api:")
+    assert one.json()["approved_at"] == one.json()["decided_at"] is not None
     for how, body in (("approve", {}), ("reject", {"rejection_reason": "late"})):
         again = await decide(house, proposal, how, **body)
         assert (again.status_code, again.json()["error_code"]) == (409, "UZ-AGENT-002")

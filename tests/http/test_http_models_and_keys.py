@@ -255,8 +255,13 @@ async def test_a_choice_is_made_shown_and_taken_back(shop: House) -> None:
     shown = (await shop.get(CHOICE)).json()
     assert (shown["provider"], shown["credential_ref"]) == ("anthropic", None)
     for _ in range(2):
-        assert (await shop.call("DELETE", CHOICE)).status_code == 204
-    assert (await shop.get(CHOICE)).json()["provider"] is None
+        deleted = await shop.call("DELETE", CHOICE)
+        assert deleted.status_code == 200
+        for answer in (deleted, await shop.get(CHOICE)):
+            shown = answer.json()
+            del shown["request_id"]
+            nothing = dict.fromkeys(("provider", "model", "context_cap_tokens", "credential_ref"))
+            assert shown == {"mode": "platform", **nothing}
     await choose(shop, mode="platform", provider="anthropic", model="large")
     nothing = await choose(shop, mode="platform")
     assert (nothing["mode"], nothing["provider"], nothing["model"]) == ("platform", None, None)
@@ -329,4 +334,16 @@ async def test_it_is_all_the_same_in_the_database(postgres_storage: PostgresStor
         assert (charge["token_count_input"], charge["token_count_output"]) == (12, 5)
         assert charge["id"] == lease["lease_id"]
         assert (await house.call("DELETE", f"{KEYS}/anthropic", house.admin_token())).status_code == 204
-        assert (await house.call("DELETE", CHOICE)).status_code == 204
+        assert (await house.call("DELETE", CHOICE)).status_code == 200
+
+
+async def test_an_empty_model_and_a_cap_of_nothing_count_as_left_out(shop: House) -> None:
+    await keep(shop, "mine", provider="anthropic", api_key="sk", model="small")
+    empties = {"model": "", "context_cap_tokens": 0}
+    chosen = await choose(shop, mode="self_managed", credential_ref="mine", **empties)
+    assert (chosen["model"], chosen["context_cap_tokens"]) == ("small", 100_000)
+    nothing = await choose(shop, mode="platform", **empties)
+    assert (nothing["mode"], nothing["model"]) == ("platform", None)
+    for cap in (1, 1023, -1):
+        body = {"mode": "self_managed", "credential_ref": "mine", "context_cap_tokens": cap}
+        assert await code(shop, "PUT", CHOICE, json=body) == (400, "UZ-REQ-001")

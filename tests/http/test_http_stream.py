@@ -2,6 +2,7 @@
 
 import trio
 
+from tests.http.agent_life import report, steer
 from tests.http.house import House, open_house
 from tests.http.listening import listening
 
@@ -107,3 +108,34 @@ async def test_an_id_that_is_none_of_the_streams_is_refused(house: House) -> Non
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
         answer = await house.get(path, params={"last_event_id": bad})
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
+
+
+async def test_since_begins_with_the_end_of_an_event_that_has_just_ended(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+    async with listening(house.base_url, f"{path}?since=1m", house.api_key) as stream:
+        # The last event has not ended: the stream begins with what happens next.
+        assert await stream.line() == "retry: 2000"
+        await house.post(activity, {"frames": [{"kind": "chunk", "text": "next"}]}, token)
+        assert (await stream.frame())["text"] == "next"
+    await report(house, token, lease)
+    for since in ("1m", "1970-01-01T00:00:01Z"):
+        async with listening(house.base_url, f"{path}?since={since}", house.api_key) as stream:
+            frame = await stream.frame()
+            assert (frame["kind"], frame["event_id"]) == ("event_complete", lease["event"]["event_id"])
+    async with listening(house.base_url, f"{path}?since=1m", house.api_key, last_event_id="0") as stream:
+        assert (await stream.frame())["kind"] == "event_received"
+
+
+async def test_since_passes_over_an_event_that_ended_before(house: House) -> None:
+    zombie, token, lease = await house.working()
+    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    await report(house, token, lease)
+    house.pass_ms(61_000)
+    async with listening(house.base_url, f"{path}?since=60s", house.api_key) as stream:
+        assert await stream.line() == "retry: 2000"
+        await steer(house, zombie)
+        assert (await stream.frame())["kind"] == "event_received"
+    refused = await house.get(f"{path}?since=yesterday")
+    assert (refused.status_code, refused.json()["error_code"]) == (400, "UZ-REQ-001")

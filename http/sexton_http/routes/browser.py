@@ -139,6 +139,21 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
 
 @operation(
     "GET",
+    "/cli-auth/{session_id}",
+    tag=TAG,
+    auth=Auth.PUBLIC,
+    media="text/html",
+    status=SEE_OTHER,
+    still=True,
+)
+async def show_cli_auth(call: Call[NoBody, NoQuery]) -> Answer:
+    """Go to the page on which a terminal is approved; older command lines open this address."""
+    location = f"/auth/device/{call.id('session_id')}".encode()
+    return Answer(SEE_OTHER, ((b"location", location), *HEADERS), b"")
+
+
+@operation(
+    "GET",
     "/assets/{name}",
     tag=TAG,
     auth=Auth.PUBLIC,

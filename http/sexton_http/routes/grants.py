@@ -49,6 +49,8 @@ class GrantItem(GrantMade):
     reason: str
     requested_by: str
     decided_at: int | None
+    approved_at: int | None
+    """The same while the grant is approved, else null."""
     decided_by: str | None
 
 
@@ -273,5 +275,6 @@ def _item(grant: Grant) -> GrantItem:
         requested_at=grant.requested_at,
         requested_by=grant.requested_by,
         decided_at=grant.decided_at,
+        approved_at=grant.decided_at if grant.status is GrantStatus.APPROVED else None,
         decided_by=grant.decided_by,
     )

@@ -16,12 +16,13 @@ from sexton_storage.records import Role, Workspace
 TAG = "Models and keys"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"
 CREDENTIAL = r"^[A-Za-z0-9_-]{1,64}$"
-MODEL = r"^[!-~]{1,128}$"
+MODEL = r"^[!-~]{0,128}$"
 KEY_FIELDS = ("provider", KEY_FIELD, "model")
 """What the credential of a self-managed provider holds."""
 
 ProviderName = Annotated[str, fitting(NAME)]
 ModelName = Annotated[str, fitting(MODEL)]
+MIN_CAP_TOKENS = 1024
 
 
 class NewLlmKey(Body):
@@ -40,9 +41,9 @@ class NewTenantProvider(Body):
     provider: ProviderName | None = None
     """Left out: the model's, or the credential's."""
     model: ModelName | None = None
-    """Left out: the credential's, or the provider's first in the catalogue."""
-    context_cap_tokens: Annotated[int, msgspec.Meta(ge=1024, le=10_000_000)] | None = None
-    """Left out: the catalogue's."""
+    """Left out or empty: the credential's, or the provider's first in the catalogue."""
+    context_cap_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
+    """At least 1,024. Left out or 0: the catalogue's."""
     credential_ref: Annotated[str, fitting(CREDENTIAL)] | None = None
 
 
@@ -123,7 +124,7 @@ async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantP
 
     Mode `platform` and nothing else is to choose nothing, as with `DELETE`.
     """
-    world, body = call.ctx.world, call.body
+    world, body = call.ctx.world, _without_empties(call.body)
     if body == NewTenantProvider(ProviderMode.PLATFORM):
         await _choose_nothing(call)
         return NOTHING_CHOSEN
@@ -158,10 +159,20 @@ async def put_tenant_provider(call: Call[NewTenantProvider, NoQuery]) -> TenantP
     return _shown(kept)
 
 
-@operation("DELETE", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True, status=204)
-async def delete_tenant_provider(call: Call[NoBody, NoQuery]) -> None:
-    """Choose nothing: runs use what their workspace or the platform has."""
+@operation("DELETE", CHOICE, tag=TAG, role=Role.OPERATOR, tenant_wide=True)
+async def delete_tenant_provider(call: Call[NoBody, NoQuery]) -> TenantProviderView:
+    """Choose nothing: runs use what their workspace or the platform has. The answer is what holds now."""
     await _choose_nothing(call)
+    return NOTHING_CHOSEN
+
+
+def _without_empties(body: NewTenantProvider) -> NewTenantProvider:
+    """An empty model and a cap of 0 are what some clients write for none."""
+    cap = body.context_cap_tokens or None
+    if cap is not None and cap < MIN_CAP_TOKENS:
+        pointer = "/context_cap_tokens"
+        raise Problem("UZ-REQ-001", f"{pointer}: 0, or at least {MIN_CAP_TOKENS}", facts={"pointer": pointer})
+    return msgspec.structs.replace(body, model=body.model or None, context_cap_tokens=cap)
 
 
 async def _choose_nothing(call: Call[Any, Any]) -> None:

@@ -50,6 +50,8 @@ class ProposalView(Shape):
     """Of the run that it comes from."""
     created_at: int
     decided_at: int | None
+    approved_at: int | None
+    """The same for a proposal that was applied, else null."""
     decided_by: str | None
 
 
@@ -206,5 +208,6 @@ def _view(proposal: Proposal) -> ProposalView:
         event_id=proposal.event_id,
         created_at=proposal.created_at,
         decided_at=proposal.decided_at,
+        approved_at=proposal.decided_at if proposal.status is ProposalStatus.APPLIED else None,
         decided_by=proposal.decided_by,
     )

@@ -15,6 +15,7 @@ from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.browsers import Browsers
 from sexton_http.context import HttpContext
 from sexton_http.operations import MAX_SEQ, Call, NoBody, Wait, operation
+from sexton_http.routes.events import Since, parse_since
 from sexton_http.services import Services
 from sexton_http.shapes import Query
 from sexton_http.stopping import Stop, until_stopped
@@ -22,6 +23,7 @@ from sexton_storage.records import Frame
 from sexton_storage.stores import StorageError
 
 FRAMES_A_READ = 256
+COMPLETE = "event_complete"
 RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
@@ -38,6 +40,9 @@ HEADERS: Headers = (
 class StreamQuery(Query):
     last_event_id: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQ)] | None = None
     """As the header Last-Event-ID, for those who cannot set it."""
+    since: Since | None = None
+    """A duration (15s, 30m, 2h, 7d) back from now, or an RFC 3339 time: begin with the end of the
+    agent's last event, if it ended since then. Without meaning beside Last-Event-ID."""
 
 
 @operation(
@@ -56,16 +61,33 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
 
     Frames have `id`, `event` and `data`; before the first an `id` alone says where the stream begins. With
     Last-Event-ID what was missed comes first, and what is older than is kept as one `resync` frame; without
-    it the stream begins with what happens next. What a browser opened ends when the browser is signed out.
+    it the stream begins with what happens next, or with the last frame of the agent's last event, if that
+    ended after `since`. What a browser opened ends when the browser is signed out.
     """
     ctx, zombie_id = call.ctx, call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     asked = _last_event_id(call.head, call.query.last_event_id)
     oldest, newest = await ctx.world.storage.frames.bounds(zombie_id)
-    after = newest if asked is None else min(asked, newest)
+    since = parse_since(call.query.since, ctx.world.now_ms())
+    if asked is not None:
+        after = min(asked, newest)
+    else:
+        after = newest if since is None else await _before_the_end(ctx, zombie_id, newest, since)
     standing = Standing(call.services.browsers, call.browser, ctx.monotonic)
     chunks = _follow(call.services, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
     return StreamAnswer(HEADERS, chunks)
+
+
+async def _before_the_end(ctx: HttpContext, zombie_id: UUID, newest: int, since: int) -> int:
+    """The number before the frame with which the last event ended since then, else the newest.
+
+    Where an event has gone on for more frames than one read, the last one has not ended.
+    """
+    latest = await ctx.world.storage.frames.read(
+        zombie_id, after=max(0, newest - FRAMES_A_READ), limit=FRAMES_A_READ
+    )
+    ends = (frame.seq for frame in reversed(latest) if frame.kind == COMPLETE and frame.at_ms >= since)
+    return next(ends, newest + 1) - 1
 
 
 def _last_event_id(head: RequestHead, query: int | None) -> int | None:

@@ -150,6 +150,7 @@ OPERATIONS: tuple[Operation, ...] = (
     browser.sign_out,
     browser.make_token,
     browser.show_device,
+    browser.show_cli_auth,
     providers.depart,
     providers.arrive,
     key_pages.show_keys,
