@@ -58,7 +58,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench bench-peers fuzz check lint types mypy pyright layers docs wheel
+.PHONY: test bench bench-peers fuzz check lint types mypy pyright layers docs wheel node
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
@@ -74,7 +74,7 @@ bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plo
 bench-peers: $(TO_CHECK) .venv-peers/.locked ## real peers beside Sexton, on one PostgreSQL in one run
 	@$(ALONE) $(BIN)/python -m bench.peers .venv-peers/bin/python
 
-check: lint types layers docs wheel test ## all that a change must pass
+check: lint types layers docs wheel node test ## all that a change must pass
 
 lint: $(TO_CHECK) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -96,6 +96,16 @@ docs: $(TO_CHECK) ## build the documentation into site/; a broken link fails
 
 wheel: $(TO_CHECK) ## build the wheel and try it in a clean environment
 	$(BIN)/python scripts/check_wheel.py
+
+# Their scripts are not run. Where they cannot be had, the tests that need them say so and are passed over.
+node: ## tools of JavaScript that read the OpenAPI document, by their lock, where npm is installed
+	@if command -v npm >/dev/null; then \
+	  if [ ! requirements/node/node_modules/.locked -nt requirements/node/package-lock.json ]; then \
+	    echo "Installing the tools of JavaScript (once, by lock) ..."; \
+	    npm ci --prefix requirements/node --ignore-scripts --no-audit --no-fund --silent && \
+	      touch requirements/node/node_modules/.locked || echo "warning: they could not be installed; going on without"; \
+	  fi; \
+	else echo "npm is not installed; going on without the tools of JavaScript"; fi
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WINGS = ["engine", "storage", "actors", "http", "runner", "cli"]
 PACKAGES = [f"sexton_{wing}" for wing in WINGS]
 
-_BUILT = {".git", ".venv", ".cache", "site", "dist", "__pycache__"}
+_BUILT = {".git", ".venv", "node_modules", ".cache", "site", "dist", "__pycache__"}
 _BUILT_SUFFIXES = ("_cache", ".egg-info")
 
 
