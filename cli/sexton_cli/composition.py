@@ -43,7 +43,7 @@ from sexton_http.server import Doors, open_doors, serve
 from sexton_http.slack import Slack
 from sexton_http.stopping import Stop
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_runner.providers.registry import read_addresses
+from sexton_runner.providers.addresses import read_addresses
 from sexton_storage.embedded import (
     EmbeddedServer,
     EmbeddedSettings,

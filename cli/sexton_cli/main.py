@@ -2,49 +2,22 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from sexton_cli.commands.options import shared
+from sexton_cli.commands.table import COMMANDS
 from sexton_cli.exits import FAILED, INTERRUPTED, OK
 
-COMMANDS: Final[Mapping[str, str]] = {
-    "up": "server:up",
-    "serve": "server:serve",
-    "runner": "server:runner",
-    "demo": "server:demo",
-    "sign-in-link": "sign_in_link:sign_in_link",
-    "login": "login:login",
-    "logout": "whoami:logout",
-    "whoami": "whoami:whoami",
-    "sign-ins": "sign_ins:sign_ins",
-    "workspace": "workspace:workspace",
-    "keys": "keys:keys",
-    "agent": "agent:agent",
-    "steer": "events:steer",
-    "events": "events:events",
-    "watch": "events:watch",
-    "replay": "events:replay",
-    "cancel": "events:cancel",
-    "approvals": "approvals:approvals",
-    "grants": "grants:grants",
-    "credentials": "credentials:credentials",
-    "proposals": "proposals:proposals",
-    "balance": "money:balance",
-    "credit": "money:credit",
-    "top": "top:top",
-    "vault": "vault:vault",
-    "doctor": "doctor:doctor",
-}
-"""Each by its module in ``commands``, and its name there."""
+PROGRAM = "sexton"
+"""However it was started: shells know their completions by this name."""
 
 
 class Commands(click.Group):
-    """Finds commands when they are called for: who lists keys does not wait for a server to be imported."""
+    """Finds commands when they are called for: whoever asks for help waits for no server to be imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -52,12 +25,32 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        place = COMMANDS.get(cmd_name)
-        if place is None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
             return None
-        module, _, name = place.partition(":")
+        module, _, name = entry.place.partition(":")
         command: click.Command = getattr(import_module(f"sexton_cli.commands.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does it, from the table alone."""
+        del ctx
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _short(entry.summary, room)) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click does it, from the table alone: a shell asks at every press of the key."""
+        found = [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def _short(summary: str, room: int) -> str:
+    return click.Command(None, help=summary).get_short_help_str(room)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,7 +66,7 @@ def main() -> None:
         # A locale without a letter shows a question mark for it.
         sys.stdout.reconfigure(errors="replace")
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name=PROGRAM, standalone_mode=False)
     except click.ClickException as fault:
         fault.show()
         sys.exit(fault.exit_code)

@@ -154,11 +154,11 @@ def moment(ms: Any) -> str | None:
     """Unix ms as a date and time; None for what is none.
 
     >>> moment(1_732_060_800_000), moment(None), moment(1e300)
-    ('2024-11-20 00:00Z', None, None)
+    ('2024-11-20 00:00:00Z', None, None)
     """
     if not isinstance(ms, int) or not 0 <= ms <= MAX_MS:
         return None
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%MZ}"
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def dollars(nanos: Any) -> str | None:

@@ -96,7 +96,7 @@ def spell(frame: Frame) -> str:
     """One line for a person.
 
     >>> spell(Frame("7", "event_complete", {"at_ms": 0, "event_id": "0193-ab", "status": "processed"}))
-    '1970-01-01 00:00Z  event_complete         0193-ab  status=processed'
+    '1970-01-01 00:00:00Z  event_complete         0193-ab  status=processed'
     """
     own = [f"{name}={_value(value)}" for name, value in frame.data.items() if name not in ALWAYS]
     event_id = frame.data.get("event_id") or "-"

@@ -9,7 +9,7 @@ from sexton_runner import doctor
 from sexton_runner.errors import BadSettings
 from sexton_runner.logs import LogFormat, LogLevel, LogSettings, read_log_settings
 from sexton_runner.main import EXIT_CONFIG, main
-from sexton_runner.providers.registry import read_addresses
+from sexton_runner.providers.addresses import read_addresses
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import (
     DEFAULT_DRAIN_S,

@@ -17,6 +17,7 @@ import trio
 import trio.testing
 
 from sexton_runner.providers import transport
+from sexton_runner.providers.addresses import read_addresses
 from sexton_runner.providers.base import (
     Again,
     Delta,
@@ -43,7 +44,7 @@ from sexton_runner.providers.faults import (
     ProviderMissing,
     WindowFull,
 )
-from sexton_runner.providers.registry import open_provider, read_addresses, service_of
+from sexton_runner.providers.registry import open_provider, service_of
 from sexton_runner.providers.retrying import Patience, Retrying
 from sexton_runner.providers.statuses import retry_after
 from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model

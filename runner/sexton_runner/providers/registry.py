@@ -2,7 +2,6 @@
 
 import importlib
 import random
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from sexton_runner.providers.base import Provider
 from sexton_runner.providers.faults import ProviderMissing
 from sexton_runner.providers.retrying import Patience, Retrying
 from sexton_runner.providers.transport import open_pool
-
-VARIABLE = re.compile(r"SEXTON_([A-Z0-9_]{1,64})_BASE_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +53,6 @@ SERVICES: Mapping[str, Service] = {
     "ollama": Service(CHAT, "http://127.0.0.1:11434/v1", keyless=True),
     "vllm": Service(CHAT, "http://127.0.0.1:8000/v1", keyless=True),
 }
-
-
-def read_addresses(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the addresses that an operator has set, by provider.
-
-    >>> read_addresses({"SEXTON_OLLAMA_BASE_URL": "http://gpu:11434/v1", "HOME": "/root"})
-    {'ollama': 'http://gpu:11434/v1'}
-    """
-    found = {}
-    for name, value in environment.items():
-        if (match := VARIABLE.fullmatch(name)) and value:
-            found[match[1].lower().replace("_", "-")] = value.rstrip("/")
-    return found
 
 
 def service_of(name: str, addresses: Mapping[str, str]) -> Service:

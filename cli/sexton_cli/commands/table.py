@@ -1,0 +1,51 @@
+"""The commands of ``sexton``: where each is, and its help in a sentence, so that lists import none."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Entry(NamedTuple):
+    place: str
+    """Its module beside this one, and its name there."""
+    summary: str
+    """The first sentence of its help, held to it by a test."""
+
+
+COMMANDS: Final[Mapping[str, Entry]] = {
+    "up": Entry("server:up", "Start everything here: database, server and local runners."),
+    "serve": Entry("server:serve", "Start the server alone; runners are started elsewhere."),
+    "runner": Entry("server:runner", "Start a runner on this machine (see 'sexton runner --help')."),
+    "demo": Entry("server:demo", "See the whole path work with real parts, from an empty folder."),
+    "sign-in-link": Entry(
+        "sign_in_link:sign_in_link",
+        "Print a link that signs the server's first admin in with a browser, once, within an hour.",
+    ),
+    "login": Entry("login:login", "Sign in, and keep the token for later commands."),
+    "logout": Entry("whoami:logout", "Sign out of a server, and forget the token that is kept for it."),
+    "whoami": Entry("whoami:whoami", "Ask the server whom it takes you for, and what you may do."),
+    "sign-ins": Entry("sign_ins:sign_ins", "List and end your sign-ins, in browsers and terminals."),
+    "workspace": Entry("workspace:workspace", "List, make and choose workspaces."),
+    "keys": Entry("keys:keys", "List, make, revoke and delete API keys."),
+    "agent": Entry("agent:agent", "Install, update, check, look at, stop and delete agents."),
+    "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
+    "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
+    "watch": Entry("events:watch", "Show what an AGENT does while it does it, until Ctrl-C."),
+    "replay": Entry("events:replay", "Do the EVENT of this id again, as a new one."),
+    "cancel": Entry("events:cancel", "Cancel the EVENT of this id; one that runs is stopped."),
+    "approvals": Entry("approvals:approvals", "List, show, approve and deny what agents ask people for."),
+    "grants": Entry("grants:grants", "List, request, approve, deny and revoke grants of services to agents."),
+    "credentials": Entry(
+        "credentials:credentials",
+        "List, set and delete the workspace's credentials, and the key of its model provider.",
+    ),
+    "proposals": Entry("proposals:proposals", "List, show, approve and reject an agent's proposals."),
+    "balance": Entry("money:balance", "Show your tenant's balance, and whether it stops work."),
+    "credit": Entry("money:credit", "Add DOLLARS to a tenant's balance; work that waited for it goes on."),
+    "top": Entry(
+        "top:top", "Show the queue, leases with the time they have left, runners and actors, until Ctrl-C."
+    ),
+    "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
+    "doctor": Entry(
+        "doctor:doctor", "Check server, clock, token, workspace, and this machine's sandbox and database."
+    ),
+}

@@ -1,0 +1,109 @@
+"""How lightly the command starts, and how shells complete it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from sexton_cli.commands.table import COMMANDS
+from sexton_cli.main import cli
+from tests.cli.shell import Shell
+
+HEAVY = frozenset(
+    {
+        "asyncpg",
+        "cryptography",
+        "hypercorn",
+        "pykka",
+        "quart",
+        "sexton_actors",
+        "sexton_engine",
+        "sexton_http",
+        "sexton_storage",
+        "trio",
+        "uvloop",
+    }
+)
+"""What only servers, runners and single commands need."""
+COUNT = """
+import sys
+from sexton_cli.main import main
+sys.argv[0] = "sexton"
+try:
+    main()
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def imported(*words: str, **environment: str) -> tuple[str, frozenset[str]]:
+    """What is said, and the packages that were imported for it."""
+    ended = subprocess.run(
+        [sys.executable, "-c", COUNT, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        timeout=60,
+    )
+    return ended.stdout, frozenset(ended.stderr.split())
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",), ("--version",)])
+def test_help_needs_no_server(words: tuple[str, ...]) -> None:
+    said, packages = imported(*words)
+    assert said
+    assert packages & HEAVY == frozenset()
+    assert "httpx2" in packages  # The list is of packages indeed.
+
+
+def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> None:
+    said, _ = imported("--help")
+    context = click.Context(cli, info_name="sexton")
+    for name, entry in COMMANDS.items():
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert entry.summary == command.get_short_help_str(limit=1_000), name
+        assert f"  {name} " in said
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
+def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: str) -> None:
+    made = shell(_SEXTON_COMPLETE=f"{kind}_source")
+    assert made.returncode == 0, made.stderr
+    assert "_SEXTON_COMPLETE" in made.stdout
+    program = shutil.which(kind)
+    if program is None:
+        assert f"{kind}_complete" in made.stdout
+        return
+    script = tmp_path / f"completion.{kind}"
+    script.write_text(made.stdout)
+    read = subprocess.run([program, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sexton ag", ["plain,agent"]),
+        ("sexton s", ["plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,steer"]),
+        ("sexton agent in", ["plain,install"]),
+        ("sexton agent list --st", ["plain,--status"]),
+        ("sexton agent list --status ki", ["plain,killed"]),
+    ],
+)
+def test_what_is_begun_is_completed(words: str, expected: list[str]) -> None:
+    count = len(words.split()) - 1
+    said, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(count))
+    assert said.splitlines() == expected
+    assert packages & (HEAVY - {"sexton_actors"}) == frozenset()
+
+
+def test_the_first_word_is_completed_without_importing_any_command() -> None:
+    _, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS="sexton ", COMP_CWORD="1")
+    assert packages & HEAVY == frozenset()
