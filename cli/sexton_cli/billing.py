@@ -3,7 +3,7 @@
 import tomllib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -18,7 +18,9 @@ BILLING_FILE: Final = "billing.toml"
 
 Bound = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
 Pace = Annotated[int, msgspec.Meta(ge=1, le=10**6)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
-All = Annotated[str, msgspec.Meta(pattern="^all$")]
+# No pattern: where a list may also be a text that has one, msgspec frees the wrong memory, and the process
+# ends by SIGSEGV. See docs/explanation/msgspec-union-fault.md.
+All = Literal["all"]
 NO_BOUND: Final = frozenset({"unlimited", "all"})
 
 

@@ -1,5 +1,8 @@
 """The operator's files of prices and plans: what may stand in them, and what is said of mistakes."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -121,3 +124,22 @@ def test_a_mistake_in_the_plans_is_named(text: str, said: str, tmp_path: Path) -
     file.write_text(text)
     with pytest.raises(StartupFault, match=r"b\.toml"):
         load_terms(file, tmp_path)
+
+
+STARTS = 20
+AT_A_TIME = 5
+CONFIG = 78
+
+
+def test_a_mistake_ends_every_start_with_status_78(tmp_path: Path) -> None:
+    (tmp_path / "billing.toml").write_text('[plans.free]\nrequests_per_second = "fast"\n')
+    words = [sys.executable, "-m", "sexton_cli.main", "serve", "--data", str(tmp_path), "--port", "0"]
+    statuses = []
+    for _ in range(STARTS // AT_A_TIME):
+        # With an allocator that checks its blocks: what went wrong now and then goes wrong each time.
+        started = [
+            subprocess.Popen(words, stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONMALLOC": "debug"})
+            for _ in range(AT_A_TIME)
+        ]
+        statuses += [one.wait() for one in started]
+    assert statuses == [CONFIG] * STARTS
