@@ -16,7 +16,7 @@ from sexton_http.operations import Call, Creates, Operation
 from sexton_http.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.seeds import Seed
 from sexton_http.tokens import TOKEN_BYTES
-from sexton_storage.key_uses import KeyUse
+from sexton_storage.key_uses import KEY_SOON_MS, KEY_STALE_MS, KeyUse
 from sexton_storage.stores import StorageError
 
 HEADER: Final = b"idempotency-key"
@@ -51,7 +51,8 @@ async def once(
     # A client that leaves must not leave behind what nobody knows the outcome of.
     answers: list[T | Answer] = []
     with trio.CancelScope(shield=True):
-        kept = await call.ctx.world.storage.key_uses.begin(use)
+        stale_ms = KEY_SOON_MS if operation.creates is Creates.EVENT else KEY_STALE_MS
+        kept = await call.ctx.world.storage.key_uses.begin(use, stale_ms=stale_ms)
         mine = kept.claim == use.claim
         answers.append(await _first(call, kept, answer) if mine else _replay(call, use, kept))
     return answers[0]
@@ -122,7 +123,7 @@ def _use_of(operation: Operation, call: Call[Any, Any], scope: UUID, key: bytes)
         claim=world.new_id(),
         created_at=now,
         running_since=now,
-        resumable=operation.creates is Creates.AGAIN,
+        resumable=operation.creates is not Creates.ONCE,
         sealed=call.ctx.keys.seal(world.new_token(TOKEN_BYTES), scope.bytes + key_hash),
     )
 

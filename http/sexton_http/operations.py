@@ -55,7 +55,8 @@ class Creates(Enum):
 
     NOTHING = "such keys mean nothing here"
     AGAIN = "it is done again, and comes out the same: what it makes has ids and secrets that come of the key"
-    ONCE = "it is not done again, and its outcome stays open"
+    EVENT = "it is done again at once: the key is kept with the event that it makes, in one commit"
+    ONCE = "it is not done again for a while, and its outcome stays open meanwhile"
 
 
 class Wait(Enum):

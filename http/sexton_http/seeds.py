@@ -26,6 +26,16 @@ class Seed(msgspec.Struct, frozen=True):
         high, low = random >> 62 & 0xFFF, random & (1 << 62) - 1
         return UUID(int=self.at_ms << 80 | _VERSION << 76 | high << 64 | _VARIANT << 62 | low)
 
+    @property
+    def key(self) -> bytes:
+        """What an event that is made is known by, so that it is made once."""
+        return hmac.digest(self.secret, b"key", "sha256")
+
     def token(self, size: int) -> str:
         """So many bytes in hex, at most 32."""
         return hmac.digest(self.secret, b"token", "sha256")[:size].hex()
+
+
+def key_of(seed: Seed | None) -> bytes | None:
+    """What the event of a request is known by; None where the request came without a key."""
+    return None if seed is None else seed.key

@@ -9,6 +9,10 @@ KEY_KEEP_MS = 24 * 3600 * 1000
 """So long a key stands for its first request."""
 KEY_STALE_MS = 60_000
 """A request that is under way for longer than this has died with its server."""
+KEY_SOON_MS = 5_000
+"""The same of a request whose key is kept with what it makes: should it live, nothing is made twice."""
+KEY_OPEN_MS = 10 * 60_000
+"""So long the outcome of a request that must not be done twice stays open; then its key is free again."""
 
 
 class KeyUse(msgspec.Struct, frozen=True, gc=False):
@@ -32,12 +36,12 @@ class KeyUse(msgspec.Struct, frozen=True, gc=False):
 
 
 class KeyUseStore(Protocol):
-    async def begin(self, use: KeyUse) -> KeyUse:
+    async def begin(self, use: KeyUse, *, stale_ms: int = KEY_STALE_MS) -> KeyUse:
         """Keep it, unless the key is in use; give what is kept then, in one commit.
 
         It is the caller's turn where what comes back has its claim. So it is with a new key, with one that
-        is past keeping, and with one whose first request died, is the same, and may be done again: that one
-        keeps its seed and its beginning.
+        is past keeping, and with one whose first request died ``stale_ms`` ago, is the same, and may be done
+        again: that one keeps its seed and its beginning. One that may not begins anew after ``KEY_OPEN_MS``.
         """
         ...
 

@@ -5,7 +5,7 @@ from typing import Any
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS, KeyUse
 from tests.conformance.house import House, new_id
 
 SCOPE = new_id()
@@ -50,7 +50,31 @@ async def test_what_died_is_taken_over_with_its_seed_by_the_same_request(house: 
     assert await store.settle(replace(same, status=201))
 
 
-async def test_what_must_not_be_done_again_is_never_taken_over(house: House) -> None:
+async def test_what_is_kept_with_its_key_is_taken_over_sooner(house: House) -> None:
+    store, first = house.storage.key_uses, use_of()
+    await store.begin(first)
+    soon = NOW + KEY_SOON_MS
+    early = use_of(running_since=soon - 1, created_at=soon - 1)
+    assert await store.begin(early, stale_ms=KEY_SOON_MS) == first
+    same = use_of(running_since=soon, created_at=soon, sealed=b"b")
+    kept = await store.begin(same, stale_ms=KEY_SOON_MS)
+    assert kept == replace(same, created_at=first.created_at, sealed=b"seed")
+
+
+async def test_what_must_not_be_done_again_stays_open_for_a_while_and_then_begins_anew(house: House) -> None:
+    store, first = house.storage.key_uses, use_of(resumable=False)
+    await store.begin(first)
+    free = NOW + KEY_OPEN_MS
+    early = use_of(resumable=False, running_since=free - 1, created_at=free - 1)
+    assert await store.begin(early) == first
+    other = use_of(resumable=False, running_since=free, created_at=free, digest=b"other")
+    assert await store.begin(other) == first
+    anew = use_of(resumable=False, running_since=free, created_at=free, sealed=b"new")
+    assert await store.begin(anew) == anew
+    assert not await store.settle(replace(first, status=201))
+
+
+async def test_what_must_not_be_done_again_is_not_taken_over(house: House) -> None:
     store, first = house.storage.key_uses, use_of(resumable=False)
     await store.begin(first)
     await store.release(first)

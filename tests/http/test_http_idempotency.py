@@ -11,7 +11,7 @@ import trio
 from sexton_engine import MailboxFull
 from sexton_http.operations import Creates, NoBody, Operation
 from sexton_http.routes.table import OPERATIONS
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_STALE_MS
+from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records import Role
 from sexton_storage.stores import StorageUnavailable
@@ -202,7 +202,29 @@ async def test_what_died_halfway_is_made_once(stage: Stage, name: str, body: byt
     assert len(tables.workspaces) + len(tables.api_keys) == before + 1
 
 
-async def test_what_cannot_be_done_again_safely_stays_open(stage: Stage) -> None:
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_message_whose_server_died_is_kept_once_and_a_repeat_gets_its_event(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, *, after: bool
+) -> None:
+    async def never(_: object) -> None:
+        """A server that is dead releases nothing."""
+
+    monkeypatch.setattr(stage.house.memory.key_uses, "release", never)
+    route = flaky(named("steer_zombie"), StorageUnavailable("away"), after=after)
+    headers = stage.headers(route) | {b"idempotency-key": b"k"}
+    events, body = stage.house.memory.tables.events, b'{"message":"go on"}'
+    before = len(events)
+    assert await stage.code(route, body=body, headers=headers) == "UZ-INTERNAL-001"
+    assert len(events) == before + after
+    assert await stage.code(route, body=body, headers=headers) == "UZ-REQ-007"
+
+    stage.house.pass_ms(KEY_SOON_MS)
+
+    assert await stage.code(route, body=body, headers=headers) == ""
+    assert len(events) == before + 1
+
+
+async def test_what_cannot_be_done_again_safely_stays_open_for_ten_minutes(stage: Stage) -> None:
     route = flaky(named("mint_enrolment_token"), StorageUnavailable("away"), after=True)
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
     before = len(stage.house.memory.tables.enrolments)
@@ -210,6 +232,9 @@ async def test_what_cannot_be_done_again_safely_stays_open(stage: Stage) -> None
     stage.house.pass_ms(KEY_STALE_MS + 1)
     assert await stage.code(route, headers=headers) == "UZ-REQ-007"
     assert len(stage.house.memory.tables.enrolments) == before + 1
+    stage.house.pass_ms(KEY_OPEN_MS)
+    assert await stage.code(route, headers=headers) == ""
+    assert len(stage.house.memory.tables.enrolments) == before + 2
 
 
 async def test_what_was_not_begun_leaves_the_key_free(stage: Stage) -> None:

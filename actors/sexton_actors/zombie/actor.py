@@ -144,13 +144,14 @@ class ZombieActor(Actor):
     async def _steer(self, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
         paused = self._record.workspace_paused
         if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
-            return refusal
+            return await self._waker.kept_before(message.key) or refusal
         if refusal := await self._record.world.entitlements.may_ask_for_work(zombie.tenant_id):
-            return refusal
+            return await self._waker.kept_before(message.key) or refusal
         waking = transitions.Waking(
             actor=f"steer:{message.by}",
             event_type="message",
             request={"message": message.message},
+            dedup_key=message.key,
             traceparent=message.traceparent,
         )
         return await self._waker.wake(zombie, manifest, waking, webhook=False)

@@ -85,12 +85,14 @@ class TurnedAway(msgspec.Struct, Message[None], frozen=True):
     """``too_large`` or ``rate_limited``."""
 
 
-class Steer(msgspec.Struct, Message[Accepted | Refusal], frozen=True):
+class Steer(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
     """A person's message (1 to 8,192 bytes); ``by`` is a user or key name."""
 
     message: str
     by: str
     traceparent: str | None = None
+    key: bytes | None = None
+    """The event is kept with it, once; None: each message is a new event."""
 
 
 class Fire(msgspec.Struct, Message[None], frozen=True):
@@ -112,12 +114,14 @@ class CancelFollowUp(msgspec.Struct, Message[Refusal | None], frozen=True):
     follow_up_id: UUID
 
 
-class Replay(msgspec.Struct, Message[Accepted | Refusal], frozen=True):
+class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
     """Work on an event that is over once more, as a new one; ``by`` is a user or key name."""
 
     event_id: UUID
     by: str
     traceparent: str | None = None
+    key: bytes | None = None
+    """The event is kept with it, once; None: each message is a new event."""
 
 
 class StatusChanged(msgspec.Struct, frozen=True):

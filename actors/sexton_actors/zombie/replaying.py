@@ -23,10 +23,11 @@ async def replay(
     event = await record.world.storage.events.load(message.event_id)
     if event is None or event.zombie_id != zombie.id:
         return Refusal("UZ-EVENT-001", f"The agent has no event {message.event_id}.")
-    if refusal := transitions.may_be_replayed(zombie, event, workspace_paused=record.workspace_paused):
-        return refusal
+    paused = record.workspace_paused
+    if refusal := transitions.may_be_replayed(zombie, event, workspace_paused=paused):
+        return await waker.kept_before(message.key) or refusal
     if refusal := await record.world.entitlements.may_ask_for_work(zombie.tenant_id):
-        return refusal
+        return await waker.kept_before(message.key) or refusal
     waking = transitions.Waking(
         actor=event.actor,
         event_type=event.event_type,
@@ -35,6 +36,7 @@ async def replay(
         source_event_id=event.source_event_id,
         resumes_event_id=event.id,
         replayed_by=message.by,
+        dedup_key=message.key,
         traceparent=message.traceparent,
     )
     return await waker.wake(zombie, manifest, waking, webhook=False)

@@ -79,6 +79,14 @@ class Waker:
         now = self._record.world.now_ms()
         return await self._record.world.storage.events.seen(self._record.id, dedup_key, body_key, now=now)
 
+    async def kept_before(self, key: bytes | None) -> m.AlreadyAccepted | None:
+        """The event that was kept with this key by a request whose server died before it could say so.
+
+        That the agent would take no message now does not undo it.
+        """
+        first = None if key is None else await self.seen(key, None)
+        return None if first is None else m.AlreadyAccepted(first)
+
     async def _repeated(self, manifest: Manifest, waking: Waking) -> UUID | None:
         # A repeat passes no gate, and is no further occurrence of anything. Without gates the journal finds
         # it by itself.

@@ -5,9 +5,10 @@ from uuid import UUID
 
 from sexton_actors.queue.messages import Cancel, Cancelling
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Accepted, Replay
+from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Replay
 from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.seeds import key_of
 from sexton_http.shapes import Shape
 from sexton_storage.records import Role
 
@@ -46,7 +47,7 @@ class EventCancelled(Shape):
     tag=TAG,
     role=Role.OPERATOR,
     status=202,
-    creates=Creates.ONCE,
+    creates=Creates.EVENT,
     starts_work=True,
     codes=("UZ-ZMB-009", *REPLAY_CODES),
 )
@@ -77,7 +78,7 @@ async def cancel_event(call: Call[NoBody, NoQuery]) -> EventCancelled | Refusal:
     tag=TAG,
     role=Role.OPERATOR,
     status=202,
-    creates=Creates.ONCE,
+    creates=Creates.EVENT,
     starts_work=True,
     codes=REPLAY_CODES,
 )
@@ -102,11 +103,11 @@ async def _agent_of(call: Call[Any, Any]) -> UUID:
 
 async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:
     event_id = call.id("event_id")
-    message = Replay(event_id, call.member.name, call.traceparent)
+    message = Replay(event_id, call.member.name, call.traceparent, key_of(call.seed))
     match await call.ctx.system.ask("zombie", zombie_id, message):
         case Refusal() as refusal:
             return refusal
-        case Accepted(event_id=new_id):
+        case Accepted(event_id=new_id) | AlreadyAccepted(event_id=new_id):
             return Replayed(new_id, event_id)
 
 

@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.viewing import filled_in
 from sexton_actors.zombie.messages import (
     Accepted,
+    AlreadyAccepted,
     ChangeStatus,
     Configured,
     Install,
@@ -36,6 +37,7 @@ from sexton_http.configuring import (
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of
+from sexton_http.seeds import key_of
 from sexton_http.shapes import Body, Cursor, Query, Shape
 from sexton_storage.records import Role, Zombie, ZombieStatus
 
@@ -320,7 +322,7 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages",
     tag=TAG,
     status=202,
-    creates=Creates.ONCE,
+    creates=Creates.EVENT,
     starts_work=True,
     codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", *ENTITLED),
 )
@@ -329,11 +331,11 @@ async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Ref
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     _bounded("message", call.body.message, MESSAGE_BYTES)
-    message = Steer(call.body.message, call.member.name, call.traceparent)
+    message = Steer(call.body.message, call.member.name, call.traceparent, key_of(call.seed))
     match await call.ctx.system.ask("zombie", zombie_id, message):
         case Refusal() as refusal:
             return refusal
-        case Accepted(event_id=event_id):
+        case Accepted(event_id=event_id) | AlreadyAccepted(event_id=event_id):
             return MessageAccepted(event_id)
 
 

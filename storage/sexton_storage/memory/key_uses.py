@@ -4,18 +4,18 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 
 
 class MemoryKeyUses(MemoryStore):
-    async def begin(self, use: KeyUse) -> KeyUse:
+    async def begin(self, use: KeyUse, *, stale_ms: int = KEY_STALE_MS) -> KeyUse:
         await self._round_trip()
         old = self._tables.key_uses.get((use.scope, use.key_hash))
-        if old is None or old.created_at <= use.created_at - KEY_KEEP_MS:
+        if old is None or old.created_at <= use.created_at - KEY_KEEP_MS or _is_free_again(old, use):
             kept = use
-        elif _may_take_over(old, use):
+        elif _may_take_over(old, use, stale_ms):
             kept = replace(use, created_at=old.created_at, sealed=old.sealed)
         else:
             return old
@@ -46,8 +46,13 @@ class MemoryKeyUses(MemoryStore):
         return old if old is not None and old.claim == use.claim and old.status is None else None
 
 
-def _may_take_over(old: KeyUse, use: KeyUse) -> bool:
-    dead = old.status is None and old.running_since <= use.running_since - KEY_STALE_MS
+def _is_free_again(old: KeyUse, use: KeyUse) -> bool:
+    open_ = old.status is None and not old.resumable and old.digest == use.digest
+    return open_ and old.created_at <= use.created_at - KEY_OPEN_MS
+
+
+def _may_take_over(old: KeyUse, use: KeyUse, stale_ms: int) -> bool:
+    dead = old.status is None and old.running_since <= use.running_since - stale_ms
     return dead and old.resumable and old.digest == use.digest
 
 

@@ -1,21 +1,24 @@
 """Idempotency keys, in PostgreSQL."""
 
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
 from sexton_storage.postgres.base import PostgresStore
 from sexton_storage.postgres.connection import Connection
 from sexton_storage.postgres.rows import Rows
 
 USES = Rows(KeyUse)
 _AFTER = len(USES.names)
+# One past keeping, or left open long enough, begins anew; one that died goes on from its own beginning.
+_IS_PAST = f"(k.created_at <= ${_AFTER + 1})"
+_IS_OPEN = "(k.status IS NULL AND k.digest = excluded.digest)"
+_IS_FREE = f"({_IS_PAST} OR ({_IS_OPEN} AND NOT k.resumable AND k.created_at <= ${_AFTER + 3}))"
 _BEGIN = f"""
 {USES.insert("key_uses AS k")}
 ON CONFLICT (scope, key_hash) DO UPDATE SET
   digest = excluded.digest, claim = excluded.claim, running_since = excluded.running_since,
   resumable = excluded.resumable, status = NULL,
-  created_at = CASE WHEN k.created_at <= ${_AFTER + 1} THEN excluded.created_at ELSE k.created_at END,
-  sealed = CASE WHEN k.created_at <= ${_AFTER + 1} THEN excluded.sealed ELSE k.sealed END
-WHERE k.created_at <= ${_AFTER + 1}
-   OR (k.status IS NULL AND k.resumable AND k.running_since <= ${_AFTER + 2} AND k.digest = excluded.digest)
+  created_at = CASE WHEN {_IS_FREE} THEN excluded.created_at ELSE k.created_at END,
+  sealed = CASE WHEN {_IS_FREE} THEN excluded.sealed ELSE k.sealed END
+WHERE {_IS_FREE} OR ({_IS_OPEN} AND k.resumable AND k.running_since <= ${_AFTER + 2})
 RETURNING {USES.columns()}
 """
 _KEPT = f"SELECT {USES.columns()} FROM key_uses WHERE scope = $1 AND key_hash = $2"
@@ -26,8 +29,9 @@ _FORGET = f"DELETE FROM key_uses WHERE {_MINE}"
 
 
 class PostgresKeyUses(PostgresStore):
-    async def begin(self, use: KeyUse) -> KeyUse:
-        args = (*USES.values(use), use.created_at - KEY_KEEP_MS, use.running_since - KEY_STALE_MS)
+    async def begin(self, use: KeyUse, *, stale_ms: int = KEY_STALE_MS) -> KeyUse:
+        now = use.created_at
+        args = (*USES.values(use), now - KEY_KEEP_MS, use.running_since - stale_ms, now - KEY_OPEN_MS)
 
         async def work(connection: Connection) -> KeyUse:
             while True:
