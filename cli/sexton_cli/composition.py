@@ -3,8 +3,8 @@
 import os
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -50,9 +50,9 @@ from sexton_storage.embedded import (
     embedded_dsn,
     open_embedded_server,
 )
-from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
+from sexton_storage.postgres import PostgresSettings, PostgresStorage, migrate_database, open_postgres_storage
 from sexton_storage.records import EnrolmentToken
-from sexton_storage.startup import MigrationFailed, StartupFailed
+from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, VaultError, open_vault
 
@@ -223,15 +223,38 @@ async def _slack(stack: AsyncExitStack, identity: IdentitySettings) -> Slack | N
 async def _storage(
     stack: AsyncExitStack, settings: NodeSettings, progress: Progress
 ) -> tuple[EmbeddedServer | None, PostgresStorage]:
-    try:
+    with _starting(settings):
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         database, dsn = await _database(stack, settings, progress)
-        postgres = PostgresSettings(connect_s=settings.database_wait_s)
-        opening = open_postgres_storage(dsn, settings=postgres, new_id=uuid_utils.compat.uuid7)
+        opening = open_postgres_storage(
+            dsn, settings=_postgres(settings), new_id=uuid_utils.compat.uuid7, migrates=settings.migrate
+        )
         return database, await stack.enter_async_context(opening)
+
+
+async def migrate_schema(settings: NodeSettings, progress: Progress) -> Sequence[str]:
+    """Bring the schema up to date, and nothing else; the names of what ran. Raises StartupFault."""
+    async with AsyncExitStack() as stack:
+        with _starting(settings):
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _, dsn = await _database(stack, settings, progress)
+            return await migrate_database(dsn, settings=_postgres(settings))
+
+
+def _postgres(settings: NodeSettings) -> PostgresSettings:
+    return PostgresSettings(connect_s=settings.database_wait_s)
+
+
+@contextmanager
+def _starting(settings: NodeSettings) -> Iterator[None]:
+    """Tell the operator what keeps the database from being used, and what to do about it."""
+    try:
+        yield
     except MigrationFailed as fault:
-        way_out = "Start the release that wrote this database, or restore a backup"
+        way_out = fault.way_out or "Start the release that wrote this database, or restore a backup"
         raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
+    except (ServerTooOld, PooledByTransaction) as fault:
+        raise StartupFault("UZ-STARTUP-003", str(fault), fault.way_out, CONFIG) from fault
     except StartupFailed as fault:
         way_out = "See the logs in the data folder" if settings.database_url is None else "Check DATABASE_URL"
         raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault

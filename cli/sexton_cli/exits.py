@@ -75,6 +75,12 @@ class StartupFault(Fault):
         super().__init__(what, way_out, code=code, status=status)
 
 
+def first_of(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
+    """Of what a nursery raised, the first."""
+    inner = group.exceptions[0]
+    return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
 def explain(fault: Fault, *, as_json: bool = False) -> int:
     """Print the line, on standard error, and give the exit status."""
     text = orjson.dumps(fault.document()).decode() if as_json else f"sexton: {fault.line()}"

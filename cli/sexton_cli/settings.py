@@ -25,6 +25,8 @@ class NodeSettings:
     """How long a start waits for a ``database_url`` that does not answer yet."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it."""
+    migrate: bool = True
+    """Whether a start brings the schema up to date; False: one that is not ends the start."""
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None

@@ -6,6 +6,9 @@ from sexton_storage.stores import StorageError
 class StartupFailed(StorageError):
     """Storage could not be opened; waiting does not help."""
 
+    way_out = ""
+    """What to do about it, where one thing helps."""
+
 
 class ConnectFailed(StartupFailed):
     """No database: it cannot be reached, or does not start, or let us in."""
@@ -21,3 +24,29 @@ class MigrationFailed(StartupFailed):
 
 class DatabaseNewer(MigrationFailed):
     """The database was written by a newer release."""
+
+
+class ServerTooOld(ConnectFailed):
+    """The PostgreSQL that was named lacks what this program needs."""
+
+    way_out = "Give DATABASE_URL of a newer PostgreSQL, or leave it out: Sexton brings one of its own"
+
+
+class PooledByTransaction(ConnectFailed):
+    """A pooler gives each transaction another session: locks, settings and LISTEN would not hold."""
+
+    way_out = (
+        "Set pool_mode = session for this database in the pooler, or name PostgreSQL itself in DATABASE_URL"
+    )
+
+
+class NotAllowed(MigrationFailed):
+    """The role may not do what bringing the schema up to date needs."""
+
+    way_out = "Run 'sexton migrate' as a role that owns the schema, and grant this one the use of the tables"
+
+
+class SchemaBehind(MigrationFailed):
+    """Migrations have not run, and were not asked for."""
+
+    way_out = "Run 'sexton migrate' with this release, as a role that owns the schema"

@@ -8,9 +8,9 @@ import trio
 
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import (
+    admission as admission_module,
     migrate as migrate_module,
     open_postgres_storage,
-    storage as storage_module,
 )
 from sexton_storage.postgres.bounds import MIGRATION_SESSION
 from sexton_storage.postgres.connection import Connection
@@ -110,7 +110,7 @@ async def test_a_lock_that_is_never_let_go_ends_the_wait(
         await holder.execute(f"SELECT pg_advisory_lock({migrate_module.LOCK_KEY})")
         connection = await connect(postgres_dsn, MIGRATION_SESSION)
         try:
-            await migrate(connection, shipped_migrations())
+            await migrate(connection, [*shipped_migrations(), NEXT])
         finally:
             await connection.close()
             await holder.close()
@@ -125,7 +125,7 @@ async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
 ) -> None:
     async with open_postgres_storage(postgres_dsn, migrates=False) as storage:
         assert await storage.healthy()
-    monkeypatch.setattr(storage_module, "shipped_migrations", lambda: [*shipped_migrations(), NEXT])
+    monkeypatch.setattr(admission_module, "shipped_migrations", lambda: [*shipped_migrations(), NEXT])
     with pytest.raises(MigrationFailed, match="9001_next"):
         async with open_postgres_storage(postgres_dsn, migrates=False):
             raise AssertionError("it opened")

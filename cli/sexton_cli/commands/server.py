@@ -61,6 +61,13 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 show_default=True,
                 help="Seconds between looks for what other servers of the database did and could not tell.",
             ),
+            click.option(
+                "--migrate/--no-migrate",
+                default=True,
+                show_default=True,
+                envvar="SEXTON_MIGRATE",
+                help="Bring the schema up to date, or start only where it is.",
+            ),
             click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
             click.option(
                 "--identity",

@@ -10,7 +10,7 @@ from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.caller import Caller
 from sexton_cli.commands.options import calling
 from sexton_cli.composition import visit_storage
-from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault
+from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault, first_of
 from sexton_cli.keeping import default_data, kept_address
 from sexton_cli.settings import DATABASE_VARIABLE
 from sexton_http.bootstrap import first_admin
@@ -40,7 +40,7 @@ def sign_in_link(caller: Caller, *, data: Path | None, database_url: str | None,
     try:
         link = trio.run(_offer, folder, database_url, base_url)
     except* StartupFault as group:
-        raise _first(group) from None
+        raise first_of(group) from None
     if caller.output.as_json:
         caller.output.document({"sign_in_url": link})
         return
@@ -55,8 +55,3 @@ async def _offer(data: Path, database_url: str | None, base_url: str) -> str:
             way_out = "Start the server ('sexton up')"
             raise StartupFault("UZ-STARTUP-002", "no server has started here yet", way_out, UNAVAILABLE)
         return await offer_link(storage, base_url, user_id, secrets.token_hex)
-
-
-def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

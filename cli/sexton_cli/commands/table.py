@@ -14,6 +14,7 @@ class Entry(NamedTuple):
 COMMANDS: Final[Mapping[str, Entry]] = {
     "up": Entry("server:up", "Start everything here: database, server and local runners."),
     "serve": Entry("server:serve", "Start the server alone; runners are started elsewhere."),
+    "migrate": Entry("migrate:migrate", "Bring the database's schema up to date, and start nothing."),
     "runner": Entry("server:runner", "Start a runner on this machine (see 'sexton runner --help')."),
     "demo": Entry("server:demo", "See the whole path work with real parts, from an empty folder."),
     "sign-in-link": Entry(

@@ -10,7 +10,7 @@ from importlib import resources
 import asyncpg
 
 from sexton_storage.postgres.connection import Connection
-from sexton_storage.startup import DatabaseNewer, MigrationFailed
+from sexton_storage.startup import DatabaseNewer, MigrationFailed, NotAllowed, SchemaBehind
 
 LOCK_KEY = 0x5E870A
 """Advisory lock that one starting server holds while it migrates."""
@@ -53,16 +53,18 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> Se
 
     Gives the names. Runs in the asyncio thread.
 
-    Raises DatabaseNewer when the database has more than we know, MigrationFailed when a file that ran was
-    changed since, when one fails, or when another server holds the lock for too long.
+    Raises DatabaseNewer when the database has more than we know, NotAllowed when the role may not do it,
+    MigrationFailed when a file that ran was changed since, when one fails, or when another server holds the
+    lock for too long.
     """
+    # First only looked at: where nothing is to be done, a role that may create nothing is enough.
+    done = await _done(connection)
+    if done is not None and not _missing(done, migrations):
+        return []
     await _lock(connection)
     try:
-        await connection.execute(_TABLE)
-        rows = await connection.fetch("SELECT version, name, sha256 FROM schema_migrations ORDER BY version")
-        done = {row[0]: (row[1], row[2]) for row in rows}
-        _check(done, migrations)
-        new = [m for m in migrations if m.version not in done]
+        await _make_table(connection)
+        new = _missing(await _done(connection) or {}, migrations)
         for migration in new:
             await _run(connection, migration)
         return [m.name for m in new]
@@ -76,15 +78,39 @@ async def verify(connection: Connection, migrations: Sequence[Migration]) -> Seq
 
     For those who visit a database that a server uses. Raises DatabaseNewer and MigrationFailed.
     """
-    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
-        raise MigrationFailed("no server has made this database yet")
-    rows = await connection.fetch("SELECT version, name, sha256 FROM schema_migrations ORDER BY version")
-    done = {row[0]: (row[1], row[2]) for row in rows}
-    _check(done, migrations)
-    missing = [m.name for m in migrations if m.version not in done]
-    if missing:
-        raise MigrationFailed(f"the server runs an older release: {missing[0]} has not run on its database")
+    done = await _done(connection)
+    if done is None:
+        raise SchemaBehind("no server has made this database yet")
+    if missing := _missing(done, migrations):
+        raise SchemaBehind(f"the database is of an older release: {missing[0].name} has not run on it")
     return ()
+
+
+Done = dict[int, tuple[str, str]]
+"""What ran: version to name and SHA-256."""
+
+
+async def _done(connection: Connection) -> Done | None:
+    """What ran on this database; None when nothing ever did."""
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        return None
+    try:
+        rows = await connection.fetch("SELECT version, name, sha256 FROM schema_migrations ORDER BY version")
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise NotAllowed(f"the role may not read which migrations ran: {error}") from error
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _missing(done: Done, migrations: Sequence[Migration]) -> list[Migration]:
+    _check(done, migrations)
+    return [m for m in migrations if m.version not in done]
+
+
+async def _make_table(connection: Connection) -> None:
+    try:
+        await connection.execute(_TABLE)
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise NotAllowed(f"the role may not make tables: {error}") from error
 
 
 async def _lock(connection: Connection) -> None:
@@ -97,7 +123,7 @@ async def _lock(connection: Connection) -> None:
     raise MigrationFailed(f"another server has been migrating this database for {LOCK_WAIT_S:.0f} s")
 
 
-def _check(done: dict[int, tuple[str, str]], migrations: Sequence[Migration]) -> None:
+def _check(done: Done, migrations: Sequence[Migration]) -> None:
     known = {m.version: m for m in migrations}
     newest = max(known)
     for version, (name, sha256) in done.items():
@@ -119,5 +145,7 @@ async def _run(connection: Connection, migration: Migration) -> None:
                 migration.name,
                 migration.sha256,
             )
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise NotAllowed(f"the role may not run {migration.name}: {error}") from error
     except asyncpg.PostgresError as error:
         raise MigrationFailed(f"{migration.name}: {error}") from error

@@ -1,21 +1,22 @@
 """Opens storage over a PostgreSQL database."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from time import monotonic
 from typing import cast
 from uuid import UUID, uuid4
 
+import asyncpg
+
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal, open_portal
+from sexton_storage.postgres.admission import bring_up
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
-from sexton_storage.postgres.bounds import CONNECT_S, LANE_SESSION, MIGRATION_SESSION
+from sexton_storage.postgres.bounds import LANE_SESSION
 from sexton_storage.postgres.chats import PostgresChats
-from sexton_storage.postgres.connection import FAULTS, Connection, Failure, failure_of
+from sexton_storage.postgres.connection import FAULTS
 from sexton_storage.postgres.crons import PostgresCrons
 from sexton_storage.postgres.database import Database
 from sexton_storage.postgres.dial import connect, connect_lane
@@ -30,15 +31,14 @@ from sexton_storage.postgres.key_uses import PostgresKeyUses
 from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
 from sexton_storage.postgres.lane import Lane
 from sexton_storage.postgres.memories import PostgresMemories
-from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
 from sexton_storage.postgres.outage import Outage
 from sexton_storage.postgres.overview import PostgresFleet
 from sexton_storage.postgres.providers import PostgresProviders
 from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
-from sexton_storage.postgres.settings import BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.postgres.settings import PostgresSettings
 from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
-from sexton_storage.startup import ConnectFailed
+from sexton_storage.startup import ConnectFailed, NotAllowed
 from sexton_storage.statistics import StorageStatistics
 
 DEFAULTS = PostgresSettings()
@@ -59,7 +59,7 @@ class PostgresStorage:
     ) -> None:
         self._portal = portal
         self._dsn = dsn
-        self._bring_up = migrate if migrates else verify
+        self._migrates = migrates
         self._settings = settings
         self._new_id = new_id
         self._outage = Outage()
@@ -99,7 +99,7 @@ class PostgresStorage:
 
     async def open(self) -> None:
         """Connect, migrate, and start the journal. Raises ConnectFailed and MigrationFailed."""
-        ran = await self._portal.run(self._migrate)
+        ran = await self._portal.run(lambda: bring_up(self._dsn, self._settings, migrates=self._migrates))
         if ran:
             log.info("ran %d migrations, the last is %s", len(ran), ran[-1])
         try:
@@ -110,6 +110,8 @@ class PostgresStorage:
             )
             if self._settings.signals:
                 await self._portal.run(self.signals.open)
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise NotAllowed(f"the role may not use the tables: {error}") from error
         except FAULTS as error:
             raise ConnectFailed(f"the database let us in once and then not again: {error}") from error
 
@@ -127,24 +129,6 @@ class PostgresStorage:
 
     async def _connect_listening(self) -> Listening:
         return cast("Listening", await connect(self._dsn, LANE_SESSION, name="sexton signals"))
-
-    async def _migrate(self) -> list[str]:
-        connection = await self._first_connection()
-        try:
-            return list(await self._bring_up(connection, shipped_migrations()))
-        finally:
-            await connection.close(timeout=5)
-
-    async def _first_connection(self) -> Connection:
-        deadline = monotonic() + self._settings.connect_s
-        timeout_s = min(CONNECT_S, self._settings.patience_s)
-        while True:
-            try:
-                return await connect(self._dsn, MIGRATION_SESSION, timeout_s=timeout_s)
-            except FAULTS as error:
-                if failure_of(error) is not Failure.LOST or monotonic() > deadline:
-                    raise ConnectFailed(f"the database cannot be reached: {error}") from error
-                await asyncio.sleep(BACKOFF_MAX_S)
 
     async def close(self) -> None:
         """Let the journal finish, then hang up."""
@@ -180,8 +164,8 @@ async def open_postgres_storage(
 ) -> AsyncIterator[PostgresStorage]:
     """Open storage over the database that ``dsn`` names; its schema is brought up to date first.
 
-    Raises ConnectFailed and MigrationFailed. ``new_id`` makes the names of lanes and marks. A visitor to the
-    database of a running server does not bring it up to date (``migrates`` False), but takes no other.
+    Raises ConnectFailed and MigrationFailed. ``new_id`` makes the names of lanes and marks. With ``migrates``
+    False it is not brought up to date, and no other is taken.
     """
     async with open_portal() as portal:
         storage = PostgresStorage(portal, dsn, settings, new_id, migrates=migrates)
@@ -190,3 +174,9 @@ async def open_postgres_storage(
             yield storage
         finally:
             await storage.close()
+
+
+async def migrate_database(dsn: str, *, settings: PostgresSettings = DEFAULTS) -> Sequence[str]:
+    """Bring the schema up to date, and nothing else; gives the names of what ran. Raises as opening does."""
+    async with open_portal() as portal:
+        return await portal.run(lambda: bring_up(dsn, settings, migrates=True))
