@@ -194,12 +194,15 @@ def _candidates(root: Path, membership: Path) -> list[Layout]:
 
 def remove_leftovers(layout: Layout, name: str) -> None:
     """Kill and remove the groups that an earlier runner of this name left, and old empty ones."""
+    patience = time.monotonic() + REMOVE_PATIENCE_S
     for parent in layout.parents:
         for folder in parent.glob(f"{PREFIX}*"):
             group = Group((folder,))
             if folder.name.startswith(f"{PREFIX}{name}-"):
                 group.kill()
-                group.remove()
+                # On a busy machine the dead take a moment to go: what ran in a sandbox is nicest of all.
+                while not group.remove() and time.monotonic() < patience:
+                    time.sleep(REMOVE_TICK_S)
             elif _abandoned(folder):
                 group.remove()
 

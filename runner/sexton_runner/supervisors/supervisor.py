@@ -23,7 +23,6 @@ from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Job, Over, Pipe, Used, decoded, used
 
 END_S = 5.0
-EXIT_S = 2.0
 LAST_WORD_S = 2.0  # Beside the time that its frames may take; one that does not speak in time is killed.
 NOTHING_TO_SAY = frozenset({Halt.LOST, Halt.PARKED})
 SESSIONS = "sexton_runner.tools.mcp_session"
@@ -39,7 +38,6 @@ class Supervisor:
 
     def __init__(self, job: Job, live: LiveLease, pipe: Pipe, pidfd: int) -> None:
         self._job, self._live, self._pipe, self._pidfd = job, live, pipe, pidfd
-        self._over = False
 
     async def hear(self) -> Over:
         """Pass on what the run uses until its last word; one that died without it ends ``resource_kill``."""
@@ -63,7 +61,6 @@ class Supervisor:
                 log.warning("supervisor_unreadable", lease_id=self._live.lease.lease_id, why=str(fault))
                 return None
             if isinstance(said, Over):
-                self._over = True
                 self._live.usage.adopt(said.used.run_ms, resting=True, **_tokens(said.used))
                 return said
             self._live.usage.adopt(said.run_ms, resting=said.resting, **_tokens(said))
@@ -82,10 +79,7 @@ class Supervisor:
         with trio.CancelScope(shield=True):
             await self._pipe.aclose()
             with trio.move_on_after(END_S):
-                if not self._over:
-                    self._kill()
-                with trio.move_on_after(EXIT_S):
-                    await trio.lowlevel.wait_readable(self._pidfd)
+                # Whoever has said the last word has cleared away before, and has nothing left to do.
                 self._kill()
                 await trio.lowlevel.wait_readable(self._pidfd)
             os.close(self._pidfd)
