@@ -108,7 +108,9 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     assert events[0]["event_id"] in table
     assert "echo" in table
 
-    shown = shell("agent", "show", "echo").stdout
+    looked = shell("agent", "show", "echo")
+    assert "For another one take its trigger" in looked.stderr
+    shown = looked.stdout
     assert re.search(r"^status +active$", shown, re.MULTILINE)
     assert re.search(r"^woken by +webhook:nobody$", shown, re.MULTILINE)
     assert re.search(r"^webhook nobody +http://\S+/v1/webhooks/\S+/zwh_\*\*\*$", shown, re.MULTILINE)

@@ -16,6 +16,10 @@ from sexton_cli.output import Column, dollars, moment
 from sexton_cli.places import AGENT, agent_id, agent_path, first_of, walk, workspace_path
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+SHOWN_ONCE = (
+    "The secret at the end of an address was shown once, when it was made. For another one take its trigger "
+    "out of TRIGGER.md, run 'sexton agent update', put it in again and update once more."
+)
 COLUMNS = (
     Column("name", "NAME", elastic=True),
     Column("zombie_id", "ID"),
@@ -163,6 +167,8 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
             "updated": moment(found.get("updated_at")),
         }
     )
+    if any(str(url).endswith("***") for url in _urls(found).values()):
+        caller.output.note(SHOWN_ONCE)
 
 
 @agent.command()
