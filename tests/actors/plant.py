@@ -172,7 +172,7 @@ class Plant:
             host_id=name,
             sandbox_tier=tier,
             labels=labels,
-            slots=4,
+            slots=64,
             token_hash=name.encode(),
             admin_state=AdminState.ACTIVE,
             version=1,

@@ -102,7 +102,7 @@ async def test_what_waits_and_what_is_held_is_shown_within_seconds(
     assert told["oldest_event_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["oldest_gate_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["runners", "busy,active"] == 1
-    assert told["runner_slots", "busy,active"] == 4
+    assert told["runner_slots", "busy,active"] == 64
 
 
 async def test_a_census_that_is_old_is_not_shown_and_the_next_one_is(

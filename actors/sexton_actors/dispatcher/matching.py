@@ -10,6 +10,8 @@ from sexton_actors.queue.messages import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Leases
 from sexton_storage.records import ReadyAgent
+from sexton_storage.rules import NO_SLOT
+from sexton_storage.writes import NothingToClaim
 
 READY_MAX = 250_000
 """Agents that the index holds; those beyond it are found in the database when there is room again."""
@@ -18,6 +20,8 @@ OFFERS_MAX = 32_000
 OFFERS_PER_RUNNER = 256
 """As many as a runner may have slots."""
 CROWDED_RETRY_MS = 1_000
+FULL_RETRY_MS = 1_000
+"""When a runner may ask again that asked for more than it has slots."""
 CLAIM_PATIENCE_S = 3.0
 """How long an offer waits for a queue to claim: one that crashes and crashes must not hold up the runners."""
 REST_S = 30.0
@@ -139,6 +143,9 @@ class Matching:
         self._claiming.discard(message.zombie_id)
         if isinstance(outcome, Grant):
             entry.grants.append(outcome)
+        elif isinstance(outcome, NothingToClaim) and outcome.reason in NO_SLOT:
+            # It would be tried with one agent after another, in vain.
+            entry.full = entry.over = True
         if entry.claiming:
             return
         if entry.grants or entry.over:
@@ -202,7 +209,8 @@ class Matching:
         self._desk.forget(entry.id)
         reply = entry.offer.reply
         if refusal is None and not reply.is_expired:
-            reply.set(Leases(tuple(entry.grants), 0, tuple(entry.cancelled)))
+            wait_ms = FULL_RETRY_MS if entry.full and not entry.grants else 0
+            reply.set(Leases(tuple(entry.grants), wait_ms, tuple(entry.cancelled)))
             return
         for grant in entry.grants:
             self._desk.give_back(grant)

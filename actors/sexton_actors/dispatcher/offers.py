@@ -16,7 +16,7 @@ Talent = tuple[frozenset[str], bool]
 class OpenOffer:
     """One waiting runner: what it asked for, what it got so far, and what is under way for it."""
 
-    __slots__ = ("cancelled", "claiming", "grants", "id", "offer", "over")
+    __slots__ = ("cancelled", "claiming", "full", "grants", "id", "offer", "over")
 
     def __init__(self, offer_id: int, offer: Offer) -> None:
         self.id = offer_id
@@ -28,6 +28,8 @@ class OpenOffer:
         """Leases its runner is to stop, to be told with the answer."""
         self.over = False
         """It takes nothing more, and ends with the last claim under way."""
+        self.full = False
+        """Its runner has no slot left, by the database's word."""
 
     def __repr__(self) -> str:
         return f"<OpenOffer {self.id}: {len(self.grants)}+{len(self.claiming)}/{self.offer.max_leases}>"

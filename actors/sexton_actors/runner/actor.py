@@ -104,7 +104,7 @@ class RunnerActor(Actor):
             runner_id=runner.id,
             labels=frozenset(runner.labels),
             unsandboxed=runner.sandbox_tier == "none",
-            max_leases=message.max_leases,
+            max_leases=min(message.max_leases, runner.slots),
             wait_s=message.wait_ms / 1000,
             reply=self.context.defer(),
         )

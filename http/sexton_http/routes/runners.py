@@ -23,6 +23,8 @@ TAG = "Runner plane"
 SLACK_S = 10.0
 """How much later than its own end a long poll is given up."""
 MAX_LEASE_IDS = 1024
+UNSAID_SLOTS = 64
+"""Of a runner that does not say: what one poll can ask for."""
 EMPTY_RETRY_MS = 1000
 """From the beginning of a poll that found nothing to the next, at least."""
 
@@ -39,7 +41,8 @@ class NewRunner(Body):
     labels: Annotated[
         tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=64)], ...], msgspec.Meta(max_length=64)
     ] = ()
-    slots: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    slots: Annotated[int, msgspec.Meta(ge=1, le=256)] = UNSAID_SLOTS
+    """As many leases as it may hold at a time."""
 
 
 class RunnerEnrolled(Shape):

@@ -23,6 +23,7 @@ from sexton_storage.rules import (
     NOT_ACTIVE,
     OVER_BUDGET,
     PAUSED,
+    RUNNER_FULL,
     STALE,
 )
 from sexton_storage.stores import RowRefused
@@ -55,6 +56,8 @@ def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim |
     if not tables.tenants[event.tenant_id].has_credit:
         _block(tables, event, write.now)
         return Exhausted(event.id)
+    if _is_full(tables, write.runner_id):
+        return NothingToClaim(RUNNER_FULL)
     return _grant(tables, write, event, more=len(waiting) > 1)
 
 
@@ -67,6 +70,12 @@ def _held_back(tables: Tables, zombie_id: UUID) -> str | None:
     if tables.heads[zombie_id].live_lease_id is not None:
         return LEASED
     return PAUSED if tables.workspaces[zombie.workspace_id].paused else None
+
+
+def _is_full(tables: Tables, runner_id: UUID) -> bool:
+    runner = tables.runners.get(runner_id)
+    held = (lease.runner_id == runner_id and lease.status in LIVE_LEASE for lease in tables.leases.values())
+    return runner is not None and sum(held) >= runner.slots
 
 
 def _is_over_budget(tables: Tables, write: ClaimEvent) -> bool:

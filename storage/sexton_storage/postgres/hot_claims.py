@@ -6,10 +6,10 @@ from typing import Any
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connection import Connection, Row
 from sexton_storage.postgres.hot_frames import NumberedFrames
-from sexton_storage.postgres.schema import EVENTS
+from sexton_storage.postgres.schema import EVENTS, LIVE
 from sexton_storage.postgres.sql import Columns
 from sexton_storage.records import Event, Lease, LeaseStatus
-from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
+from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, RUNNER_BUSY, RUNNER_FULL
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
@@ -20,7 +20,7 @@ WITH v AS (
     SELECT * FROM {_COLUMNS.unnest}
         AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
              output_rate, daily, monthly, config_id, model, own_key, day, month, next_month)
-), f AS (
+), o AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
                 WHEN h.status <> 'active' THEN 'not_active'
@@ -29,7 +29,7 @@ WITH v AS (
                 WHEN e.id IS NULL THEN 'empty'
                 WHEN s.in_day >= v.daily OR s.in_month >= v.monthly THEN 'over_budget'
                 WHEN t.balance_nanos <= 0 AND NOT t.unlimited THEN 'exhausted'
-                ELSE 'claimed' END AS outcome
+                ELSE 'claimed' END AS found
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
@@ -41,6 +41,16 @@ WITH v AS (
                  coalesce(sum(nanos), 0) AS in_month
             FROM spend p WHERE p.zombie_id = v.zombie_id AND p.day >= v.month AND p.day < v.next_month
       ) s ON v.daily IS NOT NULL OR v.monthly IS NOT NULL
+), room AS (
+    SELECT r.id, r.slots - (SELECT count(*) FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) AS free
+      FROM runners r WHERE r.id IN (SELECT runner_id FROM v)
+), f AS (
+    SELECT o.*,
+           CASE WHEN o.found = 'claimed'
+                 AND room.free < count(*) FILTER (WHERE o.found = 'claimed')
+                                 OVER (PARTITION BY o.runner_id ORDER BY o.ord)
+                THEN '{RUNNER_FULL}' ELSE o.found END AS outcome
+      FROM o LEFT JOIN room ON room.id = o.runner_id
 ), blocked AS (
     UPDATE events e SET status = 'gate_blocked', failure_label = $1, error_code = $2, updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'exhausted'
@@ -77,6 +87,12 @@ SELECT f.ord, f.outcome, f.event_id,
   FROM f LEFT JOIN running r ON r.ord = f.ord
 """
 _EVENT_AT = 9
+# In a statement of its own, so that the claim's counts what others have committed. Nobody waits: two nodes
+# that claim for one runner at the same moment are rare, and the later one tries again.
+_RESERVE = """
+SELECT id FROM unnest($1::uuid[]) AS u(id)
+ WHERE NOT pg_try_advisory_xact_lock(hashtextextended('slots of ' || id::text, 0))
+"""
 
 
 async def claim_events(
@@ -85,6 +101,14 @@ async def claim_events(
     answers: list[Any],
     frames: NumberedFrames,
 ) -> None:
+    rows = await connection.fetch(_RESERVE, list({w.runner_id for _, w in writes}))
+    if busy := {row[0] for row in rows}:
+        for ord_, write in writes:
+            if write.runner_id in busy:
+                answers[ord_] = NothingToClaim(RUNNER_BUSY)
+        writes = [(ord_, write) for ord_, write in writes if write.runner_id not in busy]
+        if not writes:
+            return
     columns = _COLUMNS.arrays([_values(ord_, w) for ord_, w in writes])
     rows = await connection.fetch(_CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *columns)
     asked = dict(writes)
