@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,8 @@ class LocalRunner:
     command: list[str]
     environment: Callable[[], dict[str, str]]
     log_file: Path
+    has_died: Callable[[], Awaitable[None]]
+    """Told of each end, before the next start: what it held is free."""
     drain_s: float
     hastened: trio.Event
     """Set when there is no time left to drain."""
@@ -81,6 +83,7 @@ class LocalRunner:
                 if status in REFUSES:
                     self.refused = status
                     return
+                await self.has_died()
                 pause = (
                     FIRST_WAIT_S if trio.current_time() - started > MAX_WAIT_S else min(2 * pause, MAX_WAIT_S)
                 )

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
+from sexton_actors.lease.messages import Revoke
 from sexton_actors.neighbours import hear
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
@@ -53,7 +54,7 @@ from sexton_storage.embedded import (
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, migrate_database, open_postgres_storage
 from sexton_storage.records import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
-from sexton_storage.stores import Storage
+from sexton_storage.stores import Storage, StorageUnavailable
 from sexton_storage.vault import Vault, VaultError, open_vault
 
 VISIT_S = 2.0
@@ -81,6 +82,8 @@ class Node:
     certificate: Path | None
     """What it shows there; None: it speaks without TLS."""
     database: EmbeddedServer | None
+    take_back: Callable[[UUID], None]
+    """Ends the lease of this id, whose runner is known to have died."""
     sign_in_url: str | None
     """Signs the first admin in with a browser, once, within an hour; None at any start but the first."""
 
@@ -115,6 +118,15 @@ class Node:
     def postgres_pid(self) -> int | None:
         """Of the embedded database; None for one that is not ours."""
         return None if self.database is None else self.database.pid
+
+    async def runner_died(self, runner_id: UUID) -> None:
+        """Take back what it held; its process has ended, so nothing of it works on."""
+        try:
+            leases = await self.storage.leases.live_of_runner(runner_id)
+        except StorageUnavailable:
+            return  # Their terms will pass.
+        for lease in leases:
+            self.take_back(lease.id)
 
     async def mint_enrolment(self) -> str:
         """A one-time token for one runner."""
@@ -193,6 +205,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             )
             try:
                 yield Node(
+                    take_back=lambda lease_id: system.tell("lease", lease_id, Revoke("died")),
                     base_url=base_url,
                     storage=storage,
                     world=world,

@@ -179,11 +179,16 @@ async def _local_runner(node: Node, settings: UpSettings, number: int, hastened:
         kept = _kept(state)
         return {"SEXTON_RUNNER_TOKEN": kept.runner_token} if kept else enrolment
 
+    async def has_died() -> None:
+        if (kept := _kept(state)) is not None:
+            await node.runner_died(kept.runner_id)
+
     return LocalRunner(
         number=number,
         command=runner_command(node.local_url, state, f"local-{number}", (*settings.runner_options, *trust)),
         environment=environment,
         log_file=state.parent / f"runner-{number}.log",
+        has_died=has_died,
         drain_s=settings.drain_s,
         hastened=hastened,
     )

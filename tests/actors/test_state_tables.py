@@ -194,13 +194,13 @@ CALLS: dict[str, Call] = {
     ),
     "the grant reached nobody": lambda s, _: ending.undelivered(s, NOW),
     "the run must not start": lambda s, _: ending.abort(s, m.Abort("secret_missing", ""), NOW),
-    "reclaim": lambda s, _: ending.reclaim(s, event(), NOW, revoked=False),
-    "reclaim after the fifth attempt": lambda s, _: ending.reclaim(
-        s, event(MAX_ATTEMPTS), NOW, revoked=False
-    ),
-    "reclaim at the ceiling": lambda s, _: ending.reclaim(at_ceiling(s), event(), NOW, revoked=False),
-    "the runner is revoked": lambda s, _: ending.reclaim(s, event(), NOW, revoked=True),
+    "reclaim": lambda s, _: ending.reclaim(s, event(), NOW, "expired"),
+    "reclaim after the fifth attempt": lambda s, _: ending.reclaim(s, event(MAX_ATTEMPTS), NOW, "expired"),
+    "reclaim at the ceiling": lambda s, _: ending.reclaim(at_ceiling(s), event(), NOW, "expired"),
+    "the runner is revoked": lambda s, _: ending.reclaim(s, event(), NOW, "revoked"),
+    "the runner has died": lambda s, _: ending.reclaim(s, event(), NOW, "died"),
 }
+AT_ONCE = ("the runner is revoked", "the runner has died")
 BY_A_RUNNER = [name for name in CALLS if not name.startswith(("the ", "reclaim"))]
 
 
@@ -228,7 +228,7 @@ def assert_frames_and_bill(write: EndLease, row: str) -> None:
     assert ("event_complete" in kinds) == (not back), "an event that ends says so"
     vouched_for = not reclaimed and not row.startswith("the ")
     assert (write.slice is not None) == vouched_for, "billed is what a runner vouches for"
-    assert write.require_expired == (reclaimed and row != "the runner is revoked")
+    assert write.require_expired == (reclaimed and row not in AT_ONCE)
     assert write.require_unexpired == (row in BY_A_RUNNER)
     assert write.event.give_attempt_back == (back and not reclaimed)
 

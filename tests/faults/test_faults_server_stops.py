@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 
 from tests.faults.server_process import ServerProcess, open_server
+from tests.http.listening import listening
 from tests.runner.harness import eventually, gone, processes_with
 
 SKILL = """---
@@ -58,6 +59,16 @@ class Api:
     async def event(self, zombie: str) -> dict[str, Any]:
         (event,) = (await self.call("GET", f"{self.workspace}/zombies/{zombie}/events"))["items"]
         return dict(event)
+
+    async def cause_of_the_first_reclaim(self, zombie: str) -> str:
+        """Why a lease was taken back, from the agent's stream since its beginning."""
+        path = f"{self.workspace}/zombies/{zombie}/events/stream"
+        ready = self._server.ready
+        async with listening(ready["base_url"], path, ready["api_key"], last_event_id="0") as stream:
+            while True:
+                frame = await stream.frame()
+                if frame["kind"] == "lease_reclaimed":
+                    return str(frame["cause"])
 
     async def balance(self) -> int:
         return int((await self.call("GET", "/v1/tenants/me/billing"))["balance_nanos"])

@@ -94,8 +94,8 @@ class LeaseActor(Actor):
             case m.Abort():
                 await ending.abort(self._row, message)
             case m.Expire():
-                await ending.reclaim(self._row, revoked=False)
-            case m.Revoke():
-                await ending.reclaim(self._row, revoked=True)
+                await ending.reclaim(self._row, "expired")
+            case m.Revoke(cause=cause):
+                await ending.reclaim(self._row, cause)
             case _:
                 assert_never(message)

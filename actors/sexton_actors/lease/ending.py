@@ -107,8 +107,8 @@ async def abort(row: LeaseRow, message: m.Abort) -> None:
     await _finish(row, lambda state, now: ending.abort(state, message, now))
 
 
-async def reclaim(row: LeaseRow, *, revoked: bool) -> None:
-    """Nothing happens before the deadline, unless the runner was revoked."""
+async def reclaim(row: LeaseRow, cause: ending.Cause) -> None:
+    """Nothing happens before the deadline, unless the runner was revoked or has died."""
     state = await row.current()
     event = None if state is None else await row.world.storage.events.load(state.lease.event_id)
     if event is None:
@@ -116,9 +116,9 @@ async def reclaim(row: LeaseRow, *, revoked: bool) -> None:
         await row.load()
         return
     held = event
-    ended = await _finish(row, lambda state, now: ending.reclaim(state, held, now, revoked=revoked))
+    ended = await _finish(row, lambda state, now: ending.reclaim(state, held, now, cause))
     if isinstance(ended, Ended):
-        row.world.meters.reclaimed["revoked" if revoked else "expired"] += 1
+        row.world.meters.reclaimed[cause] += 1
 
 
 async def _finish(row: LeaseRow, decide: Decide) -> Ended | Refusal | None:

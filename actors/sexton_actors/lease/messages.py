@@ -1,7 +1,7 @@
 """What can be asked of a lease; every call of a runner carries its id and is fenced."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -199,4 +199,6 @@ class Expire(msgspec.Struct, Message[None], frozen=True):
 
 
 class Revoke(msgspec.Struct, Message[None], frozen=True):
-    """The runner was revoked: take the lease back now, expired or not."""
+    """The runner was revoked, or is known to have died: take the lease back now, expired or not."""
+
+    cause: Literal["revoked", "died"] = "revoked"

@@ -1,5 +1,6 @@
 """How a lease ends, by its runner's word or without it, and what becomes of its event."""
 
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +16,8 @@ from sexton_storage.records import Event, EventStatus, Gate, Lease, LeaseStatus,
 from sexton_storage.rules import CANCELLED_LABEL, LIVE_LEASE
 from sexton_storage.writes import EndLease, EventEnd, NewFrame
 
+Cause = Literal["expired", "revoked", "died"]
+"""Why it is taken back: its term has passed, its runner was revoked, its runner is known to have died."""
 _CANCELLED = EventEnd(status=EventStatus.CANCELLED, failure_label=CANCELLED_LABEL)
 
 
@@ -177,17 +180,19 @@ def abort(state: LeaseState, message: Abort, now: int) -> EndLease | None:
     return _ended(lease, LeaseStatus.REPORTED, end, now)
 
 
-def reclaim(state: LeaseState, event: Event, now: int, *, revoked: bool) -> EndLease | None:
-    """Take the lease back when its deadline has passed, or its runner was revoked; None when neither is so.
+def reclaim(state: LeaseState, event: Event, now: int, cause: Cause) -> EndLease | None:
+    """Take the lease back when its deadline has passed, or its runner was revoked or has died; else None.
 
     It is billed up to its last renewal: nobody can say how long a dead runner worked.
     """
     lease = state.lease
-    if lease.status not in LIVE_LEASE or (now < lease.expires_at and not revoked):
+    if lease.status not in LIVE_LEASE or (now < lease.expires_at and cause == "expired"):
         return None
     ended = _ended(lease, LeaseStatus.RECLAIMED, _after_reclaim(lease, event, now), now)
-    returned = _returned(lease, "revoked" if revoked else "expired", now)
-    return msgspec.structs.replace(ended, frames=(returned, *ended.frames), require_expired=not revoked)
+    returned = _returned(lease, cause, now)
+    return msgspec.structs.replace(
+        ended, frames=(returned, *ended.frames), require_expired=cause == "expired"
+    )
 
 
 def _after_reclaim(lease: Lease, event: Event, now: int) -> EventEnd:
