@@ -24,6 +24,7 @@ ALL = (
     "http_webhook",
     "lease_cycles",
     "ingress_to_lease",
+    "two_nodes",
     "dispatch",
     "fairness",
     "startup",

@@ -47,11 +47,11 @@ class Server:
         self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def start(self) -> Site:
+    async def start(self, *options: str) -> Site:
         """Start it and wait until it says that it is ready; raises AssertionError with its last words."""
         ready_file = self.folder / "ready.json"
         ready_file.unlink(missing_ok=True)
-        self._process = self._spawn(ready_file)
+        self._process = self._spawn(ready_file, options)
         until = time.monotonic() + READY_S
         while not ready_file.exists():
             assert self._process.poll() is None, f"the server ended: {self.last_words()}"
@@ -59,8 +59,8 @@ class Server:
             await trio.sleep(POLL_S)
         return _site(orjson.loads(ready_file.read_bytes()))
 
-    def _spawn(self, ready_file: Path) -> subprocess.Popen[bytes]:
-        words = ["up", "--data", str(self.folder / "data"), "--port", "0", "--runners", "0"]
+    def _spawn(self, ready_file: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+        words = ["up", "--data", str(self.folder / "data"), "--port", "0", "--runners", "0", *options]
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "sexton_cli.main", *words, "--ready-file", str(ready_file)],

@@ -9,6 +9,7 @@ from trio.testing import MockClock
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Beat, Describe, Heartbeat, Leases, Poll, SetAdminState
 from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner
+from sexton_storage.signals import Signal, Topic
 from tests.actors.plant import Later, Plant, clock
 
 
@@ -154,3 +155,19 @@ async def test_an_unknown_runner_or_state_is_refused(plant: Plant, autojump_cloc
         refused = await plant.system.ask("runner", runner_id, SetAdminState(state))
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-REQ-001"
+
+
+async def test_a_heartbeat_is_not_told_of_a_cancelled_lease_that_ended_at_another_node(
+    plant: Plant, autojump_clock: MockClock
+) -> None:
+    """Whoever waits here would be answered again and again, as long as it is remembered."""
+    runner_id = await plant.enrol()
+    working, ended = await plant.install("one"), plant.world.new_id()
+    await plant.deliver(working)
+    lease_id = (await plant.grant(runner_id)).lease.id
+    cancelled = Signal(Topic.CANCEL, runner_id, about=ended)
+    plant.storage.signals.hear([cancelled])
+
+    beat = await plant.system.ask("runner", runner_id, Heartbeat((lease_id,)))
+
+    assert beat == Beat("ok", ())

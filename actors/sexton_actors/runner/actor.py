@@ -125,6 +125,9 @@ class RunnerActor(Actor):
     async def _beat(self, runner: Runner, claimed: tuple[UUID, ...]) -> m.Beat | Refusal:
         if refusal := transitions.revoked(runner):
             return refusal
+        if not self._standing.cancelling.issubset(claimed):
+            # It may have stopped that already, and said so at another node.
+            await self._standing.load()
         lost = await self._standing.lost(claimed)
         return m.Beat(transitions.beat_status(runner), (*self._standing.cancelling, *lost))
 
