@@ -15,7 +15,7 @@ from sexton_storage.records import Credential, EventStatus, LeaseStatus, PlanTie
 from sexton_storage.stores import Conflict
 from sexton_storage.vault import Vault, version_of
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, OverBudget
-from tests.conformance.house import House, new_id
+from tests.conformance.house import RICH, House, new_id
 
 PROCESSED = EventEnd(EventStatus.PROCESSED)
 
@@ -119,6 +119,8 @@ async def test_each_lease_that_was_billed_is_one_charge_and_stays_when_its_agent
     await house.storage.zombies.delete(agent.id)
     charges = await house.storage.charges.list(house.tenant_id, limit=9)
     assert {charge.id: charge.credit_deducted_nanos for charge in charges} == {first.id: 300, third.id: 500}
+    assert {charge.charge_type for charge in charges} == {"stage"}
+    assert sum(charge.credit_deducted_nanos for charge in charges) == RICH - await house.balance()
     by_id = {charge.id: charge for charge in charges}
     assert (by_id[first.id].posture, by_id[first.id].model) == ("self_managed", "m")
     assert (by_id[third.id].posture, by_id[third.id].model) == ("platform", None)

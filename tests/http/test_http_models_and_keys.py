@@ -330,7 +330,11 @@ async def test_it_is_all_the_same_in_the_database(postgres_storage: PostgresStor
         }
         assert (await house.post("/v1/runners/me/reports", report, token)).status_code == 200
         (charge,) = (await house.get("/v1/tenants/me/billing/charges")).json()["items"]
-        assert (charge["posture"], charge["model"], charge["charge_type"]) == ("self_managed", "other", "run")
+        assert (charge["posture"], charge["model"], charge["charge_type"]) == (
+            "self_managed",
+            "other",
+            "stage",
+        )
         assert (charge["token_count_input"], charge["token_count_output"]) == (12, 5)
         assert charge["id"] == lease["lease_id"]
         assert (await house.call("DELETE", f"{KEYS}/anthropic", house.admin_token())).status_code == 204

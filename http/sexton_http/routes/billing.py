@@ -66,7 +66,7 @@ class ChargeItem(Shape):
     zombie_id: UUID
     workspace_id: UUID
     charge_type: str
-    """`run`."""
+    """`stage`: work on the event. `receive` is its coming, which costs nothing: there is no such entry."""
     posture: str
     """`platform` or `self_managed`: whose model key was used."""
     model: str | None

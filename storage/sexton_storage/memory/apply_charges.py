@@ -1,6 +1,6 @@
 """Keeps what leases were billed."""
 
-from sexton_storage.billing import RUN_CHARGE, Charge
+from sexton_storage.billing import STAGE_CHARGE, Charge
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records import Lease
 
@@ -19,7 +19,7 @@ def record_charge(tables: Tables, lease: Lease, now: int) -> None:
             zombie_id=lease.zombie_id,
             workspace_id=lease.workspace_id,
             tenant_id=lease.tenant_id,
-            charge_type=RUN_CHARGE,
+            charge_type=STAGE_CHARGE,
             posture="self_managed" if lease.own_key else "platform",
             model=lease.model,
             credit_deducted_nanos=sum(row.charged_nanos for row in rows),

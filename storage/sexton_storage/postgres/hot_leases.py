@@ -228,7 +228,7 @@ WITH v AS (
 ), charged AS (
     INSERT INTO charges (id, event_id, zombie_id, workspace_id, tenant_id, charge_type, posture, model,
                          credit_deducted_nanos, token_count_input, token_count_output, wall_ms, recorded_at)
-    SELECT l.id, l.event_id, l.zombie_id, l.workspace_id, l.tenant_id, 'run',
+    SELECT l.id, l.event_id, l.zombie_id, l.workspace_id, l.tenant_id, 'stage',
            CASE WHEN l.own_key THEN 'self_managed' ELSE 'platform' END, l.model, m.charged, m.tokens_in,
            m.tokens_out, m.ms, f.now
       FROM f JOIN leases l ON l.id = f.lease_id
