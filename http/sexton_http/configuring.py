@@ -16,6 +16,7 @@ from sexton_http.context import HttpContext
 from sexton_http.shapes import Shape
 from sexton_storage.records import Zombie
 from sexton_storage.stores import StorageUnavailable
+from sexton_storage.vault import VaultError
 
 MARKDOWN_CHARS: Final = 64 * 1024
 MARKDOWN_BYTES: Final = 64 * 1024
@@ -44,7 +45,8 @@ class ManifestWarning(Shape):
 async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: str) -> list[ManifestWarning]:
     """All that is to be said of an agent's files, and of the credentials that they name.
 
-    What cannot be found out now, because storage is away, is left unsaid: the agent is installed.
+    What cannot be found out now, because storage is away or a credential does not open, is left unsaid: the
+    agent is installed.
     """
     found = read(source, trigger, ctx.world.around)
     if isinstance(found, ManifestRejected):
@@ -56,7 +58,7 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
         said += [missing(need) for need in found.needs if need.name in absent]
         if found.manifest.runtime is Runtime.AGENT:
             said += await _without_model(ctx, zombie, found.manifest)
-    except StorageUnavailable:
+    except (StorageUnavailable, VaultError):
         pass
     said.sort(key=lambda warned: warned.line)
     return [ManifestWarning(one.file, one.line, one.key, one.message) for one in said]

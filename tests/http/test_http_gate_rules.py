@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from sexton_storage.postgres import PostgresStorage
+from sexton_storage.vault import VaultError
 from tests.http.agent_life import at, report, skill, trigger
 from tests.http.house import House, open_house_on
 
@@ -76,6 +78,26 @@ async def test_whoever_decides_about_an_event_is_shown_it_without_secrets(
         assert message["evidence"]["actor"].startswith("steer:")
         one = (await house.get(f"{house.ws}/approvals/{delivered['gate_id']}")).json()
         assert one["evidence"] == delivered["evidence"]
+
+
+async def test_a_credential_that_does_not_open_keeps_nothing_back_but_the_payload(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie = await house.install(config="credentials: [deploy]\n" + rule("message", "approve"))
+
+    async def broken(workspace_id: UUID, name: str) -> None:
+        raise VaultError(f"{workspace_id} {name}: no such master key")
+
+    monkeypatch.setattr(house.world.secrets, "open", broken)
+    steered = await house.post(f"{at(house, zombie)}/messages", {"message": "the key is correct horse"})
+    assert steered.status_code == 202, steered.text
+    (gate,) = (await house.get(f"{house.ws}/approvals")).json()["items"]
+    assert "correct horse" not in str(gate)
+    assert "could not be opened" in gate["evidence"]["payload"]["left_out"]
+    made = await house.post(
+        f"{house.ws}/zombies", {"source_markdown": skill("other"), "trigger_markdown": trigger("other")}
+    )
+    assert made.status_code == 201, made.text
 
 
 async def test_a_question_that_a_rule_refuses_is_denied_at_once(postgres_storage: PostgresStorage) -> None:

@@ -22,6 +22,7 @@ from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
 from sexton_actors.zombie.transitions import Waking
 from sexton_engine import DEFERRED, ReplyPort
 from sexton_storage.records import Gate, GateStatus, Zombie
+from sexton_storage.vault import VaultError
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, Lost, OverBudget
 
 Kept = Appended | Duplicate | OverBudget | Lost | Exception
@@ -125,13 +126,18 @@ class Waker:
     async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: Waking) -> dict[str, Any]:
         # Whoever decides need not see what the agent is lent, should a sender repeat it.
         names = (*manifest.credentials, *manifest.integrations)
-        secrets = [
-            value
-            for name in names
-            for value in (await self._record.world.secrets.open(zombie.workspace_id, name) or {}).values()
-            if isinstance(value, str)
-        ]
-        return evidence_of(waking.actor, waking.event_type, waking.request, secrets)
+        request, vault = waking.request, self._record.world.secrets
+        try:
+            secrets = [
+                value
+                for name in names
+                for value in (await vault.open(zombie.workspace_id, name) or {}).values()
+                if isinstance(value, str)
+            ]
+        except VaultError:
+            # What cannot be opened cannot be masked either, so nothing of the payload is shown.
+            secrets, request = [], {"left_out": "a credential of the agent could not be opened to be masked"}
+        return evidence_of(waking.actor, waking.event_type, request, secrets)
 
     async def _pause(self, gate: Gate) -> Refusal | None:
         # Before the event is kept: a crash in between leaves an agent paused for nothing, never one that runs
