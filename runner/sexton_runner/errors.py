@@ -17,6 +17,10 @@ class TooWeak(RunnerError):
     """The host gives the sandbox less than a strict runner asks for: exit status 78."""
 
 
+class TooManyAsks(RunnerError):
+    """A run has asked people for more decisions than a run may: it ends ``resource_kill``."""
+
+
 class ControlPlaneError(RunnerError):
     """Root of what a call to the control plane can end in."""
 

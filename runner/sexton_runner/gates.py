@@ -20,7 +20,7 @@ from sexton_runner.checkpoint import (
     encode,
 )
 from sexton_runner.client import ControlPlane
-from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
+from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, TooManyAsks, Unavailable
 from sexton_runner.lease import Halt, LiveLease, halt_for
 from sexton_runner.protocol import Ask
 from sexton_runner.redact import Redactor
@@ -28,6 +28,7 @@ from sexton_runner.timing import Timing, backoff
 from sexton_runner.wire import Gate
 
 MAX_GATE_EVIDENCE_BYTES = 16 * 1024
+MAX_ASKS = 256  # Of one run; a checkpoint keeps as many decisions.
 NOT_FOUND = 404
 BY_DENY_RULE = "system:deny"
 _PAUSED = (
@@ -96,6 +97,7 @@ class Asking:
         self._park_by = park or self._park
         self._counter = Counter()
         self._waiting = 0
+        self._asked: set[str] = set()
         self.checkpoint: Checkpoint = decode(live.lease.checkpoint)
         self.refusal: str | None = None
 
@@ -103,13 +105,17 @@ class Asking:
         """Wait for the decision.
 
         A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile. With a
-        ``call_id`` the ask is known again by it, else by its place among the asks of its name.
+        ``call_id`` the ask is known again by it, else by its place among the asks of its name. Raises
+        ``TooManyAsks``.
         """
         event_id = self._live.lease.event.event_id
         if call_id is None:
             key = action_id(event_id, self._counter.name(ask.tool, ask.action))
         else:
             key = call_action_id(event_id, call_id)
+        self._asked.add(key)
+        if len(self._asked) > MAX_ASKS:
+            raise TooManyAsks(f"it asked for more than {MAX_ASKS} approvals")
         # Who is asked looks at the stream: it must show what led here before it shows the question.
         await self._shown()
         self._rest(1)

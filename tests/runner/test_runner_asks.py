@@ -4,8 +4,10 @@ from pathlib import Path
 
 import trio
 
+from tests.runner.agents import give, reported as agent_reported, runner_with
 from tests.runner.control_plane import Plane, open_plane
 from tests.runner.harness import running, settings_for
+from tests.runner.model_servers import Call, Say, open_model
 
 # Asks in rounds of ``at_once``, each round when the one before has been answered.
 ASKING = """Ask.
@@ -58,3 +60,20 @@ async def test_too_many_asks_at_a_time_end_the_run(tmp_path: Path) -> None:
     reason, text, _ = await reported(tmp_path, 33, 33)
     assert reason == "resource_kill"
     assert "more than 32 approvals at a time" in text
+
+
+async def test_a_model_may_not_ask_without_end_either(tmp_path: Path) -> None:
+    calls = [Call("memory_store", {"key": "n", "content": "a heron"}, id=f"n{n}") for n in range(257)]
+    gates = {"rules": [{"tool": "memory_store", "action": "*", "behavior": "approve"}]}
+    turns = [Say("I note it.", tuple(calls[first : first + 64])) for first in range(0, 257, 64)]
+    async with (
+        open_model("openai", *turns, Say("Done.")) as model,
+        runner_with(model, tmp_path) as plane,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(approve_all, plane)
+        give(plane, model, policy={"tools": ["memory_store"], "gates": gates})
+        report = await agent_reported(plane)
+        nursery.cancel_scope.cancel()
+    assert (report.failure_reason, len(plane.gates)) == ("resource_kill", 256)
+    assert "more than 256 approvals" in report.response_text

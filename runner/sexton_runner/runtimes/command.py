@@ -15,7 +15,7 @@ from sexton_runner.blocks import Block, first_runnable
 from sexton_runner.channel import Channel, ChannelFlooded, open_channel
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
-from sexton_runner.gates import MAX_GATE_EVIDENCE_BYTES, Asking
+from sexton_runner.gates import MAX_ASKS, MAX_GATE_EVIDENCE_BYTES, Asking
 from sexton_runner.output import MAX_OUTPUT_BYTES, Output
 from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.redact import StreamRedactor
@@ -32,7 +32,6 @@ from sexton_runner.tools.checks import Checks
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
 MAX_OPEN_ASKS = 32
-MAX_ASKS = 256
 # For output that was written before the end but not read yet; longer only if something is very wrong.
 DRAIN_S = 2.0
 VERDICTS = {"approved": "approved", "denied": "denied"}

@@ -4,7 +4,7 @@ import msgspec
 import structlog
 
 from sexton_runner import frames
-from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected
+from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected, TooManyAsks
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ProviderMissing
 from sexton_runner.providers.registry import open_provider
 from sexton_runner.run import Ending, Run, failed
@@ -71,5 +71,7 @@ async def _to_its_end(loop: Loop, talk: Talk) -> Ending:
         return loop.broken(reason, f"the model cannot be used: {fault}")
     except ModelFault as fault:
         return loop.broken("agent_run", f"the model did not answer: {fault}")
+    except TooManyAsks as fault:
+        return loop.broken("resource_kill", f"the run was stopped: {fault}")
     except RunnerError as fault:
         return loop.broken("agent_run", str(fault))
