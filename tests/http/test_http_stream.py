@@ -115,6 +115,7 @@ async def test_since_begins_with_the_end_of_an_event_that_has_just_ended(house: 
     path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
     activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
     async with listening(house.base_url, f"{path}?since=1m", house.api_key) as stream:
+        assert stream.status == 200
         # The last event has not ended: the stream begins with what happens next.
         assert await stream.line() == "retry: 2000"
         await house.post(activity, {"frames": [{"kind": "chunk", "text": "next"}]}, token)
