@@ -9,6 +9,7 @@ import msgspec
 from sexton_http.acting import FORM_TYPE
 from sexton_http.components import check_names, keep_used, plain, references
 from sexton_http.context import VERSION
+from sexton_http.examples import EXAMPLES, Example
 from sexton_http.operations import MAX_SEQ, Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.shared_answers import (
     PROBLEM,
@@ -182,7 +183,18 @@ def _describe(
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": WEBHOOK}}}
     if operation.deprecated:
         described["deprecated"] = True
+    _show_examples(operation, described)
     return described
+
+
+def _show_examples(operation: Operation, described: dict[str, Any]) -> None:
+    example = EXAMPLES.get(operation.name, Example())
+    if example.request is not msgspec.UNSET:
+        described["requestBody"]["content"]["application/json"]["example"] = example.request
+    for status, answer in example.answers.items():
+        response = described["responses"][status]
+        shown = {**response["content"]["application/json"], "example": answer}  # Statuses share a schema.
+        response["content"] = {**response["content"], "application/json": shown}
 
 
 def _security(operation: Operation) -> list[dict[str, list[str]]]:

@@ -36,6 +36,10 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "rotate_vault": (400,),
     # A model is set up first, which no schema says.
     "preview_spec": (400,),
+    # A duration or a time, which no schema tells apart from other texts.
+    "stream_events": (400,),
+    # A generated text may have U+0000 anywhere within.
+    "show_activity": (400,),
     # Two Markdown files with YAML in them, of which JSON Schema knows nothing.
     "install_zombie": (400,),
     "change_zombie": (400,),
@@ -153,7 +157,7 @@ async def test_no_input_that_can_be_generated_finds_a_fault(caller: str, tmp_pat
             "--header",
             f"Authorization: Bearer {tokens[caller]}",
             "--checks=all",
-            "--phases=examples,coverage,fuzzing",
+            "--phases=coverage,fuzzing",
             f"--max-examples={EXAMPLES}",
             f"--seed={SEED}",
             "--generation-database=none",

@@ -7,9 +7,11 @@ import httpx2
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from sexton_http.examples import EXAMPLES, Example
 from sexton_http.operations import Operation
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
+from tests.http.recording import record
 
 SEEN: Final[set[tuple[str, str, str]]] = set()
 """Method, path and code of each problem that a route has answered with, since the tests began."""
@@ -67,9 +69,35 @@ async def check_answer(answer: httpx2.Response) -> None:
     assert answer.status_code in {operation.status, *operation.also}, where
     if answer.status_code == httpx2.codes.NO_CONTENT:
         assert "content-type" not in answer.headers, where
+        await answer.aread()
+        record(operation, answer)
     elif operation.media == JSON and answer.status_code != httpx2.codes.NOT_MODIFIED:
         assert media == JSON, where
         check_shape(operation, answer.content)
+        record(operation, answer)
+
+
+def has_example(operation: Operation, answer: httpx2.Response) -> bool:
+    """Whether the document shows one; AssertionError where the server now says another kind of thing."""
+    example = EXAMPLES.get(operation.name, Example()).answers.get(str(answer.status_code))
+    if example is not None:
+        assert disagreement(example, answer.json()) == "", operation.path
+    return example is not None
+
+
+def disagreement(example: Any, live: Any, place: str = "$") -> str:
+    """Where two documents have different kinds of values; empty when nowhere. Null and empty fit all."""
+    if example is None or live is None:
+        return ""
+    if isinstance(example, dict) and isinstance(live, dict):
+        for name in example.keys() & live.keys():
+            if found := disagreement(example[name], live[name], f"{place}.{name}"):
+                return found
+        return ""
+    if isinstance(example, list) and isinstance(live, list):
+        return disagreement(example[0], live[0], f"{place}[0]") if example and live else ""
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (example, live))
+    return "" if numbers or type(example) is type(live) else place
 
 
 def check_shape(operation: Operation, body: bytes) -> None:
