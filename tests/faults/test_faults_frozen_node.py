@@ -24,8 +24,10 @@ from tests.storage.proxy import Proxy, open_proxy
 OTHERS = 4
 FROZEN = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+   AND query LIKE '%sexton_lock%'
 """
 P99_S = 2.0
+HELD_S = 1.0
 PATIENCE_S = 120
 
 
@@ -47,8 +49,8 @@ async def other_tenant(storage: PostgresStorage, node: Node) -> Node:
 
 
 @asynccontextmanager
-async def freezing(proxy: Proxy, node: Node, how: str) -> AsyncIterator[Callable[[], bool]]:
-    """Freeze the node when its next batch has its locks; gives whether that has happened."""
+async def freezing(proxy: Proxy, node: Node, how: str, agent: str) -> AsyncIterator[Callable[[], bool]]:
+    """Freeze the node when its next batch about the agent has its locks; gives whether that has happened."""
     done = False
 
     def freeze() -> None:
@@ -59,6 +61,7 @@ async def freezing(proxy: Proxy, node: Node, how: str) -> AsyncIterator[Callable
         else:
             proxy.hold()
 
+    proxy.batch_of = agent.encode()
     proxy.on_batch = freeze
     try:
         yield lambda: done
@@ -115,11 +118,11 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
         async def claim_and_freeze() -> None:
             # Answered, or not, long after.
             with suppress(httpx2.HTTPError):
-                await first.post("/v1/runners/me/leases", {"wait_ms": 1, "max": 1}, other_runner)
+                await first.post("/v1/runners/me/leases", {"wait_ms": 5_000, "max": 1}, other_runner)
 
         other_runner = await first.enrol("mine")
         with trio.fail_after(PATIENCE_S):
-            async with trio.open_nursery() as nursery, freezing(proxy, first, how) as is_frozen:
+            async with trio.open_nursery() as nursery, freezing(proxy, first, how, mine) as is_frozen:
                 nursery.start_soon(claim_and_freeze)
                 while not (is_frozen() and await frozen()):
                     await trio.sleep(0.01)
@@ -138,4 +141,6 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
         )
         assert p99 < P99_S
         assert states == {"active"}
+        # It was blocked: the frozen node held its rows until the database ended that session.
+        assert accepted[0] > HELD_S
         assert len(took) > OTHERS
