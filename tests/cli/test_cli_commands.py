@@ -167,7 +167,18 @@ def test_a_locale_without_a_letter_shows_another_and_json_is_utf_8_all_the_same(
 
 # --- the doctor ---------------------------------------------------------------------------------------------
 
-CHECKS = ["credentials", "address", "server", "ready", "clock", "token", "workspace", "sandbox", "database"]
+CHECKS = [
+    "credentials",
+    "address",
+    "server",
+    "ready",
+    "clock",
+    "token",
+    "workspace",
+    "balance",
+    "sandbox",
+    "database",
+]
 
 
 def test_the_doctor_looks_at_everything(shell: Shell) -> None:
