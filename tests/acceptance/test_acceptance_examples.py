@@ -193,7 +193,7 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
         assert orjson.loads(seen.body) == post["json"]
     else:
         assert web.seen == []
-        assert "denied: wrong times" in words_of(model.asked[2])
+        assert "said no: wrong times" in words_of(model.asked[2])
 
 
 async def pending(house: House) -> dict[str, Any] | None:
