@@ -51,10 +51,10 @@ HOLDS: list[tuple[str, dict[str, object], bool]] = [
     ("tag matches 'a'", {"tag": ["a"]}, False),
     ("tag matches '.'", {"tag": "\ud800"}, True),
     ("tag matches '^ä+$'", {"tag": "ää"}, True),
-    ("tag matches 'b$'", {"tag": "a" * 65_536}, False),
-    ("tag matches 'b$'", {"tag": "a" * 65_537}, True),
+    ("tag matches 'b$'", {"tag": "a" * 16_384}, False),
+    ("tag matches 'b$'", {"tag": "a" * 16_385}, True),
     ("a == '1' and tag matches 'b' or b contains '2'", {"a": 1, "tag": "abc"}, True),
-    ("tag matches '(x+x+)+y'", {"tag": "x" * 60_000}, False),
+    ("tag matches '(x+x+)+y'", {"tag": "x" * 16_000}, False),
 ]
 """A condition, the fields, and whether it holds."""
 

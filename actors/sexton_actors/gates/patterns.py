@@ -11,7 +11,7 @@ import re2
 MAX_PATTERN_CHARS = 256
 MAX_PATTERN_STEPS = 512
 """Of the compiled pattern: counted repetitions make a short pattern a long program."""
-MAX_MATCHED_CHARS = 65_536
+MAX_MATCHED_CHARS = 16_384
 """A text that is longer counts as matching: what cannot be judged in time does not pass."""
 
 _MEMORY_BYTES = 1 << 20
@@ -30,6 +30,7 @@ def compile_pattern(text: str) -> Any | str:
     options = re2.Options()
     options.max_mem = _MEMORY_BYTES
     options.log_errors = False
+    options.never_capture = True  # only whether it matches is asked
     try:
         compiled = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError) as fault:
