@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from sexton_actors.manifest.advice import Warned, missing
+from sexton_actors.lease.secret_hosts import secret_hosts
+from sexton_actors.manifest.advice import Need, Warned, goes_nowhere, missing
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.manifest.parse import read
 from sexton_actors.manifest.problems import TRIGGER_FILE, ManifestRejected
@@ -57,11 +58,18 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
         absent = set(await ctx.world.secrets.missing(zombie.workspace_id, names))
         said += [missing(need) for need in found.needs if need.name in absent]
         if found.manifest.runtime is Runtime.AGENT:
+            lent = [need for need in found.needs if need.is_lent and need.name not in absent]
+            said += [goes_nowhere(n) for n in lent if not await _hosts_of(ctx, zombie, found.manifest, n)]
             said += await _without_model(ctx, zombie, found.manifest)
     except (StorageUnavailable, VaultError):
         pass
     said.sort(key=lambda warned: warned.line)
     return [ManifestWarning(one.file, one.line, one.key, one.message) for one in said]
+
+
+async def _hosts_of(ctx: HttpContext, zombie: Zombie, manifest: Manifest, need: Need) -> tuple[str, ...]:
+    named = await ctx.world.secrets.hosts(zombie.workspace_id, need.name)
+    return secret_hosts(need.name, named, manifest.network_allow)
 
 
 async def _without_model(ctx: HttpContext, zombie: Zombie, manifest: Manifest) -> list[Warned]:

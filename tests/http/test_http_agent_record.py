@@ -84,6 +84,23 @@ async def test_what_will_probably_not_work_is_warned_of_when_files_are_given(hou
     assert "context.max_turn" in [warned["key"] for warned in judged.json()["warnings"]]
 
 
+async def test_a_credential_that_may_be_sent_nowhere_is_warned_of_until_a_host_is_named(house: House) -> None:
+    credential = {"name": "deploy-key", "data": {"token": "t-0123456789"}}
+    await house.post(f"{house.ws}/credentials", credential)
+    config = "credentials: [deploy-key]\nnetwork: {allow: [a.example.com, b.example.com]}"
+    body = {"source_markdown": skill(), "trigger_markdown": trigger(config=config)}
+
+    made = (await house.post(f"{house.ws}/zombies", body)).json()
+
+    said = {warned["key"]: warned["message"] for warned in made["warnings"]}
+    assert "sexton credentials set deploy-key --host HOST" in said["credentials[0]"]
+
+    await house.post(f"{house.ws}/credentials", {**credential, "hosts": ["a.example.com"]})
+
+    changed = await patch(house, made, trigger_markdown=trigger(config=config))
+    assert "credentials[0]" not in [warned["key"] for warned in changed["warnings"]]
+
+
 async def test_a_context_that_would_end_every_run_is_refused_at_install(house: House) -> None:
     body = {"source_markdown": skill(), "trigger_markdown": trigger(config="context: {max_turns: many}")}
     answer = await house.post(f"{house.ws}/zombies", body)

@@ -34,6 +34,8 @@ class Need(msgspec.Struct, frozen=True):
     line: int
     key: str
     use: str
+    is_lent: bool = False
+    """Whether runs send it to somebody, so that it has to be known to whom it may go."""
 
 
 def advise(manifest: Manifest, config: Fields, around: Surroundings) -> tuple[Warned, ...]:
@@ -79,11 +81,22 @@ def missing(need: Need) -> Warned:
     )
 
 
+def goes_nowhere(need: Need) -> Warned:
+    """What is said of a credential of which nobody knows where it may be sent.
+
+    >>> goes_nowhere(Need("hub", 7, "credentials[0]", "is lent to runs", is_lent=True)).message
+    'no host is named for `hub`, so no run may send it; name one: sexton credentials set hub --host HOST'
+    """
+    way_out = f"name one: sexton credentials set {need.name} --host HOST"
+    said = f"no host is named for `{need.name}`, so no run may send it; {way_out}"
+    return Warned(TRIGGER_FILE, need.line, need.key, said)
+
+
 def _listed(config: Fields, key: str, names: tuple[str, ...], use: str) -> Iterator[Need]:
     lines = _lines(config, key)
     for name in names:
         line, place = lines.get(name, (config.line_of(key), key))
-        yield Need(name, line, config.path + place, use)
+        yield Need(name, line, config.path + place, use, is_lent=True)
 
 
 def _lines(config: Fields, key: str) -> dict[str, tuple[int, str]]:
