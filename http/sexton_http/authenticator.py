@@ -115,7 +115,7 @@ class Authenticator:
             hashed = digest(token)
             # A repetition under an Idempotency-Key has its answer, though the token is used up by then.
             again = b"idempotency-key" in head.headers
-            if not again and not await self._storage.runners.is_enrolment_open(hashed):
+            if not again and await self._storage.runners.open_enrolment(hashed) is None:
                 raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
             return Enroller(hashed)
         member = await self.member(head)

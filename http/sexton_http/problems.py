@@ -187,6 +187,7 @@ CODES = Table(
         ("UZ-RUN-014", 404, "Runner not found", "No runner has this id.", _A),
         ("UZ-RUN-015", 401, "Enrolment token used or expired", "An enrolment token works once, within its hour.", _A),
         ("UZ-RUN-016", 500, "Attempts used up", "Five leases of the event ended without a word from their runners; replay it.", _E),
+        ("UZ-RUN-017", 403, "Label reserved", "A label that begins with reserved: needs an enrolment token that allows it.", _A),
         ("UZ-EXEC-001", 500, "Execution session create failed", "The run's session could not be made.", _E),
         ("UZ-EXEC-002", 500, "Run start failed", "The run could not be started.", _E),
         ("UZ-EXEC-003", 500, "Execution timeout kill", "The run was killed at its time limit.", _E),

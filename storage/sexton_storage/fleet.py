@@ -98,7 +98,7 @@ class Census(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Events that wait for a runner, of the agents that need the same of one."""
+    """Events that wait for a runner, of the agents that need the same of one and may have the same ones."""
 
     required_tags: tuple[str, ...]
     allows_unsandboxed: bool
@@ -106,6 +106,10 @@ class Waiting(msgspec.Struct, frozen=True):
     """Those behind a live lease and those of stopped agents included."""
     oldest_event_at: int | None
     """Of the oldest of them whose agent may run."""
+    tenant_id: UUID | None = None
+    """Told of a tenant that has runners of its own."""
+    workspace_id: UUID | None = None
+    """Told of a workspace that has runners of its own."""
 
 
 class RunnerStore(Protocol):
@@ -130,8 +134,8 @@ class RunnerStore(Protocol):
 
     async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
 
-    async def is_enrolment_open(self, token_hash: bytes) -> bool:
-        """Whether the token was neither used nor has expired; only ``enrol`` makes sure of it."""
+    async def open_enrolment(self, token_hash: bytes) -> EnrolmentToken | None:
+        """The token, if it was neither used nor has expired; only ``enrol`` makes sure of it."""
         ...
 
 

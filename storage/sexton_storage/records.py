@@ -338,6 +338,10 @@ class Runner(msgspec.Struct, frozen=True, gc=False):
     version: int
     created_at: int
     last_seen_at: int | None = None
+    tenant_id: UUID | None = None
+    """Whose events it is given, for ever; None: everybody's."""
+    workspace_id: UUID | None = None
+    """The only one of that tenant's whose events it is given, if it is limited to one."""
 
 
 class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
@@ -346,6 +350,11 @@ class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     expires_at: int
     used_at: int | None = None
+    tenant_id: UUID | None = None
+    """The scope of the runner that it enrols, as a runner's."""
+    workspace_id: UUID | None = None
+    labels: tuple[str, ...] = ()
+    """Reserved labels that the runner may carry."""
 
 
 class EventWaits(msgspec.Struct, frozen=True, gc=False):

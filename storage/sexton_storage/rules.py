@@ -33,7 +33,11 @@ RUNNER_FULL = "runner_full"
 """The runner holds as many leases as it has slots."""
 RUNNER_BUSY = "runner_busy"
 """Another node claims for this runner at this moment."""
+OUT_OF_SCOPE = "out_of_scope"
+"""The runner is of another tenant or workspace than the agent."""
 NO_SLOT = frozenset({RUNNER_FULL, RUNNER_BUSY})
+NOT_FOR_RUNNER = NO_SLOT | {OUT_OF_SCOPE}
+"""Nothing is wrong with the agent, and nothing is to be had by this runner: another may have it."""
 FENCED = "fenced"
 """The lease is over, expired, or was succeeded by another."""
 FULL = "full"

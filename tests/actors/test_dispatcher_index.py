@@ -7,9 +7,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sexton_actors.dispatcher.index import HOME_WAIT_MS, ReadyIndex
 from sexton_storage.records import ReadyAgent
+from sexton_storage.scopes import PLATFORM, Scope, is_within
 
 TAGS = [(), ("gpu",), ("gpu", "linux")]
 RUNNERS = [UUID(int=n) for n in (101, 102)]
+SCOPES = [
+    PLATFORM,
+    Scope(UUID(int=1)),
+    Scope(UUID(int=2)),
+    Scope(UUID(int=1), UUID(int=1002)),
+    Scope(UUID(int=9)),
+]
 LABELS = [frozenset(), frozenset({"gpu"}), frozenset({"linux", "gpu", "eu"})]
 
 
@@ -22,7 +30,13 @@ def agent(
     *,
     unsandboxed: bool = False,
 ) -> ReadyAgent:
-    return ReadyAgent(UUID(int=number), UUID(int=1000 + workspace), UUID(int=1), tags, unsandboxed, at, home)
+    tenant = tenant_of(workspace)
+    return ReadyAgent(UUID(int=number), UUID(int=1000 + workspace), tenant, tags, unsandboxed, at, home)
+
+
+def tenant_of(workspace: int) -> UUID:
+    """Two of the three workspaces are of one tenant."""
+    return UUID(int=2 if workspace == 3 else 1)
 
 
 agents = st.builds(
@@ -45,6 +59,8 @@ class IndexAgainstList(RuleBasedStateMachine):
         self.waiting: dict[UUID, ReadyAgent] = {}
         self.served: dict[UUID, int] = {}
         self.floor = 0
+        self.own: dict[UUID, dict[UUID, int]] = {}
+        self.own_floors: dict[UUID, int] = {}
 
     @rule(ready=agents)
     def add(self, ready: ReadyAgent) -> None:
@@ -60,26 +76,46 @@ class IndexAgainstList(RuleBasedStateMachine):
         self.index.remove(UUID(int=number))
         self.waiting.pop(UUID(int=number), None)
 
-    @rule(runner=st.sampled_from(RUNNERS), labels=st.sampled_from(LABELS), bare=st.booleans())
-    def take(self, runner: UUID, labels: frozenset[str], bare: bool) -> None:
-        taken = self.index.take(runner, labels, unsandboxed=bare)
-        expected = self.expected(runner, labels, bare=bare)
+    @rule(
+        runner=st.sampled_from(RUNNERS),
+        labels=st.sampled_from(LABELS),
+        bare=st.booleans(),
+        scope=st.sampled_from(SCOPES),
+    )
+    def take(self, runner: UUID, labels: frozenset[str], bare: bool, scope: Scope) -> None:
+        taken = self.index.take(runner, labels, unsandboxed=bare, scope=scope)
+        expected = self.expected(runner, labels, scope, bare=bare)
         assert taken == expected
-        if expected is not None:
-            del self.waiting[expected.zombie_id]
+        if expected is None:
+            return
+        del self.waiting[expected.zombie_id]
+        if scope.tenant_id is None:
             left = any(need(a) == need(expected) for a in self.waiting.values())
             self.floor = self.served[expected.workspace_id] + (not left)
             self.served[expected.workspace_id] += 1
+        elif scope.workspace_id is None:
+            had = self.own_floors[scope.tenant_id] = self.turns(expected, scope)
+            self.own.setdefault(scope.tenant_id, {})[expected.workspace_id] = had + 1
 
-    def expected(self, runner: UUID, labels: frozenset[str], *, bare: bool) -> ReadyAgent | None:
+    def turns(self, ready: ReadyAgent, scope: Scope) -> int:
+        if scope.tenant_id is None:
+            return self.served[ready.workspace_id]
+        own = self.own.get(ready.tenant_id, {}).get(ready.workspace_id, 0)
+        return max(own, self.own_floors.get(ready.tenant_id, 0))
+
+    def expected(
+        self, runner: UUID, labels: frozenset[str], scope: Scope, *, bare: bool
+    ) -> ReadyAgent | None:
         mine = [
             a
             for a in self.waiting.values()
-            if set(a.required_tags) <= labels and (a.allows_unsandboxed or not bare)
+            if set(a.required_tags) <= labels
+            and (a.allows_unsandboxed or not bare)
+            and is_within(scope, a.tenant_id, a.workspace_id)
         ]
         if not mine:
             return None
-        first = min(mine, key=lambda a: (self.served[a.workspace_id], a.oldest_event_at, a.zombie_id))
+        first = min(mine, key=lambda a: (self.turns(a, scope), a.oldest_event_at, a.zombie_id))
         line = [a for a in mine if a.workspace_id == first.workspace_id and need(a) == need(first)]
         home = [a for a in line if a.last_runner_id == runner]
         nearest = min(home, key=lambda a: (a.oldest_event_at, a.zombie_id), default=first)
@@ -146,7 +182,9 @@ def test_memory_does_not_grow_with_what_has_gone(moves: list[tuple[int, int]]) -
     for number, at in moves:
         index.add(agent(number, workspace=number % 5, at=at))
     for waiting in index._classes.values():
-        assert len(waiting._front) <= 2 * len(waiting.lines) + 65
+        for front in (waiting._platform, *waiting._of_tenant.values()):
+            assert len(front._heap) <= 2 * len(front.lines) + 65
+        assert sum(len(theirs.lines) for theirs in waiting._of_tenant.values()) == len(waiting.lines)
         for line in waiting.lines.values():
             assert len(line._by_age._heap) <= 2 * len(line.agents) + 65
 
@@ -157,3 +195,15 @@ def test_counts_of_workspaces_that_have_gone_are_forgotten() -> None:
         index.add(agent(number + 1, workspace=number))
         index.take(RUNNERS[0], ANY, unsandboxed=False)
     assert len(index._served) <= 200
+
+
+def test_what_a_tenants_own_runners_took_is_no_turn_with_those_of_everybody() -> None:
+    index = ReadyIndex()
+    for number in range(100):
+        index.add(agent(100 + number, workspace=1, at=number))
+        index.take(RUNNERS[1], ANY, unsandboxed=False, scope=Scope(tenant_of(1)))
+    for number in range(10):
+        index.add(agent(500 + number, workspace=1, at=number))
+        index.add(agent(600 + number, workspace=3, at=number))
+    order = [index.take(RUNNERS[0], ANY, unsandboxed=False) for _ in range(10)]
+    assert sum(taken.workspace_id.int == 1001 for taken in order if taken) == 5

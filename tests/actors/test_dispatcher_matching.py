@@ -17,11 +17,13 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Leases
 from sexton_engine import ReplyPort
 from sexton_storage.records import Event, EventStatus, Lease, LeaseStatus, Rates, ReadyAgent
+from sexton_storage.scopes import PLATFORM, Scope, is_within
 from sexton_storage.writes import Exhausted, NothingToClaim
 
 IT = UUID(int=1)
 RUNNERS = [UUID(int=n) for n in (101, 102, 103)]
 TALENTS = [(frozenset[str](), False), (frozenset({"gpu"}), False), (frozenset({"gpu"}), True)]
+SCOPES = [PLATFORM, Scope(IT), Scope(IT, UUID(int=2)), Scope(UUID(int=2))]
 REFUSAL = Refusal("UZ-RUN-009", "revoked")
 
 
@@ -72,7 +74,8 @@ class FakeDesk:
 
 
 def agent(number: int, tags: tuple[str, ...], home: UUID | None, *, unsandboxed: bool) -> ReadyAgent:
-    return ReadyAgent(UUID(int=number), UUID(int=number % 2), IT, tags, unsandboxed, number, home)
+    owners = UUID(int=number % 4), UUID(int=1 + number % 2)
+    return ReadyAgent(UUID(int=number), *owners, tags, unsandboxed, number, home)
 
 
 def grant_of(zombie_id: UUID, runner_id: UUID, serial: int) -> Grant:
@@ -106,6 +109,7 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
         self.matching = Matching(self.desk)
         self.ports: list[Port] = []
         self.granted: list[Grant] = []
+        self.owners: dict[UUID, ReadyAgent] = {}
         self.told: list[tuple[UUID, UUID, int]] = []
 
     @rule(
@@ -124,6 +128,7 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
         by_database: bool,
     ) -> None:
         found = agent(number, tags, home, unsandboxed=unsandboxed)
+        self.owners[found.zombie_id] = found
         (self.matching.found if by_database else self.matching.add)(found)
 
     @rule(number=st.integers(1, 8))
@@ -135,11 +140,14 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
         talent=st.sampled_from(TALENTS),
         most=st.integers(1, 3),
         wait_s=st.sampled_from([0.0, 30.0]),
+        scope=st.sampled_from(SCOPES),
     )
-    def poll(self, runner: UUID, talent: tuple[frozenset[str], bool], most: int, wait_s: float) -> None:
+    def poll(
+        self, runner: UUID, talent: tuple[frozenset[str], bool], most: int, wait_s: float, scope: Scope
+    ) -> None:
         port = Port()
         self.ports.append(port)
-        self.matching.open(Offer(runner, *talent, most, wait_s, port))
+        self.matching.open(Offer(runner, *talent, most, wait_s, port, scope))
 
     @rule(data=st.data())
     def settle(self, data: st.DataObject) -> None:
@@ -218,7 +226,8 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
     def nobody_waits_beside_work_that_he_could_have(self) -> None:
         waiting = [
             line_entry.offer
-            for line in self.matching.offers._in_line.values()
+            for by_talent in self.matching.offers._in_line.values()
+            for line in by_talent.values()
             for line_entry in line.values()
             if not line_entry.offer.reply.is_expired
         ]
@@ -226,7 +235,18 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
             for line in waiting_class.lines.values():
                 for idle in line.agents.values():
                     need = need_of(idle)
-                    assert not any(admits(o.labels, need, unsandboxed=o.unsandboxed) for o in waiting)
+                    assert not any(
+                        admits(o.labels, need, unsandboxed=o.unsandboxed)
+                        and is_within(o.scope, idle.tenant_id, idle.workspace_id)
+                        for o in waiting
+                    )
+
+    @invariant()
+    def nobody_claims_what_is_not_his(self) -> None:
+        for zombie_id, _, offer_id in self.desk.claims:
+            if (entry := self.matching.offers.get(offer_id)) is not None:
+                owner = self.owners[zombie_id]
+                assert is_within(entry.offer.scope, owner.tenant_id, owner.workspace_id)
 
 
 TestMatchingKeepsItsWord = MatchingKeepsItsWord.TestCase

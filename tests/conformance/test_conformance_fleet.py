@@ -54,7 +54,7 @@ async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning
 
 
 async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(house: House) -> None:
-    runner = await enrolled(house, created_at=house.now - 10_000)
+    runner = await enrolled(house, created_at=house.now - 10_000, slots=5)
     for _ in range(5):
         await house.lease(runner_id=runner.id)
     await cordoned(house, runner, house.now)
@@ -106,6 +106,23 @@ async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(house:
     [group] = await house.storage.fleet.waiting()
     assert (group.required_tags, group.allows_unsandboxed) == need
     assert (group.events, group.oldest_event_at) == (3, oldest.created_at)
+
+
+async def test_events_of_those_who_have_runners_of_their_own_are_counted_apart(house: House) -> None:
+    other = await house.beside()
+    for owner in (house, other):
+        await owner.append(await owner.agent())
+    await enrolled(house, tenant_id=house.tenant_id)
+    groups = await house.storage.fleet.waiting()
+    assert {(group.tenant_id, group.workspace_id, group.events) for group in groups} == {
+        (house.tenant_id, None, 1),
+        (None, None, 1),
+    }
+    await enrolled(house, tenant_id=other.tenant_id, workspace_id=other.workspace_id)
+    assert {(g.tenant_id, g.workspace_id) for g in await house.storage.fleet.waiting()} == {
+        (house.tenant_id, None),
+        (other.tenant_id, other.workspace_id),
+    }
 
 
 async def test_an_agent_that_may_not_run_makes_nobody_look_late(house: House) -> None:

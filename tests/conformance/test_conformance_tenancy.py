@@ -176,11 +176,14 @@ async def test_a_credential_is_replaced_under_its_name(house: House) -> None:
 
 async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
     runners, now = house.storage.runners, house.now
-    await runners.mint_enrolment(EnrolmentToken(b"good", "user:1", now, now + HOUR_MS))
+    good = EnrolmentToken(
+        b"good", "user:1", now, now + HOUR_MS, None, house.tenant_id, house.workspace_id, ("reserved:eu",)
+    )
+    await runners.mint_enrolment(good)
     await runners.mint_enrolment(EnrolmentToken(b"late", "user:1", now - HOUR_MS, now))
     admitted: list[bool] = []
-    known = {name: await runners.is_enrolment_open(name) for name in (b"good", b"late", b"none")}
-    assert known == {b"good": True, b"late": False, b"none": False}
+    known = {name: await runners.open_enrolment(name) for name in (b"good", b"late", b"none")}
+    assert known == {b"good": good, b"late": None, b"none": None}
 
     async def enrol() -> None:
         admitted.append(await runners.enrol(house.runner_record(), enrolment_hash=b"good"))
@@ -189,10 +192,10 @@ async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
         for _ in range(3):
             nursery.start_soon(enrol)
     assert sorted(admitted) == [False, False, True]
-    assert not await runners.is_enrolment_open(b"good")
+    assert await runners.open_enrolment(b"good") is None
     assert not await runners.enrol(house.runner_record(), enrolment_hash=b"late")
     assert not await runners.enrol(house.runner_record(), enrolment_hash=b"none")
-    by_admin = house.runner_record()
+    by_admin = house.runner_record(tenant_id=house.tenant_id, workspace_id=house.workspace_id)
     assert await runners.enrol(by_admin, enrolment_hash=None)
     assert await runners.load(by_admin.id) == by_admin
     assert await runners.find_by_hash(by_admin.token_hash) == by_admin

@@ -142,6 +142,7 @@ OURS = (
     ("UZ-EVENT-001", 404),
     ("UZ-FOLLOWUP-001", 404),
     ("UZ-PROVIDER-005", 404),
+    ("UZ-RUN-017", 403),
     ("UZ-TENANT-001", 404),
 )
 """What neither of the two has a word for."""

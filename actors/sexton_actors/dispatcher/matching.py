@@ -10,7 +10,7 @@ from sexton_actors.queue.messages import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.messages import Leases
 from sexton_storage.records import ReadyAgent
-from sexton_storage.rules import NO_SLOT
+from sexton_storage.rules import NOT_FOR_RUNNER
 from sexton_storage.writes import NothingToClaim
 
 READY_MAX = 250_000
@@ -120,7 +120,9 @@ class Matching:
             self._end(entry)
             return
         while entry.room() > 0:
-            agent = self.ready.take(offer.runner_id, offer.labels, unsandboxed=offer.unsandboxed)
+            agent = self.ready.take(
+                offer.runner_id, offer.labels, unsandboxed=offer.unsandboxed, scope=offer.scope
+            )
             if agent is None:
                 break
             entry.claiming.add(agent.zombie_id)
@@ -143,7 +145,7 @@ class Matching:
         self._claiming.discard(message.zombie_id)
         if isinstance(outcome, Grant):
             entry.grants.append(outcome)
-        elif isinstance(outcome, NothingToClaim) and outcome.reason in NO_SLOT:
+        elif isinstance(outcome, NothingToClaim) and outcome.reason in NOT_FOR_RUNNER:
             # It would be tried with one agent after another, in vain.
             entry.full = entry.over = True
         if entry.claiming:

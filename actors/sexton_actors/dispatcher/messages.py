@@ -8,6 +8,7 @@ from sexton_actors.queue.messages import ClaimOutcome
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message, ReplyPort
 from sexton_storage.records import ReadyAgent
+from sexton_storage.scopes import PLATFORM, Scope
 
 
 class AgentReady(msgspec.Struct, Message[None], frozen=True):
@@ -61,6 +62,8 @@ class Offer(msgspec.Struct, Message[None], frozen=True):
     max_leases: int
     wait_s: float
     reply: ReplyPort
+    scope: Scope = PLATFORM
+    """Whose agents it may have."""
 
 
 class ClaimSettled(msgspec.Struct, Message[None], frozen=True):

@@ -8,6 +8,7 @@ from sexton_actors.dispatcher.index import admits, need_of
 from sexton_actors.dispatcher.messages import Offer
 from sexton_actors.queue.messages import Grant
 from sexton_storage.records import ReadyAgent
+from sexton_storage.scopes import Scope, scopes_with
 
 Talent = tuple[frozenset[str], bool]
 """The labels a runner has, and whether it is without a sandbox."""
@@ -44,12 +45,15 @@ class OpenOffer:
 
 
 class OfferBook:
-    """Open offers by number; those with nothing under way stand in line, by what their runners can do."""
+    """Open offers by number; those with nothing under way stand in line.
+
+    By whose agents their runners may have, and by what they can do.
+    """
 
     def __init__(self) -> None:
         self._open: dict[int, OpenOffer] = {}
         self._of_runner: dict[UUID, dict[int, OpenOffer]] = {}
-        self._in_line: dict[Talent, OrderedDict[int, OpenOffer]] = {}
+        self._in_line: dict[Scope, dict[Talent, OrderedDict[int, OpenOffer]]] = {}
         self._next = 0
 
     def __len__(self) -> int:
@@ -63,8 +67,11 @@ class OfferBook:
         self._next += 1
         entry = self._open[self._next] = OpenOffer(self._next, offer)
         self._of_runner.setdefault(offer.runner_id, {})[entry.id] = entry
-        self._in_line.setdefault(entry.talent, OrderedDict())[entry.id] = entry
+        self._line_for(entry)[entry.id] = entry
         return entry
+
+    def _line_for(self, entry: OpenOffer) -> OrderedDict[int, OpenOffer]:
+        return self._in_line.setdefault(entry.offer.scope, {}).setdefault(entry.talent, OrderedDict())
 
     def get(self, offer_id: int) -> OpenOffer | None:
         """None once it is answered."""
@@ -81,15 +88,19 @@ class OfferBook:
 
     def leave_line(self, entry: OpenOffer) -> None:
         """It has claims under way, or is over: others first."""
-        line = self._in_line.get(entry.talent)
-        if line is not None:
-            line.pop(entry.id, None)
-            if not line:
-                del self._in_line[entry.talent]
+        lines = self._in_line.get(entry.offer.scope, {})
+        line = lines.get(entry.talent)
+        if line is None:
+            return
+        line.pop(entry.id, None)
+        if not line:
+            del lines[entry.talent]
+        if not lines:
+            del self._in_line[entry.offer.scope]
 
     def rejoin_line(self, entry: OpenOffer) -> None:
         """Its claims came to nothing: it has waited longest, so it stands in front."""
-        line = self._in_line.setdefault(entry.talent, OrderedDict())
+        line = self._line_for(entry)
         line[entry.id] = entry
         line.move_to_end(entry.id, last=False)
 
@@ -100,14 +111,17 @@ class OfferBook:
     def for_agent(self, agent: ReadyAgent) -> OpenOffer | None:
         """Who should get this agent: its last runner if that is in line, else who is longest in it."""
         need = need_of(agent)
+        # Three looks, however many tenants have runners of their own.
+        lines = {scope: self._in_line[scope] for scope in scopes_with(agent) if scope in self._in_line}
         if agent.last_runner_id is not None:
             for entry in self._of_runner.get(agent.last_runner_id, {}).values():
-                in_line = entry.id in self._in_line.get(entry.talent, {})
+                in_line = entry.id in lines.get(entry.offer.scope, {}).get(entry.talent, {})
                 if in_line and admits(entry.offer.labels, need, unsandboxed=entry.offer.unsandboxed):
                     return entry
         fronts = (
             next(iter(line.values()))
-            for (labels, unsandboxed), line in self._in_line.items()
+            for by_talent in lines.values()
+            for (labels, unsandboxed), line in by_talent.items()
             if admits(labels, need, unsandboxed=unsandboxed)
         )
         return min(fronts, key=lambda entry: entry.id, default=None)

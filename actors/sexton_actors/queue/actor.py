@@ -18,7 +18,7 @@ from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
-from sexton_storage.rules import LIVE_LEASE, NO_SLOT, OVER_BUDGET
+from sexton_storage.rules import LIVE_LEASE, NOT_FOR_RUNNER, OVER_BUDGET
 from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Cancelled, Claimed, ClaimEvent, Exhausted, NothingToClaim
@@ -144,7 +144,7 @@ class QueueActor(Actor):
         finally:
             # Told even when storage failed: an offer must never wait for an answer that will not come.
             self.context.tell("dispatcher", "", ClaimSettled(message.offer_id, self._id, outcome))
-        if isinstance(outcome, NothingToClaim) and outcome.reason in NO_SLOT:
+        if isinstance(outcome, NothingToClaim) and outcome.reason in NOT_FOR_RUNNER:
             # Nothing is wrong with the agent: another runner may have it.
             await self._announce()
         if isinstance(outcome, Exhausted):

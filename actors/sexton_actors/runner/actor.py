@@ -14,6 +14,7 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.records import AdminState, Runner
+from sexton_storage.scopes import scope_of
 from sexton_storage.stores import StorageUnavailable
 
 DRAINED_BY = "system:drain"
@@ -107,6 +108,7 @@ class RunnerActor(Actor):
             max_leases=min(message.max_leases, runner.slots),
             wait_s=message.wait_ms / 1000,
             reply=self.context.defer(),
+            scope=scope_of(runner),
         )
         self.context.tell("dispatcher", "", offer)
         return DEFERRED

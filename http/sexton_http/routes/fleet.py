@@ -19,6 +19,8 @@ from sexton_http.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records import AdminState, EnrolmentToken, Runner
+from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of
+from sexton_storage.stores import Storage
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000
@@ -48,6 +50,12 @@ class FleetRunner(Shape):
     liveness: Liveness
     admin_state: AdminState
     slots: int
+    scope: ScopeKind
+    """Whose events it is given: everybody's, one tenant's or one workspace's."""
+    tenant_id: UUID | None
+    """Null: every tenant's."""
+    workspace_id: UUID | None
+    """Null: every workspace's within the scope."""
     active_leases: int
     last_seen_at: int | None
     created_at: int
@@ -102,6 +110,19 @@ class LeaseList(Shape):
     items: list[FleetLease]
     now: int
     """The database's time, to which ``slack_ms`` belongs."""
+
+
+class NewEnrolment(Body):
+    """Without fields, the runner is given everybody's events and carries no reserved label."""
+
+    tenant_id: UUID | None = None
+    """The runner is given this tenant's events only, for ever."""
+    workspace_id: UUID | None = None
+    """The runner is given this workspace's events only, for ever."""
+    labels: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=64)], ...], msgspec.Meta(max_length=64)
+    ] = ()
+    """Labels beginning with `reserved:` that the runner may carry; others need no leave."""
 
 
 class EnrolmentMade(Shape):
@@ -161,13 +182,28 @@ class SupervisorState(Shape):
 
 
 @operation(
-    "POST", "/v1/fleet/enrolment-tokens", tag=TAG, auth=Auth.PLATFORM, status=201, creates=Creates.ONCE
+    "POST",
+    "/v1/fleet/enrolment-tokens",
+    tag=TAG,
+    auth=Auth.PLATFORM,
+    status=201,
+    creates=Creates.ONCE,
+    codes=("UZ-TENANT-001", "UZ-WORKSPACE-001"),
 )
-async def mint_enrolment_token(call: Call[NoBody, NoQuery]) -> EnrolmentMade:
-    """Mint a token that enrols one runner."""
-    world = call.ctx.world
+async def mint_enrolment_token(call: Call[NewEnrolment, NoQuery]) -> EnrolmentMade:
+    """Mint a token that enrols one runner, and says whose events it is given."""
+    world, labels = call.ctx.world, tuple(dict.fromkeys(call.body.labels))
+    scope = await _scope(call.body, world.storage)
     token, now = mint(TokenKind.ENROLMENT, world.new_token), world.now_ms()
-    row = EnrolmentToken(digest(token), call.member.by, now, now + ENROLMENT_MS)
+    row = EnrolmentToken(
+        digest(token),
+        call.member.by,
+        now,
+        now + ENROLMENT_MS,
+        tenant_id=scope.tenant_id,
+        workspace_id=scope.workspace_id,
+        labels=labels,
+    )
     await world.storage.runners.mint_enrolment(row)
     return EnrolmentMade(token, row.expires_at)
 
@@ -271,8 +307,28 @@ async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
     return SupervisorState(call.ctx.system.tree())
 
 
+async def _scope(body: NewEnrolment, storage: Storage) -> Scope:
+    """Raises Problem UZ-TENANT-001, UZ-WORKSPACE-001, or UZ-REQ-001 where the two do not agree."""
+    if body.tenant_id is not None and await storage.tenants.load(body.tenant_id) is None:
+        raise Problem("UZ-TENANT-001", f"there is no tenant {body.tenant_id}")
+    if body.workspace_id is None:
+        return Scope(body.tenant_id)
+    workspace = await storage.workspaces.load(body.workspace_id)
+    if workspace is None:
+        raise Problem("UZ-WORKSPACE-001", f"there is no workspace {body.workspace_id}")
+    if body.tenant_id not in {None, workspace.tenant_id}:
+        raise Problem(
+            "UZ-REQ-001",
+            f"/tenant_id: the workspace {workspace.id} is of another tenant; leave tenant_id out",
+            facts={"pointer": "/tenant_id"},
+        )
+    return Scope(workspace.tenant_id, workspace.id)
+
+
 def _serves(runner: Runner, group: Waiting) -> bool:
     need = group.required_tags, group.allows_unsandboxed
+    if not is_within(scope_of(runner), group.tenant_id, group.workspace_id):
+        return False
     return admits(frozenset(runner.labels), need, unsandboxed=runner.sandbox_tier == UNSANDBOXED)
 
 
@@ -293,6 +349,9 @@ def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:
         liveness=liveness(runner.last_seen_at, active_leases, now),
         admin_state=runner.admin_state,
         slots=runner.slots,
+        scope=scope_of(runner).kind,
+        tenant_id=runner.tenant_id,
+        workspace_id=runner.workspace_id,
         active_leases=active_leases,
         last_seen_at=runner.last_seen_at,
         created_at=runner.created_at,

@@ -18,6 +18,7 @@ from sexton_http.shapes import Body, Shape, WaitMs
 from sexton_http.stopping import until_stopped
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.records import AdminState, Runner
+from sexton_storage.scopes import ScopeKind, scope_of, without_leave
 
 TAG = "Runner plane"
 SLACK_S = 10.0
@@ -58,6 +59,12 @@ class RunnerSelf(Shape):
     sandbox_tier: str
     labels: tuple[str, ...]
     slots: int
+    scope: ScopeKind
+    """Whose events it is given: everybody's, one tenant's or one workspace's."""
+    tenant_id: UUID | None
+    """Null: every tenant's."""
+    workspace_id: UUID | None
+    """Null: every workspace's within the scope."""
     last_seen_at: int | None
 
 
@@ -96,10 +103,32 @@ class LeasesAnswer(Shape):
     """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
 
 
-@operation("POST", "/v1/runners", tag=TAG, auth=Auth.ENROLMENT, status=201, creates=Creates.ONCE)
+@operation(
+    "POST",
+    "/v1/runners",
+    tag=TAG,
+    auth=Auth.ENROLMENT,
+    status=201,
+    creates=Creates.ONCE,
+    codes=("UZ-RUN-017",),
+)
 async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
-    """Add a runner; an enrolment token is used up by it."""
+    """Add a runner; an enrolment token is used up by it, and says whose events the runner is given.
+
+    A label that begins with `reserved:` is refused unless the enrolment token allows it.
+    """
     body, world, principal = call.body, call.ctx.world, call.principal
+    used = principal.enrolment_hash if isinstance(principal, Enroller) else None
+    leave = None if used is None else await world.storage.runners.open_enrolment(used)
+    if used is not None and leave is None:
+        raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
+    if refused := without_leave(body.labels, () if leave is None else leave.labels):
+        raise Problem(
+            "UZ-RUN-017",
+            f"reserved without leave: {', '.join(refused)}. Leave it out, or have a platform admin mint an"
+            " enrolment token that names it in `labels`.",
+            facts={"labels": list(refused)},
+        )
     token = mint(TokenKind.RUNNER, world.new_token)
     runner = Runner(
         id=world.new_id(),
@@ -111,8 +140,9 @@ async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
         admin_state=AdminState.ACTIVE,
         version=1,
         created_at=world.now_ms(),
+        tenant_id=None if leave is None else leave.tenant_id,
+        workspace_id=None if leave is None else leave.workspace_id,
     )
-    used = principal.enrolment_hash if isinstance(principal, Enroller) else None
     if not await world.storage.runners.enrol(runner, enrolment_hash=used):
         raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
     return RunnerEnrolled(runner.id, token)
@@ -130,6 +160,9 @@ async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
         sandbox_tier=runner.sandbox_tier,
         labels=runner.labels,
         slots=runner.slots,
+        scope=scope_of(runner).kind,
+        tenant_id=runner.tenant_id,
+        workspace_id=runner.workspace_id,
         last_seen_at=runner.last_seen_at,
     )
 

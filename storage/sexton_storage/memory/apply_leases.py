@@ -21,11 +21,13 @@ from sexton_storage.rules import (
     LEASED,
     LIVE_LEASE,
     NOT_ACTIVE,
+    OUT_OF_SCOPE,
     OVER_BUDGET,
     PAUSED,
     RUNNER_FULL,
     STALE,
 )
+from sexton_storage.scopes import is_within, scope_of
 from sexton_storage.stores import RowRefused
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import (
@@ -45,6 +47,8 @@ MAX_BIGINT = 2**63 - 1
 
 
 def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim | Exhausted:
+    if _is_out_of_scope(tables, write):
+        return NothingToClaim(OUT_OF_SCOPE)
     if reason := _held_back(tables, write.zombie_id):
         return NothingToClaim(reason)
     waiting = tables.received(write.zombie_id)
@@ -70,6 +74,13 @@ def _held_back(tables: Tables, zombie_id: UUID) -> str | None:
     if tables.heads[zombie_id].live_lease_id is not None:
         return LEASED
     return PAUSED if tables.workspaces[zombie.workspace_id].paused else None
+
+
+def _is_out_of_scope(tables: Tables, write: ClaimEvent) -> bool:
+    zombie, runner = tables.zombies.get(write.zombie_id), tables.runners.get(write.runner_id)
+    if zombie is None or runner is None:
+        return False
+    return not is_within(scope_of(runner), zombie.tenant_id, zombie.workspace_id)
 
 
 def _is_full(tables: Tables, runner_id: UUID) -> bool:

@@ -80,9 +80,9 @@ class MemoryRunners(MemoryStore):
         await self._round_trip()
         self._tables.enrolments[token.token_hash] = token
 
-    async def is_enrolment_open(self, token_hash: bytes) -> bool:
+    async def open_enrolment(self, token_hash: bytes) -> EnrolmentToken | None:
         await self._round_trip()
-        return self._open_enrolment(token_hash) is not None
+        return self._open_enrolment(token_hash)
 
 
 class MemoryInstance(MemoryStore):

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 from uuid import UUID
 
 from sexton_storage.fleet import (
@@ -55,13 +56,18 @@ class MemoryFleet(MemoryStore):
             (event for event in tables.events.values() if event.status is EventStatus.RECEIVED),
             key=lambda event: event.created_at,
         )
-        groups: dict[tuple[tuple[str, ...], bool], list[Event]] = defaultdict(list)
+        tenants = {runner.tenant_id for runner in tables.runners.values()}
+        workspaces = {runner.workspace_id for runner in tables.runners.values()}
+        groups: dict[tuple[tuple[str, ...], bool, UUID | None, UUID | None], list[Event]] = defaultdict(list)
         for event in received[:COUNT_CAP]:
             zombie = tables.zombies[event.zombie_id]
-            groups[tuple(zombie.required_tags), zombie.allows_unsandboxed].append(event)
+            tenant_id = event.tenant_id if event.tenant_id in tenants else None
+            workspace_id = event.workspace_id if event.workspace_id in workspaces else None
+            need = tuple(zombie.required_tags), zombie.allows_unsandboxed
+            groups[(*need, tenant_id, workspace_id)].append(event)
         return [
-            Waiting(tags, unsandboxed, len(events), next(self._may_run(events), None))
-            for (tags, unsandboxed), events in sorted(groups.items())
+            Waiting(tags, unsandboxed, len(events), next(self._may_run(events), None), *owners)
+            for (tags, unsandboxed, *owners), events in sorted(groups.items(), key=_as_ordered)
         ]
 
     def _may_run(self, events: Sequence[Event]) -> Iterator[int]:
@@ -177,3 +183,8 @@ def _liveness(runner: Runner, now: int, *, busy: bool) -> Liveness:
     if busy:
         return Liveness.BUSY
     return Liveness.ONLINE if runner.last_seen_at >= now - ONLINE_MS else Liveness.OFFLINE
+
+
+def _as_ordered(group: tuple[tuple[tuple[str, ...], bool, UUID | None, UUID | None], object]) -> Any:
+    tags, unsandboxed, *owners = group[0]
+    return tags, unsandboxed, [(owner is None, owner or UUID(int=0)) for owner in owners]

@@ -33,8 +33,8 @@ _USE_UP = """
 UPDATE enrolment_tokens SET used_at = sexton_now_ms()
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms() RETURNING true
 """
-_IS_OPEN = """
-SELECT true FROM enrolment_tokens
+_OPEN = f"""
+SELECT {ENROLMENTS.columns()} FROM enrolment_tokens
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms()
 """
 _SAVE = """
@@ -100,8 +100,8 @@ class PostgresRunners(PostgresStore):
         values = ENROLMENTS.values(token)
         await self._database.change(lambda c: c.execute(ENROLMENTS.insert("enrolment_tokens"), *values))
 
-    async def is_enrolment_open(self, token_hash: bytes) -> bool:
-        return bool(await self._database.read(lambda c: c.fetchval(_IS_OPEN, token_hash)))
+    async def open_enrolment(self, token_hash: bytes) -> EnrolmentToken | None:
+        return ENROLMENTS.maybe(await self._row(_OPEN, token_hash))
 
 
 class PostgresInstance(PostgresStore):

@@ -9,7 +9,13 @@ from sexton_storage.postgres.hot_frames import NumberedFrames
 from sexton_storage.postgres.schema import EVENTS, LIVE
 from sexton_storage.postgres.sql import Columns
 from sexton_storage.records import Event, Lease, LeaseStatus
-from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, RUNNER_BUSY, RUNNER_FULL
+from sexton_storage.rules import (
+    BALANCE_EXHAUSTED,
+    BALANCE_EXHAUSTED_CODE,
+    OUT_OF_SCOPE,
+    RUNNER_BUSY,
+    RUNNER_FULL,
+)
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
@@ -23,6 +29,7 @@ WITH v AS (
 ), o AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
+                WHEN k.tenant_id <> h.tenant_id OR k.workspace_id <> h.workspace_id THEN '{OUT_OF_SCOPE}'
                 WHEN h.status <> 'active' THEN 'not_active'
                 WHEN h.live_lease_id IS NOT NULL THEN 'leased'
                 WHEN w.paused THEN 'workspace_paused'
@@ -32,6 +39,7 @@ WITH v AS (
                 ELSE 'claimed' END AS found
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
+      LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id
       LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'

@@ -67,13 +67,16 @@ SELECT sexton_now_ms(),
 """
 WAITING = f"""
 SELECT z.required_tags, z.allows_unsandboxed, count(*),
-       min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
+       min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused), t.tenant_id, s.workspace_id
   FROM (SELECT zombie_id, workspace_id, created_at FROM events
          WHERE {RECEIVED} ORDER BY created_at LIMIT $1) e
   JOIN zombies z ON z.id = e.zombie_id
   JOIN agent_heads h ON h.zombie_id = e.zombie_id
   JOIN workspaces w ON w.id = e.workspace_id
- GROUP BY z.required_tags, z.allows_unsandboxed ORDER BY z.required_tags, z.allows_unsandboxed
+  LEFT JOIN (SELECT DISTINCT tenant_id FROM runners) t ON t.tenant_id = z.tenant_id
+  LEFT JOIN (SELECT DISTINCT workspace_id FROM runners) s ON s.workspace_id = z.workspace_id
+ GROUP BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
+ ORDER BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
 """
 _RUNNERS = f"""
 SELECT liveness, admin_state, count(*), sum(slots)
@@ -103,7 +106,7 @@ class PostgresFleet(PostgresStore):
 
     async def waiting(self) -> Sequence[Waiting]:
         rows = await self._rows(WAITING, COUNT_CAP)
-        return [Waiting(tuple(row[0]), row[1], row[2], row[3]) for row in rows]
+        return [Waiting(tuple(row[0]), *row[1:]) for row in rows]
 
     async def census(self) -> Census:
         async def work(connection: Connection) -> Census:
