@@ -13,7 +13,7 @@ import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
-from sexton_runner.errors import BadSettings, RunnerError, SandboxUnavailable, TokenRejected, TooWeak
+from sexton_runner.errors import BadSettings, Refused, RunnerError, SandboxUnavailable, TokenRejected, TooWeak
 from sexton_runner.identity import find_token, load, own_state_dir
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
@@ -30,6 +30,7 @@ EXIT_OK = 0
 EXIT_UNAVAILABLE = 69
 EXIT_NO_PERMISSION = 77
 EXIT_CONFIG = 78
+LABEL_RESERVED = "UZ-RUN-017"
 RUNS_FOLDER = "runs"
 log = structlog.get_logger()
 
@@ -184,5 +185,8 @@ def _explained(fault: RunnerError) -> tuple[int, str]:
                 EXIT_NO_PERMISSION,
                 f"{fault.code}: the control plane does not accept this runner's token: {fault.detail}",
             )
+        case Refused(code=code) if code == LABEL_RESERVED:
+            # To ask again would change nothing.
+            return EXIT_CONFIG, f"{code}: the control plane does not enrol this runner: {fault.detail}"
         case _:
             return EXIT_UNAVAILABLE, str(fault)

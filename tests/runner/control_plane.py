@@ -327,6 +327,8 @@ class Routes:
             raise Fault(409, code)
 
     async def _enrol(self, body: Enrol, *_: object) -> Answer:
+        if any(label.startswith("reserved:") for label in body.labels):
+            raise Fault(403, "UZ-RUN-017")
         self._note("enrol", body)
         return 201, {"runner_id": str(uuid.uuid4()), "runner_token": self._plane.token}
 

@@ -175,6 +175,15 @@ async def test_the_first_start_enrols_and_the_second_remembers(tmp_path: Path) -
     assert orjson.loads(kept.read_bytes())["runner_token"] == TOKEN
 
 
+async def test_a_label_without_leave_ends_the_runner_with_one_clear_line(tmp_path: Path) -> None:
+    async with open_plane() as plane:
+        argv = ["env", "-u", "SEXTON_RUNNER_TOKEN", *words(plane, tmp_path, label="reserved:pci")]
+        async with process(tmp_path, argv, {"SEXTON_ENROLMENT_TOKEN": ENROLMENT}) as runner:
+            assert await runner.ended() == 78
+            assert "UZ-RUN-017: the control plane does not enrol" in runner.log.splitlines()[-1]
+    assert not (tmp_path / "state" / "runner.json").exists()
+
+
 async def test_a_spent_enrolment_token_is_one_clear_line(tmp_path: Path) -> None:
     async with open_plane() as plane:
         plane.calls.append(("enrol", None))
