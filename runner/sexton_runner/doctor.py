@@ -19,9 +19,11 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.probe import Bound, check, group_name, make_sandbox
+from sexton_runner.sandbox.lowering import is_root
+from sexton_runner.sandbox.probe import ROOTS_NUMBER, Bound, check, find_lowering, group_name, make_sandbox
 from sexton_runner.sandbox.programs import bubblewrap_features, bundled_bubblewrap, find_program
 from sexton_runner.sandbox.seccomp import this_machine
+from sexton_runner.sandbox.tiers import TIERS
 from sexton_runner.settings import DEFAULT_RUN_MEMORY_BYTES, DEFAULT_RUN_PIDS, SandboxTier
 
 EXIT_OK = 0
@@ -62,7 +64,7 @@ async def examine(state_dir: Path) -> list[Finding]:
     findings = [*_programs()]
     if all(finding.grade is Grade.GOOD for finding in findings):
         tested, bound = await _self_test(state_dir)
-        findings += [_bounds(state_dir, bound), _sizes(), _namespaces(), tested]
+        findings += [_bounds(state_dir, bound), _user(state_dir), _sizes(), _namespaces(), tested]
     return [*findings, _calls()]
 
 
@@ -102,6 +104,15 @@ def _bounds(state_dir: Path, bound: Bound) -> Finding:
     if bound is Bound.WATCHDOG:
         return Finding(name, Grade.GOOD, "bounded a run, by a watchdog; control groups are quicker", advice)
     return Finding(name, Grade.WEAK, "bounded a process, not a run", advice)
+
+
+def _user(state_dir: Path) -> Finding:
+    name = "a command's user on the host"
+    if not is_root():
+        return Finding(name, Grade.GOOD, "the runner's own, without privileges")
+    if find_lowering(TIERS[SandboxTier.BUBBLEWRAP](), state_dir) is not None:
+        return Finding(name, Grade.GOOD, "a number that no account has, another for each run")
+    return Finding(name, Grade.WEAK, "root's number, behind the sandbox's walls", ROOTS_NUMBER)
 
 
 def _sizes() -> Finding:

@@ -17,6 +17,7 @@ from sexton_runner.main import run_runner
 from sexton_runner.sandbox.advice import namespace_advice
 from tests.runner.control_plane import open_plane
 from tests.runner.harness import settings_for
+from tests.runner.ordinary_user import may_lower
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,16 @@ async def test_what_is_weak_is_no_reason_to_fail_but_a_strict_runner_takes_no_wo
         with pytest.raises(TooWeak, match="system calls: not filtered"):
             await run_runner(settings_for(plane, tmp_path, strict=True))
         assert plane.of("poll") == []
+
+
+@pytest.mark.skipif(not may_lower(), reason="only root can become another user, where the host lets it")
+async def test_a_root_whose_number_commands_keep_is_weak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "a command's user on the host"
+    assert {one.name: one.grade for one in await examine(tmp_path)}[name] is Grade.GOOD
+    monkeypatch.setattr(doctor, "find_lowering", lambda *_: None)
+    assert {one.name: one.grade for one in await examine(tmp_path)}[name] is Grade.WEAK
 
 
 @pytest.mark.parametrize(("words", "status"), [([], 0), (["--strict"], 69)])

@@ -25,6 +25,7 @@ from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox import programs
 from sexton_runner.sandbox.enclosure import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.lowering import lowered_uid
 from sexton_runner.sandbox.probe import Bound, check, make_sandbox, probe
 from sexton_runner.sandbox.process import start
 from sexton_runner.sandbox.tiers import Job
@@ -33,6 +34,7 @@ from sexton_runner.timing import Timing
 from sexton_runner.wire import Lease
 from tests.runner.control_plane import make_lease
 from tests.runner.harness import eventually, gone, processes_with
+from tests.runner.ordinary_user import may_lower
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
 make_sandbox_really = make_sandbox
@@ -455,12 +457,14 @@ async def test_where_the_system_has_no_bubblewrap_the_one_that_came_along_is_use
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
-    for name in ("setpriv", "prlimit", "env"):
+    for name in ("setpriv", "prlimit", "env", "unshare", "mount", "chown", "mkdir"):
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert programs.find_bubblewrap() == programs.bundled_bubblewrap()
     cage = Cage(tmp_path)
-    await probe(make_sandbox(cage.tier, cage.limits, tmp_path))
+    sandbox = make_sandbox(cage.tier, cage.limits, tmp_path)
+    assert (sandbox.lowering is not None) is may_lower()
+    await probe(sandbox)
     ending = await cage.run("sh", "echo shut in")
     assert ending.response_text == "shut in\n"
 
@@ -492,6 +496,75 @@ async def test_nothing_is_started_for_a_runner_that_died_meanwhile(
 async def test_a_command_is_never_started_from_another_thread() -> None:
     with pytest.raises(SandboxUnavailable, match="main thread"):
         await trio.to_thread.run_sync(start, ["/bin/true"], {})
+
+
+HOLD = f"""
+import subprocess
+open("/run/sexton/requests", "w").write("step aGVsZA==\\n")
+open("/workspace/mine", "w").close()
+subprocess.run(["sleep", "{MARKER}"])
+"""
+
+
+def names(frames: Sequence[Frame]) -> list[object]:
+    """Give the steps that were shown."""
+    return [frame.get("name") for frame in frames]
+
+
+def ids_on_the_host(pid: int) -> tuple[set[str], set[str], str, str]:
+    """Give a process's users, groups, further groups and permitted capabilities as the host sees them."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    told = dict(line.split(":", 1) for line in lines)
+    return set(told["Uid"].split()), set(told["Gid"].split()), told["Groups"].strip(), told["CapPrm"].strip()
+
+
+def enclosing(pid: int) -> int:
+    """Give the outermost process of the sandbox that a process is in: the child of this one."""
+    while (parent := int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])) != os.getpid():
+        pid = parent
+    return pid
+
+
+@pytest.mark.skipif(not may_lower(), reason="only root can become another user, where the host lets it")
+async def test_as_root_a_command_is_nobody_on_the_host(tmp_path: Path) -> None:
+    before = os.umask(0o077)  # As strict as a service may have it; a state folder is closed anyway.
+    cages = [Cage(tmp_path / name) for name in ("one", "two")]
+    try:
+        async with trio.open_nursery() as nursery:
+            for cage in cages:
+                cage.folder.mkdir()
+                nursery.start_soon(cage.run, "python", HOLD)
+            await eventually(lambda: len(processes_with(MARKER)) == 2)
+            held = [ids_on_the_host(pid) for pid in processes_with(MARKER)]
+            outer = {str(lowered_uid(enclosing(pid))) for pid in processes_with(MARKER)}
+            await eventually(lambda: all("held" in names(cage.shown) for cage in cages))
+            nursery.cancel_scope.cancel()
+    finally:
+        os.umask(before)
+    assert {user for users, *_ in held for user in users} == outer
+    assert len(outer) == 2
+    assert all(users == groups for users, groups, *_ in held)
+    assert {further for *_, further, _ in held} == {""}
+    assert {int(capabilities, 16) for *_, capabilities in held} == {0}
+    await gone(MARKER)
+    for cage in cages:
+        shutil.rmtree(cage.folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's runner has no privileges to take away")
+async def test_where_root_cannot_be_lowered_the_sandbox_stands_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("setpriv", "prlimit", "env", "mount", "chown", "mkdir"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    unshare = tmp_path / "bin" / "unshare"
+    unshare.write_text("#!/bin/sh\nexit 1\n")
+    unshare.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    sandbox = make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
+    assert sandbox.lowering is None
+    await probe(sandbox)
 
 
 async def test_descriptors_are_given_back_after_every_run(cage: Cage) -> None:

@@ -11,6 +11,7 @@ from sexton_runner.background import beside
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.lowering import Lowering
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
 from sexton_runner.sandbox.tiers import Job, Tier
@@ -54,7 +55,7 @@ class Running:
 class Sandbox:
     """What this host can give, found out once at the start.
 
-    ``name`` tells its groups from those of other runners.
+    ``name`` tells its groups from those of other runners. With a ``lowering`` commands are not this user.
     """
 
     tier: Tier
@@ -62,6 +63,7 @@ class Sandbox:
     name: str
     limits: Limits
     setpriv: str
+    lowering: Lowering | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -90,7 +92,7 @@ class Sandbox:
             env=env,
             run_dir=run_dir,
             workspace=workspace,
-            read_only=python_folders(),
+            read_only={folder: folder for folder in python_folders()},
             limits=self.limits,
             grouped=self.layout is not None,
         )
@@ -113,8 +115,12 @@ class Sandbox:
     def _start(self, job: Job, group: Group | None) -> Child:
         descriptor = open_filter(grouped=job.grouped)
         try:
-            wrapped = self.tier.wrap(replace(job, seccomp=descriptor))
-            words = entered(wrapped, runner=os.getpid(), setpriv=self.setpriv, group=group)
+            job = replace(job, seccomp=descriptor)
+            runner = os.getpid()
+            wrapped = (
+                self.tier.wrap(job) if self.lowering is None else self.lowering.wrap(self.tier, job, runner)
+            )
+            words = entered(wrapped, runner=runner, setpriv=self.setpriv, group=group)
             passed = () if descriptor is None else (descriptor,)
             return start(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)}, passed)
         finally:

@@ -34,7 +34,7 @@ def prlimit_words(limits: Limits, *, grouped: bool) -> list[str]:
         f"--cpu={int(limits.wall_s) + CPU_SLACK_S}",
     ]
     # Set inside the new user namespace, so it counts this run's processes only; the kernel lets uid 0 of
-    # the host exceed it.
+    # the host exceed it, where root cannot be lowered.
     words.append(f"--nproc={limits.pids}")
     if not grouped:
         words.append(f"--as={limits.memory_bytes}")

@@ -1,8 +1,11 @@
 """Finds out, before any work is taken, whether this host can give the chosen tier."""
 
 import enum
+import functools
 import hashlib
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,17 +15,22 @@ import trio
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
-from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.enclosure import INSIDE_PATH, Sandbox, python_folders
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.lowering import Lowering, is_root
 from sexton_runner.sandbox.process import Child
 from sexton_runner.sandbox.programs import find_program
 from sexton_runner.sandbox.seccomp import this_machine
-from sexton_runner.sandbox.tiers import TIERS
+from sexton_runner.sandbox.tiers import TIERS, Job, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
 PROBE_S = 20.0
 WATCH_S = 3.0
+ROOTS_NUMBER = (
+    "behind the walls of its sandbox a command has root's number on this host: let the runner make mount and"
+    " user namespaces, keep its Python where others may read it, or run it as an ordinary user"
+)
 UNBOUNDED = (
     "a run can use up this host's memory: let the runner make control groups (Delegate=yes in its systemd"
     " unit), and see 'sexton runner doctor'"
@@ -77,7 +85,41 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
         remove_leftovers(layout, name)
     _refuse_unbounded_root(tier, layout)
     given, setpriv = TIERS[tier](), find_program("setpriv", "util-linux")
-    return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv)
+    lowering = find_lowering(given, state_dir)
+    return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv, lowering=lowering)
+
+
+def find_lowering(tier: Tier, state_dir: Path) -> Lowering | None:
+    """Give the way to run commands as nobody; None where it does not work, or the runner is not root."""
+    if tier.name is SandboxTier.NONE or not is_root():
+        return None
+    try:
+        lowering = Lowering(find_program("unshare", "util-linux"))
+    except SandboxUnavailable:
+        return None
+    parent = state_dir if state_dir.is_dir() else Path(tempfile.gettempdir())
+    return lowering if _lowers(lowering, tier, parent, os.environ.get("PATH", INSIDE_PATH)) else None
+
+
+@functools.lru_cache(maxsize=8)
+def _lowers(lowering: Lowering, tier: Tier, parent: Path, path: str) -> bool:
+    """Run the interpreter so: the host may forbid the mounts, the number, or its having a namespace."""
+    with tempfile.TemporaryDirectory(prefix="sexton-lowering-", dir=parent) as folder:
+        limits = Limits(wall_s=PROBE_S, memory_bytes=1 << 30, pids=64)
+        folders = {each: each for each in python_folders()}
+        argv = [str(Path(sys.executable).resolve()), "-I", "-c", "import json, socket"]
+        place = Path(folder)
+        job = Job(
+            argv=argv, env={}, run_dir=place, workspace=place, read_only=folders, limits=limits, grouped=True
+        )
+        words = lowering.wrap(tier, job, os.getpid())
+        try:
+            done = subprocess.run(
+                words, capture_output=True, check=False, timeout=PROBE_S, env={"PATH": path}
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return done.returncode == 0
 
 
 def group_name(state_dir: Path) -> str:
@@ -108,6 +150,8 @@ async def probe(sandbox: Sandbox) -> Bound:
         bound = Bound.NONE if sandbox.layout is None else Bound.CONTROL_GROUPS
     else:
         bound = await check(sandbox)
+        if is_root() and sandbox.lowering is None:
+            log.warning("command_has_roots_number", advice=ROOTS_NUMBER)
         log.info("sandbox_ready", tier=sandbox.tier.name.value, memory_bound=bound.value)
     if bound is Bound.NONE:
         log.warning("memory_not_bounded", advice=UNBOUNDED)

@@ -1,5 +1,6 @@
 """The ways to shut a command in, by the name under which a runner enrols."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,14 +51,15 @@ ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.c
 class Job:
     """What is to be run: ``argv`` and ``env`` are as seen inside, the paths as seen outside.
 
-    ``seccomp`` is a descriptor that the program inherits, with the filter of system calls.
+    ``read_only`` maps further places inside to what is seen there. ``seccomp`` is a descriptor, with the
+    filter of system calls, that the program inherits.
     """
 
     argv: Sequence[str]
     env: Mapping[str, str]
     run_dir: Path
     workspace: Path
-    read_only: Sequence[Path]
+    read_only: Mapping[Path, Path]
     limits: Limits
     grouped: bool
     seccomp: int | None = None
@@ -75,6 +77,10 @@ class Tier(Protocol):
     """One way to shut a command in."""
 
     name: SandboxTier
+
+    def __hash__(self) -> int:
+        """Tell it from others, to know again what was found out about it."""
+        ...
 
     def inside(self, run_dir: Path, workspace: Path) -> Inside:
         """Give the paths under which the command sees its folders."""
@@ -108,7 +114,8 @@ class Bubblewrap:
         words += [
             "--proc",
             "/proc",
-            # A command of the host's uid 0 owns what is under /proc/sys and /proc/irq, capabilities or not.
+            # A command of the host's uid 0, where root cannot be lowered, owns what is under /proc/sys and
+            # /proc/irq, capabilities or not.
             "--remount-ro",
             "/proc",
             *_masks(Path("/proc")),
@@ -122,8 +129,8 @@ class Bubblewrap:
             "/dev",
         ]
         words += _system()
-        for folder in job.read_only:
-            words += ["--ro-bind", str(folder), str(folder)]
+        for place, source in job.read_only.items():
+            words += ["--ro-bind", str(source), str(place)]
         words += [*self._tmpfs(TEMPORARY, WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]
         if job.seccomp is not None:
             words += ["--seccomp", str(job.seccomp)]
@@ -204,7 +211,12 @@ def _system() -> list[str]:
 
 
 def _bubblewrap() -> Tier:
-    return Bubblewrap(find_bubblewrap(), bubblewrap_features())
+    return _bubblewrap_of(find_bubblewrap(), bubblewrap_features())
+
+
+@functools.cache  # The same one each time, so that what was found out about it is known again.
+def _bubblewrap_of(program: str, features: str) -> Tier:
+    return Bubblewrap(program, features)
 
 
 def _landlock() -> Tier:
