@@ -110,9 +110,12 @@ def test_a_certificate_that_is_vouched_for_is_trusted(
 
 
 def test_a_broken_setting_of_the_network_is_one_clear_line(bare_shell: Shell, plain: str) -> None:
-    words = ("whoami", "--base-url", plain, "--token", TOKEN)
-    for name, value in (("SSL_CERT_FILE", "/nowhere.pem"), ("HTTP_PROXY", "ftp://x")):
-        ended = bare_shell(*words, **{name: value})
+    secure = plain.replace("http:", "https:")
+    for base_url, name, value in (
+        (secure, "SSL_CERT_FILE", "/nowhere.pem"),
+        (plain, "HTTP_PROXY", "ftp://x"),
+    ):
+        ended = bare_shell("whoami", "--base-url", base_url, "--token", TOKEN, **{name: value})
         assert ended.returncode == 78
         assert "SSL_CERT_FILE" in said(ended)
 

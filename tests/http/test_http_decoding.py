@@ -67,7 +67,7 @@ def refused(body: str | bytes) -> Problem:
         (leaf(f'{{"id":"{ID.replace("-", "")}","number":1}}'), "UZ-UUIDV7-009", "/leaves/0/id:"),
         ('{"any":' + "[" * 64 + "]" * 64 + "}", "UZ-REQ-001", "deeper than 64"),
         ('{"any":' + "[" * 100_000, "UZ-REQ-001", "deeper than 64"),
-        ('{"word":"\\ud800"}', "UZ-REQ-001", "not JSON"),
+        ('{"word":"\\ud800"}', "UZ-REQ-001", "/word: \\ud800 is half of a surrogate pair"),
     ],
 )
 def test_a_body_that_is_not_as_declared_is_refused_by_pointer(

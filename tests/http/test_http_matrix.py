@@ -195,7 +195,10 @@ async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
 
 def test_a_limited_token_changes_nothing_of_the_whole_tenant() -> None:
     """What is of no workspace and no agent, and is not the caller's own, is declared to be the tenant's."""
-    own = {"abort_auth_sessions", "abort_auth_session", "complete_auth_session", "approve_auth_session"}
+    own = {
+        *("abort_auth_sessions", "abort_auth_session", "complete_auth_session", "approve_auth_session"),
+        "end_sign_in",
+    }
     for operation in OPERATIONS:
         changes = operation.auth is Auth.MEMBER and operation.method not in {"GET", "HEAD"}
         placed = {"workspace_id", "zombie_id", "agent_id"} & {*operation.params}

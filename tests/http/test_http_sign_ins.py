@@ -10,6 +10,8 @@ from sexton_storage.records import Role
 from tests.http.house import House, open_house
 from tests.http.visitor import Visitor, visiting
 
+UNKNOWN = "01890000-0000-7000-8000-000000000000"
+
 DAY_MS = 24 * 3600 * 1000
 PLATFORM = "/v1/fleet/queue"
 
@@ -116,6 +118,8 @@ async def test_a_sign_in_is_listed_and_its_end_ends_its_tokens() -> None:
         path = f"/v1/auth/sign-ins/{kept['id']}"
         other = house.user_token(Role.ADMIN)
         assert (await house.call("DELETE", path, other)).json()["error_code"] == "UZ-AUTH-001"
+        unknown = await house.call("DELETE", f"/v1/auth/sign-ins/{UNKNOWN}", token)
+        assert unknown.json()["error_code"] == "UZ-AUTH-005"
         assert (await house.call("DELETE", path, token)).status_code == 204
         assert (await house.get("/v1/whoami", token)).json()["error_code"] == "UZ-AUTH-002"
         assert (await renewed(house, kept["refresh_token"]))[0] == 401

@@ -35,6 +35,7 @@ class Pieces:
 def joined(begun: Message, rest: Message) -> Message:
     """Make one turn of one that was paused and what came when it was sent back.
 
+    >>> from sexton_runner.providers.base import Text
     >>> joined(Message("assistant", (Text("The heron"),)), Message("assistant", (Text(" is grey."),))).text
     'The heron is grey.'
     """
