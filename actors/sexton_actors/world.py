@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from sexton_actors.catalogue import Catalogue
+from sexton_actors.changed_records import ChangedRecords
 from sexton_actors.chat.platform import ChatPlatform
-from sexton_actors.doubts import Doubts
 from sexton_actors.entitlements import Entitlements
 from sexton_actors.manifest.known import Surroundings
 from sexton_actors.meters import Meters
@@ -38,7 +38,7 @@ class World:
     """What an operator has added for the runners, so that no agent is warned of it."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it; what it knows is no older."""
-    doubts: Doubts = field(default_factory=Doubts)
+    changed_records: ChangedRecords = field(default_factory=ChangedRecords)
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 

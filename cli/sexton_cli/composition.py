@@ -19,7 +19,7 @@ from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.lease.messages import Revoke
-from sexton_actors.neighbours import hear
+from sexton_actors.other_nodes import hear
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World

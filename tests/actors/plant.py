@@ -18,7 +18,7 @@ from sexton_actors.catalogue import Catalogue, Model
 from sexton_actors.gate.messages import Resolve, Resolved
 from sexton_actors.hub.messages import FramesWritten
 from sexton_actors.lease import messages as lease
-from sexton_actors.neighbours import hear
+from sexton_actors.other_nodes import hear
 from sexton_actors.queue.messages import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner import messages as runner

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.hub.messages import FramesWritten
-from sexton_actors.neighbours import hear
+from sexton_actors.other_nodes import hear
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.sweeper import Prune

@@ -4,8 +4,8 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.dispatcher import messages as m
-from sexton_actors.dispatcher.elsewhere import Elsewhere
 from sexton_actors.dispatcher.matching import READY_MAX, Matching
+from sexton_actors.dispatcher.other_nodes import OtherNodes
 from sexton_actors.lease.messages import Undelivered
 from sexton_actors.queue.messages import Claim, Grant
 from sexton_actors.terms import MORE_INTERVAL_S
@@ -56,7 +56,7 @@ class Dispatcher(Actor):
         self._scan_after: UUID | None = None
         self._scanning = False
         self._scans_again = False
-        self._elsewhere = Elsewhere(context, world, self._matching, self._look_now)
+        self._elsewhere = OtherNodes(context, world, self._matching, self._look_now)
         self._unconfirmed: set[UUID] = set()
 
     def on_start(self) -> None:

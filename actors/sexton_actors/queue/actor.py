@@ -254,11 +254,11 @@ class QueueActor(Actor):
 
     async def _refresh(self) -> None:
         now = self._world.now_ms()
-        doubts = self._world.doubts
+        changed_records = self._world.changed_records
         fresh = self._zombie is not None and now - self._loaded_at < self._world.fresh_ms
-        if fresh and not doubts.since(self._mark, self._id):
+        if fresh and not changed_records.since(self._mark, self._id):
             return
-        self._mark = doubts.mark
+        self._mark = changed_records.mark
         zombie = await self._world.storage.zombies.load(self._id)
         before = self._zombie
         if zombie is None or before is None or before.config_version_id != zombie.config_version_id:

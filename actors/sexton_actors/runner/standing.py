@@ -50,13 +50,13 @@ class Standing:
         """The runner, as fresh as this node keeps records; None when there is none."""
         world, key = self._world, uuid_key(self._context)
         old = self._loaded_at is None or world.now_ms() - self._loaded_at >= world.fresh_ms
-        if old or world.doubts.since(self._mark, key):
+        if old or world.changed_records.since(self._mark, key):
             await self.load()
         return self.runner
 
     async def load(self) -> None:
         """Read the row and its live leases."""
-        key, now, self._mark = uuid_key(self._context), self._world.now_ms(), self._world.doubts.mark
+        key, now, self._mark = uuid_key(self._context), self._world.now_ms(), self._world.changed_records.mark
         self.runner = await self._world.storage.runners.load(key)
         leases = await self._world.storage.leases.live_of_runner(key)
         self.held = {lease.id for lease in leases}

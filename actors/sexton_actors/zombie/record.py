@@ -74,11 +74,11 @@ class ZombieRecord:
 
     def _is_doubted(self) -> bool:
         known = () if self.zombie is None else (self.zombie.workspace_id,)
-        return self.world.doubts.since(self._mark, self.id, *known)
+        return self.world.changed_records.since(self._mark, self.id, *known)
 
     async def load(self) -> Zombie | None:
         storage, now, before = self.world.storage, self.world.now_ms(), self.zombie
-        self._mark = self.world.doubts.mark
+        self._mark = self.world.changed_records.mark
         zombie = await storage.zombies.load(self.id)
         if zombie is None:
             self.manifest = None

@@ -7,13 +7,13 @@ NAMED_MAX: Final = 10_000
 """Records that are known by name; with one more, all are read again once."""
 
 
-class Doubts:
+class ChangedRecords:
     """One for a node. Who keeps a record notes the mark when it reads, and asks whether it is still good.
 
-    >>> doubts, agent, other = Doubts(), UUID(int=1), UUID(int=2)
-    >>> mark = doubts.mark
-    >>> doubts.cast(agent)
-    >>> doubts.since(mark, agent), doubts.since(mark, other), doubts.since(doubts.mark, agent)
+    >>> changed, agent, other = ChangedRecords(), UUID(int=1), UUID(int=2)
+    >>> mark = changed.mark
+    >>> changed.note(agent)
+    >>> changed.since(mark, agent), changed.since(mark, other), changed.since(changed.mark, agent)
     (True, False, False)
     """
 
@@ -23,14 +23,14 @@ class Doubts:
         self._named: dict[UUID, int] = {}
 
     def __repr__(self) -> str:
-        return f"<Doubts {self._count}, {len(self._named)} named>"
+        return f"<ChangedRecords {self._count}, {len(self._named)} named>"
 
     @property
     def mark(self) -> int:
         """To be noted before the record is read."""
         return self._count
 
-    def cast(self, record_id: UUID) -> None:
+    def note(self, record_id: UUID) -> None:
         """The record was changed: an agent, a workspace, a runner."""
         self._count += 1
         if len(self._named) >= NAMED_MAX:

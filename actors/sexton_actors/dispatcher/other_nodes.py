@@ -19,7 +19,7 @@ LOOKED_UP_MAX: Final = 32
 Message = m.StillReady | m.ReadyElsewhere | m.LookedUp
 
 
-class Elsewhere:
+class OtherNodes:
     """An agent that finds no runner here is told to the others.
 
     Of those that they tell of, a node looks up in the database which are ready, once a runner waits, and
@@ -38,7 +38,7 @@ class Elsewhere:
         self._looking_up = False
 
     def __repr__(self) -> str:
-        return f"<Elsewhere {len(self._wanted)} to look up>"
+        return f"<OtherNodes {len(self._wanted)} to look up>"
 
     def receive(self, message: Message) -> None:
         """Dispatch."""

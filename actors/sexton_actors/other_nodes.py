@@ -39,12 +39,12 @@ def _hear_one(world: World, tell: Tell, signal: Signal) -> None:
         case Topic.GATE:
             tell("gate", signal.id, Refresh())
         case Topic.AGENT:
-            world.doubts.cast(signal.id)
+            world.changed_records.note(signal.id)
         case Topic.RUNNER:
-            world.doubts.cast(signal.id)
+            world.changed_records.note(signal.id)
             tell("runner", signal.id, StandingChanged())
         case Topic.WORKSPACE:
-            world.doubts.cast(signal.id)
+            world.changed_records.note(signal.id)
             tell("dispatcher", "", WorkspaceChanged(signal.id))
         case Topic.TENANT:
             world.entitlements.forget(signal.id)
@@ -55,6 +55,6 @@ def _hear_one(world: World, tell: Tell, signal: Signal) -> None:
 
 def workspace_changed(world: World, tell: Tell, workspace_id: UUID) -> None:
     """It was paused on this node, or goes on: from the next delivery on, and on the other nodes soon."""
-    world.doubts.cast(workspace_id)
+    world.changed_records.note(workspace_id)
     tell("dispatcher", "", WorkspaceChanged(workspace_id))
     world.storage.signals.send(Signal(Topic.WORKSPACE, workspace_id))
