@@ -126,7 +126,7 @@ def test_a_mistake_in_the_plans_is_named(text: str, said: str, tmp_path: Path) -
         load_terms(file, tmp_path)
 
 
-STARTS = 20
+STARTS = 5
 AT_A_TIME = 5
 CONFIG = 78
 

@@ -14,6 +14,8 @@ from tests.faults.clusters import open_pair
 from tests.faults.nodes import Node, open_nodes
 
 OK, ACCEPTED, AWAY = 200, 202, 503
+PARTS = 3
+"""Of a node that have connections of their own: the pool, the lanes, the signals."""
 BEFORE, AFTER = 5, 20
 PATIENCE_S = 120
 
@@ -83,7 +85,10 @@ async def test_a_demoted_primary_that_stays_up_is_left_for_the_new_one(tmp_path:
         assert set(caller.statuses) == {ACCEPTED, AWAY}
         assert set(caller.readiness) == {OK, AWAY}
         log = (node.server.folder / "server.log").read_text()
-        assert (log.count("the database went away"), log.count("the database is back")) == (1, 1)
+        gone, back = log.count("the database went away"), log.count("the database is back")
+        # Whoever had nothing to ask of the old server notices later, and says so once: never a line a try.
+        assert 1 <= gone <= PARTS
+        assert back == gone
         assert "Traceback" not in log
         sys.stdout.write(
             f"messages {dict(caller.statuses)}, longest gap {caller.longest_s:.1f} s, of these {AFTER} more"
