@@ -41,6 +41,11 @@ LANE_SESSION: Final[Mapping[str, str]] = {
     "statement_timeout": str(STALL_MS),
     "transaction_timeout": str(STALL_MS),
 }
+SIGNALS_SESSION: Final[Mapping[str, str]] = {
+    **LANE_SESSION,
+    # A notification writes nothing that would have to survive a crash; its commit need not wait for the disk.
+    "synchronous_commit": "off",
+}
 MIGRATION_SESSION: Final[Mapping[str, str]] = {
     **_COMMON,
     # An index of a large table takes as long as it takes, and a migration waits for whoever reads.

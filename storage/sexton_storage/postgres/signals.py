@@ -16,7 +16,7 @@ from sexton_storage.signals import Hear, Signal, merged, pack, unpack
 from sexton_storage.statistics import SignalStatistics
 
 CHANNEL: Final = "sexton"
-GATHER_S: Final = 0.005
+GATHER_S: Final = 0.001
 """The least time between two notifications of a node: what is told meanwhile goes with the next."""
 PENDING_MAX: Final = 4_096
 """Signals that wait; one more is dropped, and seen by the other nodes' next look."""

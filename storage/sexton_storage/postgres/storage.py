@@ -14,7 +14,7 @@ from sexton_storage.postgres.admission import bring_up
 from sexton_storage.postgres.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.agents import PostgresZombies
 from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
-from sexton_storage.postgres.bounds import LANE_SESSION
+from sexton_storage.postgres.bounds import SIGNALS_SESSION
 from sexton_storage.postgres.chats import PostgresChats
 from sexton_storage.postgres.connection import FAULTS
 from sexton_storage.postgres.crons import PostgresCrons
@@ -128,7 +128,7 @@ class PostgresStorage:
         )
 
     async def _connect_listening(self) -> Listening:
-        return cast("Listening", await connect(self._dsn, LANE_SESSION, name="sexton signals"))
+        return cast("Listening", await connect(self._dsn, SIGNALS_SESSION, name="sexton signals"))
 
     async def close(self) -> None:
         """Let the journal finish, then hang up."""
