@@ -10,7 +10,7 @@ import re2
 
 MAX_PATTERN_CHARS = 256
 MAX_PATTERN_STEPS = 512
-"""Of the compiled pattern: counted repetitions make a short pattern a long program."""
+"""Steps of the compiled pattern: counted repetitions make a short pattern a long program."""
 MAX_MATCHED_CHARS = 16_384
 """A text that is longer counts as matching: what cannot be judged in time does not pass."""
 

@@ -50,7 +50,7 @@ def _facts(gate: Gate) -> list[str]:
 
 
 def _event(gate: Gate) -> list[str]:
-    """Of an event that waits: who sent it, what it says, and where it can be looked at."""
+    """Say who sent a waiting event, what it says, and where it can be looked at."""
     if gate.lease_id is not None:
         return []
     sender, message, url = (str(gate.evidence.get(name) or "") for name in ("sender", "message", "url"))

@@ -82,7 +82,7 @@ class _Token(msgspec.Struct, frozen=True):
     text: str
     at: int
     raw: str = ""
-    """Of a string: as it stands between its quotes."""
+    """Give a string as it stands between its quotes."""
 
 
 class _Fault(Exception):

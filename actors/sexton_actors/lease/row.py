@@ -18,7 +18,7 @@ from sexton_storage.rules import LIVE_LEASE
 
 EXPIRE = Expire()
 SHARED_FOR: Final = 4
-"""After a lost race the row is read before so many decisions, unless another writer is met again."""
+"""Decisions after a lost race that each read the row first; another lost race begins the count again."""
 RACE_PAUSE_S: Final = 0.02
 """What a second lost race waits at most before the next try; each further one waits that much longer."""
 RACED: Final = "UZ-API-003"

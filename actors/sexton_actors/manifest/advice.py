@@ -100,7 +100,7 @@ def _listed(config: Fields, key: str, names: tuple[str, ...], use: str) -> Itera
 
 
 def _lines(config: Fields, key: str) -> dict[str, tuple[int, str]]:
-    """Of a list of names: the line of each, and its key."""
+    """Give the line and the key of each name in a list."""
     return {
         text: (node.line, f"{key}[{number}]")
         for number, node in enumerate(config.items(key, most=10_000))

@@ -77,7 +77,7 @@ CONTEXT: Mapping[str, Bound] = {
     "max_output_tokens": Bound(1, 1_000_000, nullable=True),
     "max_continuations": Bound(0, 100),
 }
-"""Of the runtime ``agent``; what another value would end as ``invalid_config`` is refused at installation."""
+"""Context keys of the runtime ``agent``; a value that no run could use is refused at installation."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
