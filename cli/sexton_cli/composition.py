@@ -40,10 +40,10 @@ from sexton_http.elsewhere import Elsewhere
 from sexton_http.identity_settings import IdentitySettings, open_identity, open_slack
 from sexton_http.oauth import OAuthProvider
 from sexton_http.oidc_issuer import OidcIssuer
-from sexton_http.server import Doors, open_doors, serve
 from sexton_http.slack import Slack
-from sexton_http.stopping import Stop
 from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.wire.server import Doors, open_doors, serve
+from sexton_http.wire.stopping import Stop
 from sexton_runner.providers.addresses import read_addresses
 from sexton_storage.embedded import (
     EmbeddedServer,

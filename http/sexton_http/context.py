@@ -12,10 +12,10 @@ from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.auth_keys import AuthKeys
-from sexton_http.forwarded import Network
 from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
-from sexton_http.stopping import Stop
+from sexton_http.wire.forwarded import Network
+from sexton_http.wire.stopping import Stop
 from sexton_storage.records import PlanTier, Role
 
 VERSION: Final = "0.1.0"

@@ -8,12 +8,12 @@ from typing import Any, Final
 import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
-from sexton_http.forwarded import forwarded_scope
 from sexton_http.operations import Operation, Wait
 from sexton_http.pipeline import NO_CONTENT, Mounted
-from sexton_http.quick import UNLESS_GONE
 from sexton_http.services import Services
 from sexton_http.tracing import refuse, refuse_stranger
+from sexton_http.wire.forwarded import forwarded_scope
+from sexton_http.wire.http1 import UNLESS_GONE
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

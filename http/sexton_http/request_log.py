@@ -7,8 +7,8 @@ from typing import Any, Final
 import structlog
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
-from sexton_http.masking import masked
 from sexton_http.principals import Delegate, Member, Principal, RunnerHost, SignedIn
+from sexton_http.wire.masking import masked
 
 REFUSED: Final = 400
 FAILED: Final = 500

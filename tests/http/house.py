@@ -29,9 +29,9 @@ from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap
 from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
 from sexton_http.previewing import Previewer
-from sexton_http.server import open_doors, serve
 from sexton_http.slack import Slack
-from sexton_http.stopping import Stop
+from sexton_http.wire.server import open_doors, serve
+from sexton_http.wire.stopping import Stop
 from sexton_storage.billing import first_plan
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records import PlanTier, Role

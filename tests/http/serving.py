@@ -6,7 +6,7 @@ from typing import Any
 
 import trio
 
-from sexton_http.server import Doors, Tls, open_doors, serve
+from sexton_http.wire.server import Doors, Tls, open_doors, serve
 
 App = Callable[..., Awaitable[None]]
 

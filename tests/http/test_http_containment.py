@@ -12,9 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_http.connection import KEEP_ALIVE_S, READ_S, WRITE_S
-from sexton_http.intake import DRAIN_BYTES
-from sexton_http.server import Doors
+from sexton_http.wire.http2_connection import KEEP_ALIVE_S, READ_S, WRITE_S
+from sexton_http.wire.http2_intake import DRAIN_BYTES
+from sexton_http.wire.server import Doors
 from tests.http.serving import Reader, deaf, dial, echo, serving
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 import trio
 
-from sexton_http import quick
 from sexton_http.answers import Answer
+from sexton_http.wire import http1
 from tests.http.house import House, open_house
 from tests.http.serving import Reader, dial as open_stream, serving
 
@@ -21,7 +21,7 @@ EXPECT = b"Expect: 100-continue\r\n"
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for the rest of a body waits for ever: so a test that ends has seen that nobody did."""
-    monkeypatch.setattr(quick, "DRAIN_S", math.inf)
+    monkeypatch.setattr(http1, "DRAIN_S", math.inf)
 
 
 async def dial(house: House) -> trio.SocketStream:

@@ -34,8 +34,8 @@ async def test_slow_senders_keep_nobody_else_waiting(
     connections: int, monkeypatch: pytest.MonkeyPatch, *, quick: bool
 ) -> None:
     # On a busy machine the round takes longer than slow senders are given; none is to be cut before its end.
-    monkeypatch.setattr("sexton_http.connection.READ_S", PATIENCE_S)
-    monkeypatch.setattr("sexton_http.quick.READ_S", PATIENCE_S)
+    monkeypatch.setattr("sexton_http.wire.http2_connection.READ_S", PATIENCE_S)
+    monkeypatch.setattr("sexton_http.wire.http1.READ_S", PATIENCE_S)
     assert connections >= LOOK_EVERY
     async with serving(echo, quick=quick) as doors, AsyncExitStack() as held:
         slow: list[trio.SocketStream] = []

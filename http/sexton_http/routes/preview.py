@@ -15,7 +15,7 @@ from sexton_http.names import fitting
 from sexton_http.operations import Call, NoQuery, Wait, operation
 from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
 from sexton_http.shapes import Body
-from sexton_http.stopping import Stop
+from sexton_http.wire.stopping import Stop
 
 MAX_MESSAGES: Final = 200
 MAX_CONTENT_CHARS: Final = 200_000

@@ -15,8 +15,8 @@ from sexton_http.handed import LeaseHanded
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.principals import Enroller
 from sexton_http.shapes import Body, Shape, WaitMs
-from sexton_http.stopping import until_stopped
 from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.wire.stopping import until_stopped
 from sexton_storage.records import AdminState, Runner
 from sexton_storage.scopes import ScopeKind, scope_of, without_leave
 

@@ -18,7 +18,7 @@ from sexton_http.operations import MAX_SEQ, Call, NoBody, Wait, operation
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.services import Services
 from sexton_http.shapes import Query
-from sexton_http.stopping import Stop, until_stopped
+from sexton_http.wire.stopping import Stop, until_stopped
 from sexton_storage.records import Frame
 from sexton_storage.stores import StorageError
 

@@ -15,10 +15,10 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
-from sexton_http.connection import App, Connection, Live
-from sexton_http.heads import MAX_HEAD_BYTES
-from sexton_http.quick import Quick
-from sexton_http.stopping import Stop
+from sexton_http.wire.heads import MAX_HEAD_BYTES
+from sexton_http.wire.http1 import Http1Connection
+from sexton_http.wire.http2_connection import App, Connection, Live
+from sexton_http.wire.stopping import Stop
 
 GRACE_S: Final = 10.0
 """After the stop, requests that still run have so long."""
@@ -130,7 +130,7 @@ async def serve(
     async def handle(stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         first = b""
         if quick and isinstance(stream, trio.SocketStream):
-            preface = await _serve_quickly(app, config, context, live, stream)
+            preface = await _serve_http1(app, config, context, live, stream)
             if preface is None:
                 return
             first = preface
@@ -146,8 +146,8 @@ async def serve(
     try:
         async with trio.open_nursery() as watching:
             watching.start_soon(live.watch)
-            if live.departures is not None:
-                watching.start_soon(live.departures.watch)
+            if live.hang_ups is not None:
+                watching.start_soon(live.hang_ups.watch)
             async with trio.open_nursery() as connections:
                 async with trio.open_nursery() as accepting:
                     for listener in doors.listeners:
@@ -160,16 +160,16 @@ async def serve(
                 connections.cancel_scope.deadline = trio.current_time() + grace_s
             watching.cancel_scope.cancel()
     finally:
-        if live.departures is not None:
-            live.departures.close()
+        if live.hang_ups is not None:
+            live.hang_ups.close()
 
 
-async def _serve_quickly(
+async def _serve_http1(
     app: App, config: ServerConfig, context: WorkerContext, live: Live, stream: trio.SocketStream
 ) -> bytes | None:
     """None when the connection is done; else its first bytes, which are those of HTTP/2."""
-    connection = Quick(
-        app, partial(config.response_headers, "h11"), context.terminated.is_set, live.departures
+    connection = Http1Connection(
+        app, partial(config.response_headers, "h11"), context.terminated.is_set, live.hang_ups
     )
     live.connections.add(connection)
     preface = b""

@@ -20,8 +20,8 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
-from sexton_http.heads import check_head, is_host
-from sexton_http.malformed import malformed
+from sexton_http.wire.heads import check_head, is_host
+from sexton_http.wire.malformed import malformed
 
 OK = 200
 BAD_REQUEST = 400

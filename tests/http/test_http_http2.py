@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.server import Tls, open_doors
+from sexton_http.wire.server import Tls, open_doors
 from tests.http.certificates import make_certificate
 from tests.http.serving import deaf, dial, echo, serving
 

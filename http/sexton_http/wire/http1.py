@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 import structlog
 import trio
 
-from sexton_http.departures import Departures
-from sexton_http.malformed import malformed
-from sexton_http.masking import masked
-from sexton_http.parsing import Parser, Request
+from sexton_http.wire.hang_ups import HangUps
+from sexton_http.wire.http1_parser import Parser, Request
+from sexton_http.wire.malformed import malformed
+from sexton_http.wire.masking import masked
 
 T = TypeVar("T")
 App = Callable[..., Awaitable[None]]
@@ -44,7 +44,7 @@ UNLESS_GONE: Final = "sexton.unless_gone"
 log = structlog.get_logger()
 
 
-class Quick:
+class Http1Connection:
     """One connection. ``run`` ends with it, or with the first bytes of one that speaks HTTP/2."""
 
     def __init__(
@@ -52,12 +52,12 @@ class Quick:
         app: App,
         date: Callable[[], Sequence[Header]],
         is_stopping: Callable[[], bool],
-        departures: Departures | None = None,
+        hang_ups: HangUps | None = None,
     ) -> None:
         self._app = app
         self._date = date
         self._is_stopping = is_stopping
-        self._departures = departures
+        self._departures = hang_ups
         self._parser = Parser()
         self._scope = trio.CancelScope()
         self._one_reads = trio.Lock()
@@ -180,10 +180,10 @@ class Quick:
     @property
     def extensions(self) -> dict[str, Any]:
         """Of every request's scope."""
-        departures = self._departures
-        return {} if departures is None else {UNLESS_GONE: partial(self._unless_gone, departures)}
+        hang_ups = self._departures
+        return {} if hang_ups is None else {UNLESS_GONE: partial(self._unless_gone, hang_ups)}
 
-    async def _unless_gone(self, departures: Departures, ask: Callable[[], Awaitable[T]]) -> T | None:
+    async def _unless_gone(self, hang_ups: HangUps, ask: Callable[[], Awaitable[T]]) -> T | None:
         """The answer; None when the client has hung up meanwhile, and then nothing more is sent to it."""
         descriptor = self._stream.socket.fileno()
         with trio.CancelScope() as scope:
@@ -192,11 +192,11 @@ class Quick:
                 self._gone = True
                 scope.cancel()
 
-            departures.expect(descriptor, left)
+            hang_ups.expect(descriptor, left)
             try:
                 return await ask()
             finally:
-                departures.forget(descriptor)
+                hang_ups.forget(descriptor)
         return None
 
     async def settle(self, request: Request) -> bool:
@@ -274,7 +274,7 @@ class _Exchange:
 
     __slots__ = ("_chunked", "_close", "_connection", "_ended", "_held", "_left", "_request", "_started")
 
-    def __init__(self, connection: Quick, request: Request) -> None:
+    def __init__(self, connection: Http1Connection, request: Request) -> None:
         self._connection = connection
         self._request = request
         self._held: bytes | None = None

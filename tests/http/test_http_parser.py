@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sexton_http.heads import MAX_HEAD_BYTES, MAX_HEADERS
-from sexton_http.parsing import Parser
+from sexton_http.wire.heads import MAX_HEAD_BYTES, MAX_HEADERS
+from sexton_http.wire.http1_parser import Parser
 from tests.http.serving import Reader, dial, echo, serving
 
 HOST = b"Host: x\r\n"

@@ -14,8 +14,8 @@ import trio.testing
 from prometheus_client import CollectorRegistry
 
 from sexton_http.app import create_app
-from sexton_http.departures import Departures
-from sexton_http.stopping import Stop, until_stopped
+from sexton_http.wire.hang_ups import HangUps
+from sexton_http.wire.stopping import Stop, until_stopped
 from tests.http.house import House
 from tests.http.serving import Reader, dial, serving
 
@@ -110,15 +110,15 @@ async def test_a_connection_polls_again_and_again(house: House) -> None:
         await line.polls(0)
 
 
-async def test_each_departure_is_told_once_and_none_after_it_was_forgotten() -> None:
+async def test_each_hang_up_is_told_once_and_none_after_it_was_forgotten() -> None:
     told: list[str] = []
-    departures = Departures()
+    hang_ups = HangUps()
     pairs = {name: socket.socketpair() for name in ("leaves", "stays", "forgotten")}
     for name, (ours, _) in pairs.items():
-        departures.expect(ours.fileno(), partial(told.append, name))
-    departures.forget(pairs["forgotten"][0].fileno())
+        hang_ups.expect(ours.fileno(), partial(told.append, name))
+    hang_ups.forget(pairs["forgotten"][0].fileno())
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(departures.watch)
+        nursery.start_soon(hang_ups.watch)
         for name in ("leaves", "forgotten"):
             pairs[name][1].close()
         pairs["stays"][1].send(b"still here")
@@ -128,15 +128,15 @@ async def test_each_departure_is_told_once_and_none_after_it_was_forgotten() -> 
         await trio.testing.wait_all_tasks_blocked()
         # A descriptor's number is used again by the next connection.
         again, other = socket.socketpair()
-        departures.expect(again.fileno(), partial(told.append, "again"))
+        hang_ups.expect(again.fileno(), partial(told.append, "again"))
         other.close()
         with trio.fail_after(10):
             while len(told) < 2:
                 await trio.sleep(0.005)
         nursery.cancel_scope.cancel()
     # Where all is cancelled at once, those who wait may come to their end after the watch.
-    departures.forget(pairs["stays"][0].fileno())
-    departures.close()
+    hang_ups.forget(pairs["stays"][0].fileno())
+    hang_ups.close()
     for ours, theirs in pairs.values():
         ours.close()
         theirs.close()

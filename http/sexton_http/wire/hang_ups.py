@@ -10,7 +10,7 @@ CAN_TELL: Final = hasattr(select, "epoll")
 """On Linux. Elsewhere each long poll has a task beside it that tries to read."""
 
 
-class Departures:
+class HangUps:
     """Asks the kernel for one thing only: which of these sockets has its other end closed.
 
     One descriptor and one task for all, where a task that reads would cost each long poll more than its

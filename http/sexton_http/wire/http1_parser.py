@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import httptools
 
-from sexton_http.heads import MAX_HEAD_BYTES, check_head
+from sexton_http.wire.heads import MAX_HEAD_BYTES, check_head
 
 
 class Request:

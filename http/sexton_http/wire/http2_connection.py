@@ -14,10 +14,10 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import parse_socket_addr
 
-from sexton_http.departures import CAN_TELL, Departures
-from sexton_http.intake import Intake
-from sexton_http.masking import masked
-from sexton_http.protocols import Spoken
+from sexton_http.wire.hang_ups import CAN_TELL, HangUps
+from sexton_http.wire.http2 import Spoken
+from sexton_http.wire.http2_intake import Intake
+from sexton_http.wire.masking import masked
 
 RECEIVE_BYTES: Final = 64 * 1024
 READ_S: Final = 30.0
@@ -53,7 +53,7 @@ class Live:
     """The connections of one server."""
 
     connections: set[Watched] = field(default_factory=set)
-    departures: Departures | None = field(default_factory=lambda: Departures() if CAN_TELL else None)
+    hang_ups: HangUps | None = field(default_factory=lambda: HangUps() if CAN_TELL else None)
 
     def close_idle(self) -> None:
         """The server stops: who waits for nothing is let go."""
