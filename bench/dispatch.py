@@ -24,8 +24,8 @@ from bench import harness, machine
 from bench.agents_by_hand import AGENT, Agents
 from bench.house import House, open_house
 from bench.leases_by_hand import tidy
-from sexton_actors.dispatcher.messages import ViewQueue
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol.dispatcher import ViewQueue
+from sexton_actors.protocol.queue import Grant
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.records import Workspace
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 from bench import harness, machine
 from bench.leases_by_hand import Leases, tidy
 from sexton_actors.catalogue import Catalogue
-from sexton_actors.lease.messages import Renew, Renewal
+from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from functools import partial
 
 from sexton_actors.auth_session.actor import AuthSessionActor
-from sexton_actors.census import CensusTaker
 from sexton_actors.chat.actor import ChatActor
-from sexton_actors.chat.rounds import ChatRounds
 from sexton_actors.dispatcher.actor import Dispatcher
 from sexton_actors.gate.actor import GateActor
 from sexton_actors.grants.actor import GrantsActor
 from sexton_actors.hub.actor import Hub
 from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
+from sexton_actors.periodic.census import CensusTaker
+from sexton_actors.periodic.chat_rounds import ChatRounds
+from sexton_actors.periodic.reclaimer import Reclaimer
+from sexton_actors.periodic.sweeper import Sweeper
 from sexton_actors.queue.actor import QueueActor
-from sexton_actors.reclaimer import Reclaimer
 from sexton_actors.runner.actor import RunnerActor
 from sexton_actors.scheduler.actor import Scheduler
-from sexton_actors.sweeper import Sweeper
 from sexton_actors.vault.actor import VaultKeeper
 from sexton_actors.world import World
 from sexton_actors.zombie.actor import ZombieActor

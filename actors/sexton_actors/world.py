@@ -6,15 +6,15 @@ from uuid import UUID
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.changed_records import ChangedRecords
-from sexton_actors.chat.platform import ChatPlatform
 from sexton_actors.entitlements import Entitlements
-from sexton_actors.manifest.known import Surroundings
+from sexton_actors.manifest.known_names import Surroundings
 from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
+from sexton_actors.ports.chat import ChatPlatform
+from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
-from sexton_actors.vault.keys import MasterKeys
 from sexton_storage.stores import Storage
 
 

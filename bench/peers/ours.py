@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # so that the file also runs
 from bench.lease_renewal import NoSealer
 from bench.product import SKILL, TRIGGER
 from sexton_actors.catalogue import Catalogue
-from sexton_actors.lease.messages import Renew, Renewal, Report, Reported
-from sexton_actors.queue.messages import EventQueued, Grant
-from sexton_actors.runner.messages import Leases, Poll
+from sexton_actors.protocol.lease import Renew, Renewal, Report, Reported
+from sexton_actors.protocol.queue import EventQueued, Grant
+from sexton_actors.protocol.runner import Leases, Poll
+from sexton_actors.protocol.zombie import Install, Installed
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
-from sexton_actors.zombie.messages import Install, Installed
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records import (

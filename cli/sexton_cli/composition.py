@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
-from sexton_actors.hub.messages import FramesWritten
-from sexton_actors.lease.messages import Revoke
-from sexton_actors.other_nodes import hear
+from sexton_actors.protocol.hub import FramesWritten
+from sexton_actors.protocol.lease import Revoke
 from sexton_actors.secrets import Secrets
+from sexton_actors.signals import hear
 from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_cli.billing import load_terms

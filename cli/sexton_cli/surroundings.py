@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sexton_actors.manifest.known import Surroundings
+from sexton_actors.manifest.known_names import Surroundings
 from sexton_runner.errors import BadSettings
 from sexton_runner.providers.addresses import read_addresses
 from sexton_runner.tool_settings import MCP_VARIABLE, read_tool_settings

@@ -5,13 +5,13 @@ from typing import Final
 
 import msgspec
 
-from sexton_actors.lease.secret_hosts import secret_hosts
+from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.manifest.advice import Need, Warned, goes_nowhere, missing
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.manifest.parse import read
 from sexton_actors.manifest.problems import TRIGGER_FILE, ManifestRejected
+from sexton_actors.protocol.zombie import Configured
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Configured
 from sexton_http.answers import Problem
 from sexton_http.context import HttpContext
 from sexton_http.shapes import Shape

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import Final, TypeVar
 from uuid import UUID
 
-from sexton_actors.gate.messages import Resolve, Resolved
+from sexton_actors.protocol.gate import Resolve, Resolved
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.context import HttpContext

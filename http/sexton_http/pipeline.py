@@ -8,8 +8,8 @@ import msgspec
 import structlog
 import trio
 
+from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import TurnedAway
 from sexton_actors.zombie.rejections import ENCODED, RATE_LIMITED, reason_code
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from sexton_actors.manifest.model import from_json
 from sexton_actors.webhooks.model import Malformed, Rejected
-from sexton_actors.webhooks.presses import Press, is_signed_press, read_press
-from sexton_actors.webhooks.secrets import secrets_of
+from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_press
+from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.operations import Call
 from sexton_storage.records import Zombie

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.chat.platform import ChatFault, Notice, Shown, Standing, Trouble
+from sexton_actors.ports.chat import ChatFault, Notice, Shown, Standing, Trouble
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.jwks import Unreachable
 

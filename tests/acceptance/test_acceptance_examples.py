@@ -15,7 +15,7 @@ import orjson
 import pytest
 import trio
 
-from sexton_actors.scheduler.messages import Look
+from sexton_actors.protocol.scheduler import Look
 from sexton_runner.main import run_runner
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.runner import Runner

@@ -15,17 +15,15 @@ import orjson
 import trio
 
 from sexton_actors.catalogue import Catalogue, Model
-from sexton_actors.gate.messages import Resolve, Resolved
-from sexton_actors.hub.messages import FramesWritten
-from sexton_actors.lease import messages as lease
-from sexton_actors.other_nodes import hear
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol import lease, runner, zombie
+from sexton_actors.protocol.gate import Resolve, Resolved
+from sexton_actors.protocol.hub import FramesWritten
+from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner import messages as runner
 from sexton_actors.secrets import Secrets
+from sexton_actors.signals import hear
 from sexton_actors.tree import tree
 from sexton_actors.world import World
-from sexton_actors.zombie import messages as zombie
 from sexton_engine import ActorSystem, SupervisorSpec, open_system
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.memory.journal import MemoryJournal

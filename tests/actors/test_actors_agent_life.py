@@ -10,13 +10,13 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.hub.messages import GONE, AwaitFrames
-from sexton_actors.lease.messages import Reported
-from sexton_actors.proposal.drafting import Draft
+from sexton_actors.proposal.drafts import Draft
+from sexton_actors.protocol import zombie as m
+from sexton_actors.protocol.hub import GONE, AwaitFrames
+from sexton_actors.protocol.lease import Reported
+from sexton_actors.protocol.runner import Beat, Heartbeat, SetAdminState
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.listening import LISTENERS_MAX
-from sexton_actors.runner.messages import Beat, Heartbeat, SetAdminState
-from sexton_actors.zombie import messages as m
+from sexton_actors.runner.heartbeats import LISTENERS_MAX
 from sexton_storage.improvement import Proposal, ProposalStatus
 from sexton_storage.records import ConfigStatus, LeaseStatus
 from tests.actors.plant import SKILL, TRIGGER, Later, Plant, crash_once

@@ -7,11 +7,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.gate.messages import Await, Resolved
-from sexton_actors.hub.messages import AwaitFrames, FramesWritten
-from sexton_actors.lease.messages import Reported
-from sexton_actors.ledger.messages import ReadBalance
-from sexton_actors.runner.messages import Leases
+from sexton_actors.protocol.gate import Await, Resolved
+from sexton_actors.protocol.hub import AwaitFrames, FramesWritten
+from sexton_actors.protocol.lease import Reported
+from sexton_actors.protocol.ledger import ReadBalance
+from sexton_actors.protocol.runner import Leases
 from sexton_engine import ActorCrashed, ActorStopped, EngineFault
 from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, Tenant
 from sexton_storage.writes import ClaimEvent, EndLease, RenewLease, ResolveGate, Write

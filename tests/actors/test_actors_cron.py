@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from sexton_actors.protocol.scheduler import Look
+from sexton_actors.protocol.zombie import Fire, Reconfigure
 from sexton_actors.refusal import Refusal
 from sexton_actors.scheduler.actor import DUE_PAGE
-from sexton_actors.scheduler.messages import Look
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_actors.tree import tree
-from sexton_actors.zombie.messages import Fire, Reconfigure
 from sexton_engine import open_system
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records import Event, EventStatus, GateStatus, ZombieStatus

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors import reclaimer
-from sexton_actors.runner.messages import SetAdminState
+from sexton_actors.periodic import reclaimer
+from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.tree import tree
 from sexton_engine import open_system
 from sexton_storage.fleet import HistoryKind

@@ -8,10 +8,10 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.messages import AskApproval
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol.lease import AskApproval
+from sexton_actors.protocol.queue import Grant
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Deliver, Ignored
 from sexton_actors.terms import RECORD_FRESH_MS
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Deliver, Ignored
 from sexton_storage.records import EventStatus, Gate, GateStatus, ZombieStatus
 from sexton_storage.stores import StorageUnavailable
 from tests.actors.plant import Plant

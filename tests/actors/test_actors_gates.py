@@ -3,8 +3,8 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.gate.messages import Await, Resolved
-from sexton_actors.lease.messages import Parked
+from sexton_actors.protocol.gate import Await, Resolved
+from sexton_actors.protocol.lease import Parked
 from sexton_actors.refusal import Refusal
 from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, ZombieStatus
 from tests.actors.plant import Later, Plant, clock

@@ -7,9 +7,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.grants.messages import Decide, Request, Requested
-from sexton_actors.lease.messages import AskIntegration, Lend, Lent
-from sexton_actors.queue.messages import Grant as Leased
+from sexton_actors.protocol.grants import Decide, Request, Requested
+from sexton_actors.protocol.lease import AskIntegration, Lend, Lent
+from sexton_actors.protocol.queue import Grant as Leased
 from sexton_actors.refusal import Refusal
 from sexton_storage.grants import Grant, GrantStatus
 from sexton_storage.rules import STALE

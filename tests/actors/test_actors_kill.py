@@ -3,10 +3,10 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.lease.messages import Parked, Reported
+from sexton_actors.protocol.lease import Parked, Reported
+from sexton_actors.protocol.runner import Beat, Heartbeat, Leases
+from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Beat, Heartbeat, Leases
-from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, GateStatus, LeaseStatus
 from tests.actors.plant import Later, Plant
 

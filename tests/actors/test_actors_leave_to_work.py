@@ -7,9 +7,9 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.handing import hand_over
+from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.protocol.zombie import AlreadyAccepted, Ignored, Steer
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import AlreadyAccepted, Ignored, Steer
 from sexton_storage.records import EventStatus
 from sexton_storage.stores import StorageUnavailable
 from tests.actors.plant import Plant

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.handing import hand_over
-from sexton_actors.lease.messages import Report, Reported
-from sexton_actors.queue.messages import Grant
+from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.protocol.lease import Report, Reported
+from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
 from sexton_storage.memories import MemoryChange
 from sexton_storage.writes import EndLease

@@ -7,9 +7,9 @@ import trio
 from prometheus_client import CollectorRegistry
 from trio.testing import MockClock
 
-from sexton_actors.census import CENSUS_INTERVAL_S
 from sexton_actors.exposition import STALE_MS, OperatorsCollector
-from sexton_actors.runner.messages import SetAdminState
+from sexton_actors.periodic.census import CENSUS_INTERVAL_S
+from sexton_actors.protocol.runner import SetAdminState
 from tests.actors.plant import Plant
 
 

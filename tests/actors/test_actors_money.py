@@ -3,10 +3,10 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.lease.handing import hand_over
-from sexton_actors.ledger.messages import Credit, ReadBalance
+from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.protocol.ledger import Credit, ReadBalance
+from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Steer
 from sexton_storage.records import EventStatus, Tenant
 from tests.actors.plant import Later, Plant, clock
 

@@ -7,9 +7,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.gate.messages import Resolved
-from sexton_actors.lease.messages import Reported
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol.gate import Resolved
+from sexton_actors.protocol.lease import Reported
+from sexton_actors.protocol.queue import Grant
 from sexton_storage.records import EventStatus, GateStatus
 from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import (

@@ -4,8 +4,8 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.dispatcher.messages import QueueView, ViewQueue
-from sexton_actors.runner.messages import Leases
+from sexton_actors.protocol.dispatcher import QueueView, ViewQueue
+from sexton_actors.protocol.runner import Leases
 from sexton_storage.records import EventStatus, Workspace
 from tests.actors.plant import Later, Plant, clock
 

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.messages import Renewal
 from sexton_actors.lease.row import RACED, SHARED_FOR
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol.lease import Renewal
+from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RENEWAL_RACES
 from sexton_storage.records import Lease

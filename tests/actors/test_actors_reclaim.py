@@ -4,7 +4,7 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.messages import Abort, CancelRun, Expire, Granted, Released, Reported
+from sexton_actors.protocol.lease import Abort, CancelRun, Expire, Granted, Released, Reported
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import EVENT_CEILING_MS
 from sexton_storage.records import EventStatus, LeaseStatus

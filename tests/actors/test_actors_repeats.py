@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Deliver
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Deliver
 from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent
 from tests.actors.plant import Plant, crash_commit_once
 

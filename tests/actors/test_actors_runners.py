@@ -6,8 +6,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from sexton_actors.protocol.runner import Beat, Describe, Heartbeat, Leases, Poll, SetAdminState
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Beat, Describe, Heartbeat, Leases, Poll, SetAdminState
 from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner
 from sexton_storage.signals import Signal, Topic
 from tests.actors.plant import Later, Plant, clock

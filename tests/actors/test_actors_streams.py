@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.hub.messages import GONE, AwaitFrames, News
-from sexton_actors.zombie.messages import Deliver
+from sexton_actors.protocol.hub import GONE, AwaitFrames, News
+from sexton_actors.protocol.zombie import Deliver
 from tests.actors.plant import Later, Plant
 
 

@@ -3,8 +3,8 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.gate.messages import Resolved
-from sexton_actors.lease.messages import Reported
+from sexton_actors.protocol.gate import Resolved
+from sexton_actors.protocol.lease import Reported
 from sexton_storage.records import EventStatus, GateStatus
 from tests.actors.plant import STARTER_NANOS, Plant
 

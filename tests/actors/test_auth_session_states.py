@@ -8,7 +8,6 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.auth_session import messages as m
 from sexton_actors.auth_session.actor import MAX_OPEN
 from sexton_actors.auth_session.transitions import (
     EXPIRED,
@@ -18,6 +17,7 @@ from sexton_actors.auth_session.transitions import (
     decide,
     opened,
 )
+from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.identity import AuthSession, AuthSessionStatus
 from sexton_storage.stores import StorageUnavailable

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.chat.notices import notice_of
-from sexton_actors.chat.platform import ChatFault, Shown, Trouble
 from sexton_actors.chat.transitions import (
     RETRY_FIRST_MS,
     RETRY_MAX_MS,
@@ -20,6 +19,7 @@ from sexton_actors.chat.transitions import (
     todo,
     updated,
 )
+from sexton_actors.ports.chat import ChatFault, Shown, Trouble
 from sexton_storage.chat import ChatPost, ChatWork
 from sexton_storage.records import Gate, GateStatus
 

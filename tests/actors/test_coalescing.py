@@ -5,8 +5,8 @@ from uuid import UUID
 from hypothesis import given, strategies as st
 from trio.testing import MockClock
 
-from sexton_actors.lease.coalescing import MAX_CHUNK_CHARS, coalesced
-from sexton_actors.lease.messages import Activity, FrameIn, FramesTaken
+from sexton_actors.lease.transitions.chunks import MAX_CHUNK_CHARS, coalesced
+from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_storage.writes import NewFrame
 from tests.actors.plant import Plant
 

@@ -11,12 +11,12 @@ import trio
 import uuid_utils.compat
 
 from sexton_actors.catalogue import Catalogue
-from sexton_actors.scheduler.messages import Look
-from sexton_actors.scheduler.times import MINUTE_MS
+from sexton_actors.protocol.scheduler import Look
+from sexton_actors.protocol.zombie import Fire, Install, Installed
+from sexton_actors.schedules.times import MINUTE_MS
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
-from sexton_actors.zombie.messages import Fire, Install, Installed
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace

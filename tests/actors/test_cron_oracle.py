@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sexton_actors.scheduler.times import following, latest
+from sexton_actors.schedules.times import following, latest
 
 FIELDS: dict[str, tuple[frozenset[int], frozenset[int], frozenset[int]]] = {}
 """A schedule, and the minutes, hours and days of the month that it means, spelt out by hand."""

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sexton_actors.scheduler.times import (
+from sexton_actors.schedules.times import (
     MINUTE_MS,
     Fired,
     Unreadable,

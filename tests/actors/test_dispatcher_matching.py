@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from sexton_actors.dispatcher.index import admits, need_of
 from sexton_actors.dispatcher.matching import OFFERS_PER_RUNNER, Matching
-from sexton_actors.dispatcher.messages import ClaimSettled, Offer
 from sexton_actors.manifest.model import Manifest
-from sexton_actors.queue.messages import ClaimOutcome, Grant
+from sexton_actors.protocol.dispatcher import ClaimSettled, Offer
+from sexton_actors.protocol.queue import ClaimOutcome, Grant
+from sexton_actors.protocol.runner import Leases
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Leases
 from sexton_engine import ReplyPort
 from sexton_storage.records import Event, EventStatus, Lease, LeaseStatus, Rates, ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope, is_within

@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 
 import trio
 
-from sexton_actors.scheduler.messages import Look
+from sexton_actors.protocol.scheduler import Look
+from sexton_actors.protocol.zombie import FollowUpDue
 from sexton_actors.tree import tree
-from sexton_actors.zombie.messages import FollowUpDue
 from sexton_engine import open_system
 from sexton_storage.follow_ups import FollowUp
 from sexton_storage.postgres import open_postgres_storage

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_actors.zombie.following import is_due, may_be_cancelled
+from sexton_actors.zombie.follow_ups import is_due, may_be_cancelled
 from sexton_storage.follow_ups import FollowUp, FollowUpStatus
 from tests.actors.test_state_tables import cells
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sexton_actors.gates.conditions import (
+from sexton_actors.gate_rules.conditions import (
     MAX_CONDITION_CHARS,
     MAX_CONDITION_DEPTH,
     AllOf,

@@ -6,9 +6,9 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sexton_actors.gates.anomaly import anomaly
-from sexton_actors.gates.model import AnomalyRule, Behaviour, GateRule, Gates
-from sexton_actors.gates.rules import glob_matches, match_rules
+from sexton_actors.gate_rules.anomaly import anomaly
+from sexton_actors.gate_rules.model import AnomalyRule, Behaviour, GateRule, Gates
+from sexton_actors.gate_rules.rules import glob_matches, match_rules
 
 APPROVE, AUTO_KILL = Behaviour.APPROVE, Behaviour.AUTO_KILL
 

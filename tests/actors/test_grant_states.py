@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.grants import transitions
-from sexton_actors.grants.messages import Decide, Request
+from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
 from sexton_storage.grants import Grant, GrantStatus
 from tests.actors.test_state_tables import cells

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
-from sexton_actors.lease.feedback import token_count, told as feedback_told
+from sexton_actors.lease.handover.feedback import token_count, told as feedback_told
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.proposal import transitions
-from sexton_actors.proposal.diffing import MAX_COMPARED_LINES, diff_files
-from sexton_actors.proposal.standing import standing
+from sexton_actors.proposal.diff import MAX_COMPARED_LINES, diff_files
+from sexton_actors.proposal.trust import standing
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import versions
 from sexton_storage.improvement import (

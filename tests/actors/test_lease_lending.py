@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sexton_actors.lease.lending import Lending, lending, standing, ungated, within
+from sexton_actors.lease.handover.secrets import Lending, lending, standing, ungated, within
 from sexton_actors.manifest.model import Manifest
 from sexton_storage.grants import Grant, GrantStatus
 from sexton_storage.memories import Memory

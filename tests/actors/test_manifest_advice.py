@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from sexton_actors.manifest.known import CONTEXT, PROVIDERS, TOOLS, Surroundings
+from sexton_actors.manifest.known_names import CONTEXT, PROVIDERS, TOOLS, Surroundings
 from sexton_actors.manifest.parse import ManifestRejected, Reading, read
 from sexton_runner.providers.registry import SERVICES
 from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sexton_actors.manifest.commands import NoCommand, find_command
+from sexton_actors.manifest.command_block import NoCommand, find_command
 from sexton_actors.manifest.model import Command, Manifest
 from sexton_actors.manifest.parse import ManifestRejected, parse
 

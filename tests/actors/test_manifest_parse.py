@@ -4,7 +4,7 @@ import msgspec
 import orjson
 import pytest
 
-from sexton_actors.gates.model import AnomalyRule, Behaviour, Check, GateRule
+from sexton_actors.gate_rules.model import AnomalyRule, Behaviour, Check, GateRule
 from sexton_actors.manifest.model import (
     CronTrigger,
     Manifest,

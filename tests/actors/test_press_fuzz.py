@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from sexton_actors.chat.notices import MAX_TEXT_CHARS, notice_of
 from sexton_actors.manifest.model import Signature, WebhookTrigger
-from sexton_actors.webhooks.explain import explain
+from sexton_actors.webhooks.diagnosis import explain
 from sexton_actors.webhooks.model import Malformed, Reason, Rejected
-from sexton_actors.webhooks.presses import Press, is_signed_press, read_press
+from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_press
 from sexton_storage.records import Gate, GateStatus
 from tests.actors.test_webhook_fuzz import BODIES, HEADERS, JSON, TRIGGERS
 

@@ -4,14 +4,14 @@ import pytest
 
 from sexton_actors.manifest.model import CronTrigger, Manifest, Signature, WebhookTrigger
 from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES, NATIVE_SOURCES, RESERVED_SOURCES
+from sexton_actors.webhooks.known_sources import NATIVE, source_of
 from sexton_actors.webhooks.model import Rejected
-from sexton_actors.webhooks.secrets import (
+from sexton_actors.webhooks.trigger_secrets import (
     RESERVED_SEGMENTS,
     hash_url_secret,
     resolve_multisig,
     resolve_segment,
 )
-from sexton_actors.webhooks.table import NATIVE, source_of
 
 SECRET = "zwh_" + "a" * 43
 OTHER_SECRET = "zwh_" + "b" * 43

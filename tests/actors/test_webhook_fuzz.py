@@ -9,10 +9,10 @@ import orjson
 from hypothesis import given, settings, strategies as st
 
 from sexton_actors.manifest.model import CronTrigger, Manifest, Signature, WebhookTrigger
-from sexton_actors.webhooks.authenticate import Genuine, Rejected, authenticate
+from sexton_actors.webhooks.authentication import Genuine, Rejected, authenticate
 from sexton_actors.webhooks.model import Reason
-from sexton_actors.webhooks.read import Challenge, Delivery, Malformed, Ping, read
-from sexton_actors.webhooks.secrets import hash_url_secret, resolve_segment
+from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, read
+from sexton_actors.webhooks.trigger_secrets import hash_url_secret, resolve_segment
 
 SOURCES = ["github", "slack", "linear", "svix", "standard-webhooks", "billing"]
 TRIGGERS = st.builds(

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.manifest.model import Payload, Signature, WebhookTrigger
-from sexton_actors.webhooks.read import Challenge, Delivery, Malformed, Ping, listed, read
+from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, listed, read
 
 GITHUB = WebhookTrigger("github", signature=Signature("hook"))
 SLACK = WebhookTrigger("slack", signature=Signature("hook"))

@@ -14,9 +14,9 @@ from standardwebhooks.webhooks import Webhook as StandardWebhook
 from svix.webhooks import Webhook as SvixWebhook
 
 from sexton_actors.manifest.model import Signature, WebhookTrigger
-from sexton_actors.webhooks.authenticate import Genuine, Rejected, authenticate
-from sexton_actors.webhooks.secrets import secrets_of
+from sexton_actors.webhooks.authentication import Genuine, Rejected, authenticate
 from sexton_actors.webhooks.sources.standard_webhooks import MAX_PUBLIC_KEY_SIGNATURES
+from sexton_actors.webhooks.trigger_secrets import secrets_of
 
 GITHUB = WebhookTrigger("github", signature=Signature("hook"))
 SLACK = WebhookTrigger("slack", signature=Signature("hook"))

@@ -9,10 +9,10 @@ import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
-from sexton_actors.lease.messages import Release, Renew, Renewal, Report
 from sexton_actors.lease.metering import Wait
-from sexton_actors.lease.transitions import ending, renewal
+from sexton_actors.lease.transitions import endings, renewal
 from sexton_actors.lease.transitions.state import LeaseState
+from sexton_actors.protocol.lease import Release, Renew, Renewal, Report
 from sexton_actors.refusal import Refusal
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
@@ -203,7 +203,7 @@ class Desk:
             cached_input_tokens=said[1],
             output_tokens=said[2],
         )
-        decided = ending.report(self.state(run), message, self.now)
+        decided = endings.report(self.state(run), message, self.now)
         assert isinstance(decided, Refusal) == (not run.live)
         if isinstance(decided, EndLease):
             run.last = message
@@ -212,10 +212,10 @@ class Desk:
     async def report_again(self, run: Run) -> None:
         """A report whose answer was lost finds its lease ended, and bills nothing."""
         if run.last is not None:
-            assert isinstance(ending.report(self.state(run), run.last, self.now), Refusal)
+            assert isinstance(endings.report(self.state(run), run.last, self.now), Refusal)
 
     async def release(self, run: Run) -> None:
-        decided = ending.release(self.state(run), Release(run.lease.runner_id, "drained"), self.now)
+        decided = endings.release(self.state(run), Release(run.lease.runner_id, "drained"), self.now)
         assert isinstance(decided, Refusal) == (not run.live)
         if isinstance(decided, EndLease):
             await self.end(run, decided, run.seen)
@@ -333,7 +333,7 @@ async def spend(
             if isinstance(told, Refusal):
                 assert told.code == "UZ-ZMB-001"
                 break
-        report = ending.release(LeaseState(lease), Release(lease.runner_id, "done"), now)
+        report = endings.release(LeaseState(lease), Release(lease.runner_id, "done"), now)
         assert isinstance(report, EndLease)
         ended = await storage.journal.write(replace(report, status=LeaseStatus.REPORTED))
         assert isinstance(ended, Ended)

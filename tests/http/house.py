@@ -17,11 +17,11 @@ from prometheus_client import CollectorRegistry
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
-from sexton_actors.hub.messages import FramesWritten
-from sexton_actors.other_nodes import hear
+from sexton_actors.periodic.sweeper import Prune
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
+from sexton_actors.protocol.hub import FramesWritten
 from sexton_actors.secrets import Secrets
-from sexton_actors.sweeper import Prune
+from sexton_actors.signals import hear
 from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec.structs import replace
 
 from sexton_actors.auth_session.actor import MAX_OPEN
-from sexton_actors.auth_session.messages import Open
+from sexton_actors.protocol.auth_session import Open
 from sexton_storage.identity import AuthSession
 from sexton_storage.memory import open_memory_storage
 from tests.http.house import START_MS, House, open_house_on

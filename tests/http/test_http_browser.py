@@ -8,7 +8,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_actors.auth_session.messages import Open
+from sexton_actors.protocol.auth_session import Open
 from sexton_http.answers import RequestHead
 from sexton_http.browsers import IDLE_MS, LIFE_MS, LINK_MS, TOUCH_MS, Browsers
 from sexton_http.same_origin import is_same_origin

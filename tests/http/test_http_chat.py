@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sexton_actors.chat.actor import TOKEN_NAME
-from sexton_actors.chat.messages import Look
+from sexton_actors.protocol.chat import Look
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.slack import Slack
 from sexton_storage.records import GateStatus, Role

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 
-from sexton_actors.scheduler.messages import Look
+from sexton_actors.protocol.scheduler import Look
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.follow_up import ScheduleFollowUp

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from sexton_actors.failures import FAILURE_CODES
+from sexton_actors.failure_codes import FAILURE_CODES
 from sexton_http.answers import Problem
 from sexton_http.problems import CODES, Code, Shown, Table
 from tests.http.house import House

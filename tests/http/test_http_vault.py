@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sexton_actors.protocol.vault import Reseal
 from sexton_actors.secrets import credential_identity
 from sexton_actors.vault.actor import RETIRE_AFTER_MS, VaultKeeper
-from sexton_actors.vault.messages import Reseal
 from sexton_storage.masterkeys import load_or_make_keys
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sexton_actors.gates import conditions, rules as authority
-from sexton_actors.gates.model import Behaviour, GateRule, Gates
+from sexton_actors.gate_rules import conditions, rules as authority
+from sexton_actors.gate_rules.model import Behaviour, GateRule, Gates
 from sexton_runner.rules import Rule, behaviour, glob_matches, holds
 from sexton_runner.tools.gating import action_of
 from tests.rule_cases import HOLDS, UNREADABLE

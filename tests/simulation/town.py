@@ -9,13 +9,13 @@ from uuid import UUID
 
 import trio
 
-from sexton_actors.gate.messages import Await
-from sexton_actors.lease.messages import Parked, Renewal, Reported
-from sexton_actors.ledger.messages import Credit
-from sexton_actors.queue.messages import Cancel, Cancelling, Grant
+from sexton_actors.protocol.gate import Await
+from sexton_actors.protocol.lease import Parked, Renewal, Reported
+from sexton_actors.protocol.ledger import Credit
+from sexton_actors.protocol.queue import Cancel, Cancelling, Grant
+from sexton_actors.protocol.runner import SetAdminState
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, ChangeStatus, Replay
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import SetAdminState
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, ChangeStatus, Replay
 from sexton_engine import EngineError
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.stores import StorageUnavailable

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sexton_actors.auth_session import messages as m, transitions
-from sexton_actors.keys import uuid_key
+from sexton_actors.addresses import uuid_key
+from sexton_actors.auth_session import transitions
+from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES, RECORD_FRESH_MS
 from sexton_actors.world import World

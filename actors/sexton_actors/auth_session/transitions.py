@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.auth_session import messages as m
+from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.identity import OPEN_SESSION, AuthSession, AuthSessionStatus
 

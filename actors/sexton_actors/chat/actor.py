@@ -7,10 +7,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from sexton_actors.chat import messages as m, transitions
+from sexton_actors.addresses import uuid_key
+from sexton_actors.chat import transitions
 from sexton_actors.chat.notices import notice_of
-from sexton_actors.chat.platform import ChatFault, ChatPlatform, Standing, Trouble
-from sexton_actors.keys import uuid_key
+from sexton_actors.ports.chat import ChatFault, ChatPlatform, Standing, Trouble
+from sexton_actors.protocol import chat as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from sexton_actors.chat.platform import Notice
-from sexton_actors.webhooks.presses import APPROVE, DENY
+from sexton_actors.ports.chat import Notice
+from sexton_actors.webhooks.slack_actions import APPROVE, DENY
 from sexton_storage.records import Gate, GateStatus
 
 MAX_TEXT_CHARS = 2_900

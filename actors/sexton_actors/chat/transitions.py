@@ -4,7 +4,7 @@ from typing import assert_never
 
 import msgspec
 
-from sexton_actors.chat.platform import ChatFault, Shown, Trouble
+from sexton_actors.ports.chat import ChatFault, Shown, Trouble
 from sexton_storage.chat import ChatPost, ChatWork
 from sexton_storage.records import GateStatus
 

@@ -3,11 +3,11 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher import messages as m
 from sexton_actors.dispatcher.matching import READY_MAX, Matching
 from sexton_actors.dispatcher.other_nodes import OtherNodes
-from sexton_actors.lease.messages import Undelivered
-from sexton_actors.queue.messages import Claim, Grant
+from sexton_actors.protocol import dispatcher as m
+from sexton_actors.protocol.lease import Undelivered
+from sexton_actors.protocol.queue import Claim, Grant
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec

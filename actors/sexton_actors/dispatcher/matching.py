@@ -4,11 +4,11 @@ from typing import Protocol
 from uuid import UUID
 
 from sexton_actors.dispatcher.index import ReadyIndex
-from sexton_actors.dispatcher.messages import ClaimSettled, Offer
 from sexton_actors.dispatcher.offers import OfferBook, OpenOffer
-from sexton_actors.queue.messages import Grant
+from sexton_actors.protocol.dispatcher import ClaimSettled, Offer
+from sexton_actors.protocol.queue import Grant
+from sexton_actors.protocol.runner import Leases
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Leases
 from sexton_storage.records import ReadyAgent
 from sexton_storage.rules import NOT_FOR_RUNNER
 from sexton_storage.writes import NothingToClaim

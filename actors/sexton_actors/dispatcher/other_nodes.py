@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher import messages as m
 from sexton_actors.dispatcher.matching import Matching
-from sexton_actors.queue.messages import NotKnownReady
+from sexton_actors.protocol import dispatcher as m
+from sexton_actors.protocol.queue import NotKnownReady
 from sexton_actors.world import World
 from sexton_engine import Context
 from sexton_storage.records import ReadyAgent

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from sexton_actors.chat.messages import Look
-from sexton_actors.gate import messages as m, transitions
-from sexton_actors.keys import uuid_key
-from sexton_actors.lease.messages import GateClosed
-from sexton_actors.queue.messages import EventQueued
+from sexton_actors.addresses import uuid_key
+from sexton_actors.gate import transitions
+from sexton_actors.protocol import gate as m
+from sexton_actors.protocol.chat import Look
+from sexton_actors.protocol.lease import GateClosed
+from sexton_actors.protocol.queue import EventQueued
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S, MAX_RACES
 from sexton_actors.world import World

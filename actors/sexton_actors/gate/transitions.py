@@ -1,6 +1,6 @@
 """How a gate is closed: once, by one hand, for good."""
 
-from sexton_actors.gate.messages import Resolve
+from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_storage.records import EventStatus, Gate, GateStatus
 from sexton_storage.writes import NewFrame, ResolveGate

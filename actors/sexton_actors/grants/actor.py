@@ -3,8 +3,9 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.grants import messages as m, transitions
-from sexton_actors.keys import uuid_key
+from sexton_actors.addresses import uuid_key
+from sexton_actors.grants import transitions
+from sexton_actors.protocol import grants as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.grants.messages import Decide, Request
+from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
 from sexton_storage.grants import Grant, GrantStatus
 from sexton_storage.writes import NewFrame

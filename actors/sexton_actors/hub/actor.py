@@ -3,8 +3,8 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.hub import messages as m
 from sexton_actors.hub.channel import READ_FRAMES, Channel
+from sexton_actors.protocol import hub as m
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from sexton_actors.hub.messages import News
+from sexton_actors.protocol.hub import News
 from sexton_engine import ReplyPort
 from sexton_storage.records import Frame
 

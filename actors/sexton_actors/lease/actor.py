@@ -2,9 +2,10 @@
 
 from typing import Any, assert_never
 
-from sexton_actors.lease import conduct, ending, following, integrations, messages as m, renewing
+from sexton_actors.lease import activity, follow_ups, integrations, renewals, reports
 from sexton_actors.lease.row import LeaseRow
 from sexton_actors.lease.transitions.state import LeaseState
+from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
@@ -38,9 +39,9 @@ class LeaseActor(Actor):
         """A plain function: renewals and activity, nearly all there is, begin in their askers' own tasks."""
         match message:
             case m.Renew():
-                return renewing.renew(self._row, message)
+                return renewals.renew(self._row, message)
             case m.Activity():
-                return conduct.activity(self._row, message)
+                return activity.activity(self._row, message)
             case _:
                 return self._receive(message)
 
@@ -63,19 +64,19 @@ class LeaseActor(Actor):
         reply: Any | Refusal
         match message:
             case m.Report():
-                reply = await ending.report(self._row, message)
+                reply = await reports.report(self._row, message)
             case m.Release():
-                reply = await ending.release(self._row, message)
+                reply = await reports.release(self._row, message)
             case m.Park():
-                reply = await ending.park(self._row, message)
+                reply = await reports.park(self._row, message)
             case m.AskApproval():
-                reply = await conduct.ask_approval(self._row, message)
+                reply = await activity.ask_approval(self._row, message)
             case m.AskIntegration():
                 reply = await integrations.ask(self._row, message)
             case m.Lend():
                 reply = await integrations.lend(self._row, message)
             case m.AskFollowUp():
-                reply = await following.ask(self._row, message)
+                reply = await follow_ups.ask(self._row, message)
             case _:
                 assert_never(message)
         self._row.world.meters.refused(type(message).__name__.lower(), reply)
@@ -86,16 +87,16 @@ class LeaseActor(Actor):
     ) -> None:
         match message:
             case m.GateClosed():
-                conduct.gate_closed(self._row, message)
+                activity.gate_closed(self._row, message)
             case m.CancelRun():
-                await conduct.cancel(self._row)
+                await activity.cancel(self._row)
             case m.Undelivered():
-                await ending.take_back(self._row)
+                await reports.take_back(self._row)
             case m.Abort():
-                await ending.abort(self._row, message)
+                await reports.abort(self._row, message)
             case m.Expire():
-                await ending.reclaim(self._row, "expired")
+                await reports.reclaim(self._row, "expired")
             case m.Revoke(cause=cause):
-                await ending.reclaim(self._row, cause)
+                await reports.reclaim(self._row, cause)
             case _:
                 assert_never(message)

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import trio
 
-from sexton_actors.keys import uuid_key
-from sexton_actors.lease.messages import Expire
+from sexton_actors.addresses import uuid_key
 from sexton_actors.lease.metering import Wait
 from sexton_actors.lease.transitions.state import UNKNOWN, LeaseState
+from sexton_actors.protocol.lease import Expire
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S
 from sexton_actors.world import World

@@ -4,10 +4,11 @@ from functools import partial
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher.messages import TenantCredited
-from sexton_actors.keys import uuid_key
-from sexton_actors.ledger import messages as m, transitions
-from sexton_actors.ledger.plans import Plans
+from sexton_actors.addresses import uuid_key
+from sexton_actors.ledger import transitions
+from sexton_actors.ledger.plan_changes import Plans
+from sexton_actors.protocol import ledger as m
+from sexton_actors.protocol.dispatcher import TenantCredited
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec

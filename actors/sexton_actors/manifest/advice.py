@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from sexton_actors.gates.rules import glob_matches
+from sexton_actors.gate_rules.rules import glob_matches
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.known import CONTEXT, PROVIDERS, TOOLS, Surroundings
+from sexton_actors.manifest.known_names import CONTEXT, PROVIDERS, TOOLS, Surroundings
 from sexton_actors.manifest.model import CronTrigger, Manifest, Runtime, WebhookTrigger
 from sexton_actors.manifest.problems import TRIGGER_FILE
 

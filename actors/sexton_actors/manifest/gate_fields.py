@@ -2,8 +2,8 @@
 
 import re
 
-from sexton_actors.gates.conditions import MAX_CONDITION_CHARS, Unreadable, parse_condition, patterns_in
-from sexton_actors.gates.model import (
+from sexton_actors.gate_rules.conditions import MAX_CONDITION_CHARS, Unreadable, parse_condition, patterns_in
+from sexton_actors.gate_rules.model import (
     DEFAULT_CHECK_TIMEOUT_S,
     DEFAULT_GATE_TIMEOUT_MS,
     MAX_ANOMALY_RULES,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sexton_actors.gates.model import Gates
+from sexton_actors.gate_rules.model import Gates
 
 NANOS_PER_DOLLAR = 1_000_000_000
 

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from sexton_actors.manifest.advice import Need, Warned, advise, needs
-from sexton_actors.manifest.commands import NoCommand, find_command
+from sexton_actors.manifest.command_block import NoCommand, find_command
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.free import free_json
-from sexton_actors.manifest.front import Front, split
+from sexton_actors.manifest.free_form import free_json
+from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
-from sexton_actors.manifest.known import CONTEXT, Surroundings
+from sexton_actors.manifest.known_names import CONTEXT, Surroundings
 from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
 from sexton_actors.manifest.nodes import NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (

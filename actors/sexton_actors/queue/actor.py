@@ -3,16 +3,17 @@
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher.messages import AgentNotReady, AgentReady, ClaimSettled, StillReady
-from sexton_actors.gate.messages import Refresh
-from sexton_actors.keys import uuid_key
-from sexton_actors.lease.lending import ungated
-from sexton_actors.lease.messages import Abort, CancelRun, Granted, Undelivered
+from sexton_actors.addresses import uuid_key
+from sexton_actors.lease.handover.secrets import ungated
 from sexton_actors.manifest.model import Manifest, Runtime, from_json
+from sexton_actors.protocol import queue as m
+from sexton_actors.protocol.dispatcher import AgentNotReady, AgentReady, ClaimSettled, StillReady
+from sexton_actors.protocol.gate import Refresh
+from sexton_actors.protocol.lease import Abort, CancelRun, Granted, Undelivered
+from sexton_actors.protocol.runner import LeaseTaken
 from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
-from sexton_actors.queue import cancelling, messages as m
+from sexton_actors.queue import cancellation
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import LeaseTaken
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
@@ -240,7 +241,7 @@ class QueueActor(Actor):
     # --- cancellations --------------------------------------------------------------------------------------
 
     async def _cancel(self, message: m.Cancel) -> m.Cancelling | Refusal:
-        write = cancelling.cancel(self._id, message.event_id, message.by, self._world.now_ms())
+        write = cancellation.cancel(self._id, message.event_id, message.by, self._world.now_ms())
         outcome = await self._world.storage.journal.write(write)
         if isinstance(outcome, Cancelled):
             for gate_id in outcome.gate_ids:
@@ -250,7 +251,7 @@ class QueueActor(Actor):
             elif not self._leased:
                 # It may have been what made the agent ready.
                 await self._announce()
-        return cancelling.answer(message.event_id, outcome)
+        return cancellation.answer(message.event_id, outcome)
 
     async def _refresh(self) -> None:
         now = self._world.now_ms()

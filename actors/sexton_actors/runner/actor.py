@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any, assert_never
 from uuid import UUID
 
-from sexton_actors.dispatcher.messages import Offer, TellCancelled, Withdraw
-from sexton_actors.lease.messages import Revoke
+from sexton_actors.protocol import runner as m
+from sexton_actors.protocol.dispatcher import Offer, TellCancelled, Withdraw
+from sexton_actors.protocol.lease import Revoke
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner import messages as m, transitions
-from sexton_actors.runner.listening import Listener, Listeners
-from sexton_actors.runner.standing import Standing
+from sexton_actors.runner import transitions
+from sexton_actors.runner.heartbeats import Listener, Listeners
+from sexton_actors.runner.record import Standing
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec

@@ -5,10 +5,11 @@ from collections.abc import Hashable
 from typing import assert_never
 from uuid import UUID
 
-from sexton_actors.scheduler import messages as m, times
+from sexton_actors.protocol import scheduler as m
+from sexton_actors.protocol.zombie import Fire, FollowUpDue
+from sexton_actors.schedules import times
 from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
 from sexton_actors.world import World
-from sexton_actors.zombie.messages import Fire, FollowUpDue
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.crons import NEVER, CronEntry
 from sexton_storage.stores import StorageUnavailable

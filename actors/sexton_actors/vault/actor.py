@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final, assert_never
 from uuid import UUID
 
+from sexton_actors.ports.vault import MasterKeys
+from sexton_actors.protocol import vault as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.secrets import credential_identity
 from sexton_actors.terms import MORE_INTERVAL_S
-from sexton_actors.vault import messages as m
-from sexton_actors.vault.keys import MasterKeys
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.startup import StartupFailed

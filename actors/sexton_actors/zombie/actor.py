@@ -3,20 +3,21 @@
 from typing import Any, assert_never
 
 from sexton_actors.manifest.model import Manifest, from_json
+from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
-from sexton_actors.zombie import messages as m, transitions
-from sexton_actors.zombie.configuring import Configuring
-from sexton_actors.zombie.delivering import Deliveries
-from sexton_actors.zombie.firing import Firings
-from sexton_actors.zombie.following import FollowUps
-from sexton_actors.zombie.install import install
-from sexton_actors.zombie.proposing import Proposing
+from sexton_actors.zombie import transitions
+from sexton_actors.zombie.configuration import Configuring
+from sexton_actors.zombie.deliveries import Deliveries
+from sexton_actors.zombie.firings import Firings
+from sexton_actors.zombie.follow_ups import FollowUps
+from sexton_actors.zombie.installation import install
+from sexton_actors.zombie.proposals import Proposing
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import Rejections
-from sexton_actors.zombie.removing import remove
-from sexton_actors.zombie.replaying import replay
-from sexton_actors.zombie.waking import Waker
+from sexton_actors.zombie.removal import remove
+from sexton_actors.zombie.replays import replay
+from sexton_actors.zombie.wakeups import Waker
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import ConfigVersion, Zombie

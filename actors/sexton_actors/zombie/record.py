@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from sexton_actors.keys import uuid_key
-from sexton_actors.lease.messages import CancelRun
+from sexton_actors.addresses import uuid_key
 from sexton_actors.manifest.model import Manifest, from_json
-from sexton_actors.queue.messages import AgentChanged
+from sexton_actors.protocol.lease import CancelRun
+from sexton_actors.protocol.queue import AgentChanged
+from sexton_actors.protocol.scheduler import SchedulesChanged
 from sexton_actors.refusal import Refusal
-from sexton_actors.scheduler.messages import SchedulesChanged
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged

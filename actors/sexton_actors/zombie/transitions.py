@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.compiled import Compiled
+from sexton_actors.zombie.compiled_version import Compiled
 from sexton_storage.crons import Firing
 from sexton_storage.improvement import Proposal
 from sexton_storage.records import (

@@ -13,8 +13,8 @@ from sexton_actors.manifest.parse import parse
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
 from sexton_actors.refusal import Refusal
-from sexton_actors.webhooks.secrets import MULTISIG_SEGMENT, hash_url_secret
-from sexton_actors.zombie.compiled import Compiled
+from sexton_actors.webhooks.trigger_secrets import MULTISIG_SEGMENT, hash_url_secret
+from sexton_actors.zombie.compiled_version import Compiled
 from sexton_storage.records import ConfigStatus, ConfigVersion
 
 URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sexton_actors.auth_session.messages import Seen
+from sexton_actors.protocol.auth_session import Seen
 from sexton_http.answers import Answer, Headers
 from sexton_http.pages.layout import Safe, joined, page, safe
 from sexton_http.principals import SignedIn

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from sexton_actors.lease.messages import Activity, FrameIn, FramesTaken
-from sexton_actors.lease.transitions.conduct import ACTIVITY_KINDS
+from sexton_actors.lease.transitions.activity import ACTIVITY_KINDS
+from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.fencing import FENCED, HOT_S, TAG, Token

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.proposal.standing import TrustLevel, standing
+from sexton_actors.proposal.trust import TrustLevel, standing
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, NoBody, NoQuery, operation

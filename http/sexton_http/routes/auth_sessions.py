@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.auth_session.messages import Abort, Approve, Complete, HandedOver, Open, Read, Seen, Verify
+from sexton_actors.protocol.auth_session import Abort, Approve, Complete, HandedOver, Open, Read, Seen, Verify
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.handover import (

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.ledger.messages import Credit, ReadBalance
+from sexton_actors.protocol.ledger import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sexton_actors.auth_session.messages import Read
+from sexton_actors.protocol.auth_session import Read
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Headers, Problem
 from sexton_http.jwt_issuer import TOKEN_S

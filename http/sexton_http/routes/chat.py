@@ -5,9 +5,9 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.chat.messages import Install, Probe, Uninstall
-from sexton_actors.chat.platform import ChatFault, Standing
-from sexton_actors.gate.messages import Resolve
+from sexton_actors.ports.chat import ChatFault, Standing
+from sexton_actors.protocol.chat import Install, Probe, Uninstall
+from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.browsers import read_cookie

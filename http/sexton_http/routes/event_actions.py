@@ -3,9 +3,9 @@
 from typing import Any, Final
 from uuid import UUID
 
-from sexton_actors.queue.messages import Cancel, Cancelling
+from sexton_actors.protocol.queue import Cancel, Cancelling
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Replay
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Replay
 from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.seeds import key_of

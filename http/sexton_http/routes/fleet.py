@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.dispatcher.index import Tags, admits
-from sexton_actors.dispatcher.messages import ViewQueue
+from sexton_actors.protocol.dispatcher import ViewQueue
+from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import SetAdminState
 from sexton_engine import TreeNode
 from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.messages import AskFollowUp
-from sexton_actors.lease.transitions.following import DELAY_MAX_S, DELAY_MIN_S, MESSAGE_BYTES
+from sexton_actors.lease.transitions.follow_ups import DELAY_MAX_S, DELAY_MIN_S, MESSAGE_BYTES
+from sexton_actors.protocol.lease import AskFollowUp
+from sexton_actors.protocol.zombie import CancelFollowUp
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import CancelFollowUp
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Count, Cursor, Query, Shape

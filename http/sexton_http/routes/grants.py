@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.grants.messages import Decide, Request, Requested
-from sexton_actors.lease.messages import AskIntegration, Lend, Lent
+from sexton_actors.protocol.grants import Decide, Request, Requested
+from sexton_actors.protocol.lease import AskIntegration, Lend, Lent
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.protocol.zombie import ActivateVersion, CompileVersion, Configured, DraftVersion
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import ActivateVersion, CompileVersion, Configured, DraftVersion
 from sexton_http.answers import Problem
 from sexton_http.configuring import MARKDOWN_CHARS, ManifestWarning, NewUrls, bounded, new_urls, warnings_of
 from sexton_http.cursors import Place, decode, encode, fingerprint

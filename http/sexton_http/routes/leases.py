@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.messages import Await
-from sexton_actors.lease.messages import AskApproval, Park, Parked, Release, Released
+from sexton_actors.protocol.gate import Await
+from sexton_actors.protocol.lease import AskApproval, Park, Parked, Release, Released
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.deciding import or_denied

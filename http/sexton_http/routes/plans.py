@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.ledger.messages import ReadPlan, Subscribe, TakeBillingEvent
 from sexton_actors.ledger.transitions import BillingEvent
+from sexton_actors.protocol.ledger import ReadPlan, Subscribe, TakeBillingEvent
 from sexton_actors.refusal import Refusal
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of

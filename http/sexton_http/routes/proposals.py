@@ -5,10 +5,10 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.proposal.drafting import RATIONALE_CHARS, TITLE_CHARS, Draft
+from sexton_actors.proposal.drafts import RATIONALE_CHARS, TITLE_CHARS, Draft
 from sexton_actors.proposal.transitions import REASON_CHARS
+from sexton_actors.protocol.zombie import ApproveProposal, Decided, Propose, RejectProposal
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import ApproveProposal, Decided, Propose, RejectProposal
 from sexton_http.answers import Problem
 from sexton_http.configuring import MARKDOWN_CHARS, NewUrls, bounded, new_urls
 from sexton_http.cursors import Place, decode, encode, fingerprint

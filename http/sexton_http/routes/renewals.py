@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.messages import Renew, Renewal
+from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
 from sexton_engine import AskTimeout
 from sexton_http.answers import Problem

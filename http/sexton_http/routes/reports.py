@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.messages import Report, Reported
-from sexton_actors.proposal.drafting import PROPOSALS_A_RUN, Draft
+from sexton_actors.proposal.drafts import PROPOSALS_A_RUN, Draft
+from sexton_actors.protocol.lease import Report, Reported
 from sexton_actors.refusal import Refusal
 from sexton_http.fencing import FENCED, HOT_S, TAG
 from sexton_http.operations import Auth, Call, NoQuery, operation

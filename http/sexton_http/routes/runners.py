@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.handing import hand_over
+from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.messages import Beat, Heartbeat, Leases, Poll
 from sexton_http.answers import Problem
 from sexton_http.handed import LeaseHanded
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.hub.messages import GONE, AwaitFrames, News
+from sexton_actors.protocol.hub import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.browsers import Browsers

@@ -1,7 +1,7 @@
 """The vault's master keys: which there are, what each has sealed, and how a newer one takes over."""
 
+from sexton_actors.protocol.vault import ReadVault, Rotate, VaultState
 from sexton_actors.refusal import Refusal
-from sexton_actors.vault.messages import ReadVault, Rotate, VaultState
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Shape
 

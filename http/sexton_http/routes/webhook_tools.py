@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.manifest.model import WebhookTrigger, from_json
+from sexton_actors.protocol.zombie import RotateToken, TokenRotated
 from sexton_actors.refusal import Refusal
-from sexton_actors.webhooks.explain import Explained, explain, refused, trigger_of
+from sexton_actors.webhooks.diagnosis import Explained, explain, refused, trigger_of
 from sexton_actors.webhooks.model import Rejected
-from sexton_actors.webhooks.secrets import secrets_of
-from sexton_actors.zombie.messages import RotateToken, TokenRotated
+from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem
 from sexton_http.names import fitting
 from sexton_http.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.messages import Resolve
+from sexton_actors.protocol.gate import Resolve
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TurnedAway
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.messages import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TurnedAway
 from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.deciding import GateDecided, decide, or_denied

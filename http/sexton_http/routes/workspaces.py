@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from sexton_actors.other_nodes import workspace_changed
+from sexton_actors.signals import workspace_changed
 from sexton_http.answers import Problem
 from sexton_http.names import shown
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation

@@ -8,9 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.manifest.model import NANOS_PER_DOLLAR, from_json
-from sexton_actors.refusal import Refusal
-from sexton_actors.webhooks.viewing import filled_in
-from sexton_actors.zombie.messages import (
+from sexton_actors.protocol.zombie import (
     Accepted,
     AlreadyAccepted,
     ChangeStatus,
@@ -22,8 +20,10 @@ from sexton_actors.zombie.messages import (
     StatusChanged,
     Steer,
 )
+from sexton_actors.refusal import Refusal
+from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.versions import masked_paths
-from sexton_actors.zombie.waiting import WaitingFor, waiting_for
+from sexton_actors.zombie.waits import WaitingFor, waiting_for
 from sexton_http.answers import Problem
 from sexton_http.configuring import (
     NEW_FILES,

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from sexton_actors.lease.messages import Renew, Renewal
 from sexton_actors.lease.metering import Usage, advance, next_slice, out_of_range
 from sexton_actors.lease.transitions.state import CEILING, LOST, LeaseState, fenced
+from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import LEASE_TERM_MS
 from sexton_storage.records import Lease, LeaseStatus

@@ -1,0 +1,1 @@
+"""What a runner gets with a lease, and how it is delivered."""

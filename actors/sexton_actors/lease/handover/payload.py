@@ -1,0 +1,126 @@
+"""What a runner is handed with a lease: the event, the agent's instructions, and what it may use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from sexton_actors.lease.handover.feedback import feedback
+from sexton_actors.lease.handover.secret_hosts import secret_hosts
+from sexton_actors.lease.handover.secrets import MissingCredential, lend, lending, remembered, standing
+from sexton_actors.manifest.model import Manifest, Runtime
+from sexton_actors.protocol.queue import Grant
+from sexton_actors.providers import ProviderChoice
+from sexton_actors.world import World
+from sexton_storage.records import Event, Lease
+
+CONTEXT_CAP: Final = "context_cap_tokens"
+
+
+async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
+    """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
+    lease, manifest = grant.lease, grant.manifest
+    # Most agents have neither, and the claim has said so: no question is asked in vain.
+    grants = await world.storage.grants.of_zombie(lease.zombie_id) if grant.endowed else ()
+    services = standing(manifest, grants)
+    secrets = await lend(lease.workspace_id, lending(manifest, services), world)
+    if isinstance(secrets, MissingCredential):
+        return secrets
+    if manifest.runtime is not Runtime.AGENT:
+        # A command has no tool that could use one, and what is not sent cannot be lost.
+        secrets = {}
+    return spell(
+        lease,
+        grant.event,
+        manifest,
+        secrets,
+        await _budget_left(grant, world),
+        hosts={name: await _hosts(name, lease, manifest, world) for name in secrets},
+        services=services,
+        memories=await remembered(lease.zombie_id, world) if grant.endowed else (),
+        lessons=await feedback(grant, world),
+        choice=grant.provider,
+    )
+
+
+def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
+    """What the model is called with; an agent may make its context smaller than the model's, not larger."""
+    if choice is None:
+        return {
+            "provider": manifest.provider,
+            "model": manifest.model,
+            "api_key": None,
+            "context": manifest.context,
+        }
+    wish = manifest.context.get(CONTEXT_CAP)
+    cap = choice.context_cap_tokens
+    if isinstance(wish, int) and not isinstance(wish, bool) and 0 < wish < cap:
+        cap = wish
+    return {
+        "provider": choice.provider,
+        "model": choice.model,
+        "api_key": choice.api_key,
+        "context": {**manifest.context, CONTEXT_CAP: cap},
+    }
+
+
+async def _hosts(name: str, lease: Lease, manifest: Manifest, world: World) -> tuple[str, ...]:
+    named = await world.secrets.hosts(lease.workspace_id, name)
+    return secret_hosts(name, named, manifest.network_allow)
+
+
+async def _budget_left(grant: Grant, world: World) -> int | None:
+    daily, monthly = grant.manifest.budget_daily_nanos, grant.manifest.budget_monthly_nanos
+    if daily is None and monthly is None:
+        return None
+    day, month = await world.storage.zombies.spend(grant.lease.zombie_id, world.now_ms())
+    left = [limit - spent for limit, spent in ((daily, day), (monthly, month)) if limit is not None]
+    return max(0, min(left))
+
+
+def spell(  # noqa: PLR0913 - what a lease holds, by keyword
+    lease: Lease,
+    event: Event,
+    manifest: Manifest,
+    secrets: Mapping[str, Mapping[str, Any]],
+    budget_left: int | None,
+    *,
+    hosts: Mapping[str, Sequence[str]],
+    services: Mapping[str, str],
+    memories: Sequence[Mapping[str, Any]],
+    lessons: Sequence[Mapping[str, Any]],
+    choice: ProviderChoice | None = None,
+) -> dict[str, Any]:
+    """Pure part of ``package``."""
+    return {
+        "lease_id": lease.id,
+        "fencing_token": lease.fencing_token,
+        "lease_expires_at": lease.expires_at,
+        "ceiling_at": lease.ceiling_at,
+        "attempt": lease.attempt,
+        "event": {
+            "event_id": event.id,
+            "zombie_id": event.zombie_id,
+            "workspace_id": event.workspace_id,
+            "actor": event.actor,
+            "event_type": event.event_type,
+            "request_json": msgspec.Raw(event.request_json.encode()),
+            "created_at": event.created_at,
+            "traceparent": event.traceparent,
+        },
+        "policy": {
+            "tools": manifest.tools,
+            "network_policy": {"allow": manifest.network_allow},
+            "secrets_map": secrets,
+            "secret_hosts": hosts,
+            "integrations": services,
+            **_model(manifest, choice),
+            "budget_left_nanos": budget_left,
+            "gates": msgspec.to_builtins(manifest.gates),
+        },
+        "instructions": manifest.instructions,
+        "runtime": manifest.runtime,
+        "memory": memories,
+        "feedback": lessons,
+        "checkpoint": event.checkpoint,
+    }

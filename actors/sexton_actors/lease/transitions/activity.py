@@ -1,0 +1,50 @@
+"""What a run may write while it holds its lease: activity, and questions to people."""
+
+from typing import Any
+
+from sexton_actors.lease.transitions.chunks import coalesced
+from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
+from sexton_actors.protocol.lease import Activity
+from sexton_actors.refusal import Refusal
+from sexton_storage.records import Gate, GateStatus
+from sexton_storage.writes import AppendFrames, NewFrame, OpenGate
+
+ACTIVITY_KINDS = frozenset({"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk"})
+
+
+def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | Refusal:
+    """A runner's frames, stamped no later than now; only the kinds that are a runner's to write."""
+    lease = state.lease
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
+        return refusal
+    for place, frame in enumerate(message.frames):
+        if frame.kind not in ACTIVITY_KINDS:
+            return Refusal("UZ-REQ-001", f"/frames/{place}/kind: {frame.kind!r} is not a runner's to write.")
+    frames = tuple(
+        NewFrame(lease.zombie_id, lease.event_id, f.kind, _at(f.at_ms, lease.granted_at, now), f.data)
+        for f in message.frames
+    )
+    return AppendFrames(lease.zombie_id, coalesced(frames), lease.id, lease.fencing_token)
+
+
+def _at(said: int | None, granted_at: int, now: int) -> int:
+    # A runner's clock may be wrong, but what it did lies between its grant and now.
+    return now if said is None else max(granted_at, min(said, now))
+
+
+def open_gate(state: LeaseState, gate: Gate, now: int) -> OpenGate:
+    """Ask people; the frame says what is waited for."""
+    data: dict[str, Any] = {
+        "gate_id": str(gate.id),
+        "action_id": gate.action_id,
+        "tool_name": gate.tool_name,
+        "action_name": gate.action_name,
+        "proposed_action": gate.proposed_action,
+        "timeout_at": gate.timeout_at,
+    }
+    kind = "gate_pending"
+    if gate.status is not GateStatus.PENDING:
+        kind = "gate_resolved"
+        data |= {"status": str(gate.status), "resolved_by": gate.resolved_by}
+    frame = NewFrame(gate.zombie_id, gate.event_id, kind, now, data)
+    return OpenGate(gate, state.lease.fencing_token, (frame,))

@@ -1,0 +1,31 @@
+"""What can be asked of a workspace's chat."""
+
+import msgspec
+
+from sexton_actors.ports.chat import Standing
+from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.chat import ChatInstall
+
+
+class Install(msgspec.Struct, Message[ChatInstall], frozen=True):
+    """Keep the install and its bot's token, in the place of one before."""
+
+    install: ChatInstall
+    token: str
+
+
+class Uninstall(msgspec.Struct, Message[bool], frozen=True):
+    """Give the token back and forget the install; False when there was none."""
+
+
+class Probe(msgspec.Struct, Message[Standing | Refusal], frozen=True):
+    """Ask the platform whether the token is good."""
+
+
+class Look(msgspec.Struct, Message[None], frozen=True):
+    """There may be something to be shown or closed."""
+
+
+class Work(msgspec.Struct, Message[None], frozen=True):
+    """Do what there is to be done; many looks are one of these."""

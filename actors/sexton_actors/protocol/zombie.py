@@ -1,0 +1,218 @@
+"""What can be asked of an agent."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.proposal.drafts import Draft
+from sexton_actors.refusal import Refusal
+from sexton_engine import Message
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import ConfigVersion, Zombie
+
+
+class Installed(msgspec.Struct, frozen=True):
+    zombie: Zombie
+    webhook_paths: Mapping[str, str]
+    """Trigger source to the path part of its URL."""
+    approval_token: str
+    """Shown in this answer only."""
+
+
+class Install(msgspec.Struct, Message[Installed | Refusal], frozen=True):
+    """Make the agent of this key from its two files (1 byte to 64 KiB each)."""
+
+    workspace_id: UUID
+    tenant_id: UUID
+    source_markdown: str
+    trigger_markdown: str
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    event_id: UUID
+
+
+class AlreadyAccepted(msgspec.Struct, frozen=True):
+    """The delivery was kept before; ``event_id`` is the first one's."""
+
+    event_id: UUID
+
+
+class Ignored(msgspec.Struct, frozen=True):
+    """Genuine, but not for this agent (``reason``: ping, event_not_listed)."""
+
+    reason: str
+
+
+class Challenge(msgspec.Struct, frozen=True):
+    """The sender checks the address: answer with its own word."""
+
+    challenge: str
+
+
+class Deliver(
+    msgspec.Struct, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True
+):
+    """A webhook as it came: verified, normalised and kept, or refused with nothing kept.
+
+    ``segment``: the last part of the path (a source, or a url_secret), None for the bare path.
+    ``multisig``: it came by the multi-signature route. ``headers``: names in lower case. ``body``: raw bytes.
+    """
+
+    segment: str | None
+    headers: Mapping[str, str]
+    body: bytes
+    multisig: bool = False
+    traceparent: str | None = None
+
+
+class TokenRotated(msgspec.Struct, frozen=True):
+    zombie: Zombie
+
+
+class RotateToken(msgspec.Struct, Message[TokenRotated | Refusal], frozen=True):
+    """Put another approval token in the place of the agent's; only its SHA-256 is kept."""
+
+    token_hash: bytes
+
+
+class TurnedAway(msgspec.Struct, Message[None], frozen=True):
+    """A delivery was turned away before it was looked at; it still shows in the stream."""
+
+    segment: str | None
+    reason: str
+    """``too_large`` or ``rate_limited``."""
+
+
+class Steer(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
+    """A person's message (1 to 8,192 bytes); ``by`` is a user or key name."""
+
+    message: str
+    by: str
+    traceparent: str | None = None
+    key: bytes | None = None
+    """The event is kept with it, once; None: each message is a new event."""
+
+
+class Fire(msgspec.Struct, Message[None], frozen=True):
+    """One of its schedules is due, as far as the scheduler saw."""
+
+    schedule: str
+    timezone: str
+
+
+class FollowUpDue(msgspec.Struct, Message[None], frozen=True):
+    """The time of a follow-up has come, as far as the scheduler saw."""
+
+    follow_up_id: UUID
+
+
+class CancelFollowUp(msgspec.Struct, Message[Refusal | None], frozen=True):
+    """Take back a follow-up that waits; one that was taken back before stays so."""
+
+    follow_up_id: UUID
+
+
+class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
+    """Work on an event that is over once more, as a new one; ``by`` is a user or key name."""
+
+    event_id: UUID
+    by: str
+    traceparent: str | None = None
+    key: bytes | None = None
+    """The event is kept with it, once; None: each message is a new event."""
+
+
+class StatusChanged(msgspec.Struct, frozen=True):
+    zombie: Zombie
+
+
+class ChangeStatus(msgspec.Struct, Message[StatusChanged | Refusal], frozen=True):
+    """Ask for active, stopped or killed."""
+
+    status: str
+    by: str
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """The agent with its active version."""
+
+    zombie: Zombie
+    webhook_paths: Mapping[str, str] | None = None
+    """As at installation, without the secrets that were shown before; None when nothing has changed."""
+    new_secrets: bool = False
+    """Some of the paths hold a secret that is shown in this answer only."""
+
+
+class Reconfigure(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+    """Give it new files; one that is None stays as it is. A status is changed in the same commit."""
+
+    source_markdown: str | None
+    trigger_markdown: str | None
+    by: str
+    status: str | None = None
+
+
+class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+    """Keep two files as its next version, uncompiled; the same as the newest draft is that one."""
+
+    source_markdown: str
+    trigger_markdown: str
+
+
+class CompileVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+    """Say whether a draft makes an agent; one that was compiled before comes back as it is."""
+
+    config_version_id: UUID
+
+
+class ActivateVersion(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+    """Make a compiled version, or one that was active before, the active one."""
+
+    config_version_id: UUID
+    by: str
+
+
+class Propose(msgspec.Struct, Message[Proposal | Refusal], frozen=True):
+    """Propose a change of its files on top of the active version."""
+
+    draft: Draft
+    by: str
+
+
+class Decided(msgspec.Struct, frozen=True):
+    proposal: Proposal
+    configured: Configured | None = None
+    """What came of one that was applied."""
+
+
+class ApproveProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+    """Apply it, unless the configuration has changed meanwhile or its files do not compile."""
+
+    proposal_id: UUID
+    by: str
+
+
+class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+    """The reason is told to the agent with its next lease."""
+
+    proposal_id: UUID
+    reason: str
+    by: str
+
+
+class Removed(msgspec.Struct, frozen=True):
+    pass
+
+
+class Remove(msgspec.Struct, Message[Removed | Refusal], frozen=True):
+    """Kill it, whatever its status, and purge it with its history. May be asked again after a crash."""
+
+    by: str
+
+
+class Pause(msgspec.Struct, Message[Refusal | None], frozen=True):
+    """The platform's own stop, before an auto_kill or anomaly rule is acted on; None: it is stopped."""
+
+    reason: str

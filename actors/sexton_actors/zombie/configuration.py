@@ -1,0 +1,175 @@
+"""Gives an agent other files: at once, or as a version that is drafted, compiled and activated."""
+
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.protocol import zombie as m
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import MAX_RACES
+from sexton_actors.zombie import transitions, versions
+from sexton_actors.zombie.compiled_version import Compiled
+from sexton_actors.zombie.record import Decision, ZombieRecord
+from sexton_actors.zombie.transitions import Change, Unchanged
+from sexton_actors.zombie.versions import Secrets
+from sexton_storage.improvement import Proposal
+from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.stores import Conflict
+
+
+class Next(msgspec.Struct, frozen=True):
+    """What an agent shall be given: a version, and the proposal that it comes from, as decided."""
+
+    compiled: Compiled
+    proposal: Proposal | None = None
+
+
+Choose = Callable[[Zombie, int], Awaitable[Next | Unchanged | Refusal]]
+
+
+class Configuring:
+    """Every way to another active version goes through here."""
+
+    def __init__(self, record: ZombieRecord) -> None:
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"<Configuring {self._record!r}>"
+
+    # --- at once --------------------------------------------------------------------------------------------
+
+    async def reconfigure(self, message: m.Reconfigure) -> m.Configured | Refusal:
+        """New files are a new version, compiled and active in one commit; the same files change nothing."""
+        if message.status == ZombieStatus.KILLED:
+            return Refusal("UZ-REQ-001", "/status: an agent that is killed is given no files beside it.")
+
+        async def choose(zombie: Zombie, now: int) -> Next | Unchanged | Refusal:
+            active = await self._record.world.storage.zombies.load_config(zombie.config_version_id)
+            if active is None:
+                return self._record.unknown()
+            source, trigger = message.source_markdown, message.trigger_markdown
+            files = (
+                active.source_markdown if source is None else source,
+                active.trigger_markdown if trigger is None else trigger,
+            )
+            if files == (active.source_markdown, active.trigger_markdown):
+                return Unchanged()
+            compiled = await self.compiled(files, now)
+            return versions.refused(compiled) if isinstance(compiled, ManifestRejected) else Next(compiled)
+
+        return await self.activate(choose, message.by, message.status)
+
+    async def compiled(self, files: tuple[str, str], now: int) -> Compiled | ManifestRejected:
+        """The agent's next version of these files."""
+        return versions.compile_version(await self._draft(files, now))
+
+    async def _draft(self, files: tuple[str, str], now: int) -> ConfigVersion:
+        world, zombie_id = self._record.world, self._record.id
+        revision = await world.storage.zombies.newest_revision(zombie_id) + 1
+        return versions.draft(world.new_id(), zombie_id, revision, files, now)
+
+    async def activate(self, choose: Choose, by: str, status: str | None = None) -> m.Configured | Refusal:
+        """Make what ``choose`` says the active version; asked again when the record has changed meanwhile."""
+        made: list[tuple[Compiled, Secrets]] = []
+
+        async def consider(zombie: Zombie, now: int) -> Decision:
+            made.clear()
+            asked = transitions.change_status(zombie, status, by, now) if status else Unchanged()
+            refusal = transitions.may_be_configured(zombie)
+            if refusal or isinstance(asked, Refusal):
+                return refusal or asked
+            chosen = await choose(zombie, now)
+            if not isinstance(chosen, Next):
+                return asked if isinstance(chosen, Unchanged) else chosen
+            manifest = chosen.compiled.manifest
+            world = self._record.world
+            if refusal := await world.entitlements.may_hold(zombie.tenant_id, manifest):
+                return refusal
+            secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
+            made.append((chosen.compiled, secrets))
+            before = asked.zombie if isinstance(asked, Change) else zombie
+            change = transitions.reconfigure(before, chosen.compiled, secrets.hashes, by, now)
+            return replace(
+                change,
+                zombie=replace(change.zombie, version=zombie.version + 1),
+                frames=(*(asked.frames if isinstance(asked, Change) else ()), *change.frames),
+                proposal=chosen.proposal,
+            )
+
+        zombie = await self._record.change_after(consider)
+        if isinstance(zombie, Refusal):
+            return zombie
+        return self._configured(zombie, *made[0]) if made else m.Configured(zombie)
+
+    def _configured(self, zombie: Zombie, compiled: Compiled, secrets: Secrets) -> m.Configured:
+        paths = versions.webhook_paths(zombie.id, compiled.manifest, secrets.new)
+        return m.Configured(zombie, paths, new_secrets=bool(secrets.new))
+
+    # --- step by step ---------------------------------------------------------------------------------------
+
+    async def draft(self, message: m.DraftVersion) -> ConfigVersion | Refusal:
+        files = (message.source_markdown, message.trigger_markdown)
+        zombies = self._record.world.storage.zombies
+
+        async def keep(zombie: Zombie) -> ConfigVersion:
+            newest = await zombies.list_configs(zombie.id, limit=1)
+            for config in newest:
+                same = files == (config.source_markdown, config.trigger_markdown)
+                if same and config.status is ConfigStatus.DRAFT:
+                    return config
+            config = await self._draft(files, self._record.world.now_ms())
+            await zombies.keep_config(config, None)
+            return config
+
+        return await self._again(keep)
+
+    async def compile(self, message: m.CompileVersion) -> ConfigVersion | Refusal:
+        async def keep(zombie: Zombie) -> ConfigVersion | Refusal:
+            config = await self._version(zombie, message.config_version_id)
+            if isinstance(config, Refusal) or config.status is not ConfigStatus.DRAFT:
+                return config
+            judged = versions.judged(config)
+            await self._record.world.storage.zombies.keep_config(judged, ConfigStatus.DRAFT)
+            return judged
+
+        return await self._again(keep)
+
+    async def activate_version(self, message: m.ActivateVersion) -> m.Configured | Refusal:
+        async def choose(zombie: Zombie, _now: int) -> Next | Unchanged | Refusal:
+            config = await self._version(zombie, message.config_version_id)
+            if isinstance(config, Refusal):
+                return config
+            if config.id == zombie.config_version_id:
+                return Unchanged()
+            if refusal := versions.may_activate(config):
+                return refusal
+            compiled = versions.compile_version(config)
+            if isinstance(compiled, ManifestRejected):
+                return versions.not_compiled(config, versions.findings(compiled))
+            return Next(compiled)
+
+        return await self.activate(choose, message.by)
+
+    async def _version(self, zombie: Zombie, config_version_id: UUID) -> ConfigVersion | Refusal:
+        config = await self._record.world.storage.zombies.load_config(config_version_id)
+        if config is None or config.zombie_id != zombie.id:
+            return Refusal("UZ-HARNESS-001", f"The agent has no version {config_version_id}.")
+        return config
+
+    async def _again(
+        self, keep: Callable[[Zombie], Awaitable[ConfigVersion | Refusal]]
+    ) -> ConfigVersion | Refusal:
+        zombie = self._record.zombie
+        for _ in range(MAX_RACES):
+            if zombie is None:
+                return self._record.unknown()
+            if refusal := transitions.may_be_configured(zombie):
+                return refusal
+            try:
+                return await keep(zombie)
+            except Conflict:
+                zombie = await self._record.load()
+        return self._record.raced()

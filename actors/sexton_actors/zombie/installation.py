@@ -1,0 +1,66 @@
+"""Makes an agent from its two files: the record, its first configuration, and the secrets shown once."""
+
+import hashlib
+from collections.abc import Callable
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.protocol.zombie import Install
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.versions import (
+    SECRET_BYTES,
+    compile_version,
+    draft,
+    refused,
+    url_secrets,
+    webhook_paths,
+)
+from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
+
+APPROVAL_TOKEN_PREFIX = "zap_"  # noqa: S105  a prefix, no secret
+
+
+class NewAgent(msgspec.Struct, frozen=True):
+    zombie: Zombie
+    config: ConfigVersion
+    webhook_paths: dict[str, str]
+    approval_token: str
+
+
+def install(
+    zombie_id: UUID,
+    message: Install,
+    new_id: Callable[[], UUID],
+    new_token: Callable[[int], str],
+    now: int,
+) -> NewAgent | Refusal:
+    """Everything of a new agent, or the reason why its files make none."""
+    files = (message.source_markdown, message.trigger_markdown)
+    compiled = compile_version(draft(new_id(), zombie_id, 1, files, now))
+    if isinstance(compiled, ManifestRejected):
+        return refused(compiled)
+    manifest = compiled.manifest
+    config = replace(compiled.config, status=ConfigStatus.ACTIVE)
+    secrets = url_secrets(manifest, {}, new_token)
+    approval_token = APPROVAL_TOKEN_PREFIX + new_token(SECRET_BYTES)
+    zombie = Zombie(
+        id=zombie_id,
+        workspace_id=message.workspace_id,
+        tenant_id=message.tenant_id,
+        name=manifest.name,
+        status=ZombieStatus.ACTIVE,
+        version=1,
+        config_version_id=config.id,
+        config_revision=1,
+        compiled=config.compiled,
+        required_tags=manifest.required_tags,
+        approval_token_hash=hashlib.sha256(approval_token.encode()).digest(),
+        url_secret_hashes=secrets.hashes,
+        created_at=now,
+        updated_at=now,
+        allows_unsandboxed=manifest.allow_unsandboxed,
+    )
+    return NewAgent(zombie, config, webhook_paths(zombie_id, manifest, secrets.new), approval_token)
