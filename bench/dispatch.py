@@ -27,7 +27,7 @@ from bench.leases_by_hand import tidy
 from sexton_actors.protocol.dispatcher import ViewQueue
 from sexton_actors.protocol.queue import Grant
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
-from sexton_storage.records import Workspace
+from sexton_storage.records.workspaces import Workspace
 
 MOST = harness.size("AGENTS", 100_000)
 COUNTS = (10, 1_000, MOST) if MOST > 1_000 else (10, MOST)

@@ -21,8 +21,10 @@ from bench import harness, machine
 from bench.leases_by_hand import RUN_NANOS_PER_SEC, Leases, tidy
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
-from sexton_storage.records import Lease, Slice
-from sexton_storage.writes import Lost, Renewed, RenewLease
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.metering import Slice
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Renewed, RenewLease
 
 LEASES = 10_000
 TENANTS = 100

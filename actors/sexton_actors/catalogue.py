@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from sexton_actors.terms import RUN_NANOS_PER_SEC
-from sexton_storage.records import Rates
+from sexton_storage.records.leases import Rates
 
 
 class Model(msgspec.Struct, frozen=True):

@@ -8,9 +8,9 @@ import msgspec
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.plans import BillingTerms, PlanLimits, not_allowed
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import PlanTier, Tenant
-from sexton_storage.stores import DatabaseClock, StorageUnavailable
-from sexton_storage.tenancy import TenantStore
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.tenants import PlanTier, Tenant, TenantStore
+from sexton_storage.stores import DatabaseClock
 
 FRESH_MS: Final = 1000
 """How long another node may go on with a plan or a balance that was changed on this one."""

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from sexton_actors.world import World
-from sexton_storage.fleet import Census
+from sexton_storage.records.fleet import Census
 from sexton_storage.spread import SpreadStatistics
 from sexton_storage.statistics import JournalStatistics, SignalStatistics, StorageStatistics
 

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.fleet import Census
+from sexton_storage.records.fleet import Census
 from sexton_storage.spread import Spread
 
 SLACK_BOUNDS: Final = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 18.0, 20.0, 22.0, 25.0, 30.0)

@@ -9,7 +9,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import RUN_NANOS_PER_SEC
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 
 STARTER_CREDIT_NANOS: Final = 5_000_000_000
 """What a tenant begins with: five dollars."""

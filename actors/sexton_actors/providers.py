@@ -9,7 +9,7 @@ import msgspec
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.refusal import Refusal
 from sexton_actors.secrets import Secrets
-from sexton_storage.providers import PlatformKey, ProviderMode, ProviderStore, TenantProvider
+from sexton_storage.records.providers import PlatformKey, ProviderMode, ProviderStore, TenantProvider
 from sexton_storage.stores import DatabaseClock
 
 LLM_CREDENTIAL: Final = "llm/key"

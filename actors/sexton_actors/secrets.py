@@ -6,9 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import Credential
+from sexton_storage.records.credentials import Credential, CredentialStore
 from sexton_storage.stores import DatabaseClock
-from sexton_storage.tenancy import CredentialStore
 
 OPENED_KEEP_MS = 1000
 """How long another node may go on with a credential that was replaced on this one."""

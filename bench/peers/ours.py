@@ -30,17 +30,11 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import (
-    AdminState,
-    Event,
-    EventStatus,
-    PlanTier,
-    Role,
-    Runner,
-    Tenant,
-    User,
-    Workspace,
-)
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
 from sexton_storage.writes import Appended, AppendEvent
 

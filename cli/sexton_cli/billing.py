@@ -11,7 +11,7 @@ from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
 from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, STARTER_CREDIT_NANOS, BillingTerms, PlanLimits
 from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_cli.exits import CONFIG, StartupFault
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 
 BILLING_FILE: Final = "billing.toml"
 """In the data folder, where no other is named."""

@@ -51,10 +51,11 @@ from sexton_storage.embedded import (
     embedded_dsn,
     open_embedded_server,
 )
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, migrate_database, open_postgres_storage
-from sexton_storage.records import EnrolmentToken
+from sexton_storage.records.runners import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
-from sexton_storage.stores import Storage, StorageUnavailable
+from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, VaultError, open_vault
 
 VISIT_S = 2.0

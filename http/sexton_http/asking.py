@@ -4,7 +4,8 @@ from collections.abc import Hashable, Sequence
 from typing import Final, TypeVar
 
 from sexton_engine import ActorSystem, AskTimeout, EngineError, Message
-from sexton_storage.stores import Storage, StorageError, StorageUnavailable
+from sexton_storage.errors import StorageError, StorageUnavailable
+from sexton_storage.stores import Storage
 
 R = TypeVar("R")
 

@@ -14,8 +14,10 @@ from sexton_http.context import Claims, HttpContext, Issuer
 from sexton_http.ids import as_id
 from sexton_http.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
 from sexton_http.tokens import TokenKind, digest, same
-from sexton_storage.records import AdminState, Role
-from sexton_storage.stores import Storage, StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.runners import AdminState
+from sexton_storage.records.users import Role
+from sexton_storage.stores import Storage
 
 REMEMBER_S: Final = 1.0
 """So long another node may go on with a token that was revoked here."""

@@ -12,8 +12,12 @@ from sexton_actors.secrets import Sealer
 from sexton_http.auth_keys import SECRET_BYTES, AuthKeys
 from sexton_http.jwt_issuer import BuiltinIssuer
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.records import ApiKey, PlanTier, Role, Tenant, User, Workspace
-from sexton_storage.stores import NameTaken, Storage
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
+from sexton_storage.stores import Storage
 
 ADMIN_SUBJECT: Final = "local:admin"
 KEY_NAME: Final = "admin"

@@ -11,8 +11,8 @@ from sexton_http.principals import SignedIn
 from sexton_http.same_origin import check_same_origin
 from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_http.wire.stopping import Stop
-from sexton_storage.identity import BrowserSession, SignInKind, SignInLink
-from sexton_storage.records import User
+from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
+from sexton_storage.records.users import User
 from sexton_storage.stores import Storage
 
 HOUR_MS: Final = 3600 * 1000

@@ -15,8 +15,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.context import HttpContext
 from sexton_http.shapes import Shape
-from sexton_storage.records import Zombie
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.zombies import Zombie
 from sexton_storage.vault import VaultError
 
 MARKDOWN_CHARS: Final = 64 * 1024

@@ -16,7 +16,8 @@ from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.stopping import Stop
-from sexton_storage.records import PlanTier, Role
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 
 VERSION: Final = "0.1.0"
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_storage.stores import Page
+from sexton_storage.paging import Page
 
 Moment = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """Ms; whoever makes a cursor of his own is not to reach beyond what a column holds."""

@@ -9,8 +9,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.context import HttpContext
 from sexton_http.shapes import Shape
-from sexton_storage.records import Gate, GateStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.gates import Gate, GateStatus
 
 R = TypeVar("R")
 

@@ -16,8 +16,8 @@ from sexton_http.operations import Call, Creates, Operation
 from sexton_http.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.seeds import Seed
 from sexton_http.tokens import TOKEN_BYTES
-from sexton_storage.key_uses import KEY_SOON_MS, KEY_STALE_MS, KeyUse
-from sexton_storage.stores import StorageError
+from sexton_storage.errors import StorageError
+from sexton_storage.records.key_uses import KEY_SOON_MS, KEY_STALE_MS, KeyUse
 
 HEADER: Final = b"idempotency-key"
 MAX_KEY_CHARS: Final = 255

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from sexton_http.answers import Problem
 from sexton_http.context import Claims
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 
 ALGORITHM: Final = "EdDSA"
 ISSUER: Final = "sexton"

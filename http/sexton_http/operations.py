@@ -18,7 +18,7 @@ from sexton_http.principals import Delegate, Member, Principal, RunnerHost, Sign
 from sexton_http.problems import CODES
 from sexton_http.seeds import Seed
 from sexton_http.services import Services
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 MAX_WEBHOOK_BYTES: Final = 1024 * 1024

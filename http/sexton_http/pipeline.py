@@ -26,7 +26,7 @@ from sexton_http.request_log import RequestContext, begin_request, log_answer
 from sexton_http.services import Services
 from sexton_http.shapes import Nothing
 from sexton_http.tracing import AnyAnswer, limits_of, request_id_of, traced, traceparent_of
-from sexton_storage.stores import StorageError, StorageUnavailable
+from sexton_storage.errors import StorageError, StorageUnavailable
 
 UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204

@@ -9,7 +9,7 @@ from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_pr
 from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.operations import Call
-from sexton_storage.records import Zombie
+from sexton_storage.records.zombies import Zombie
 
 SLACK_SOURCE: Final = "slack"
 

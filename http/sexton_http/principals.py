@@ -5,8 +5,10 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_storage.identity import BrowserSession
-from sexton_storage.records import PlanTier, Role, Runner, Tenant, User
+from sexton_storage.records.runners import Runner
+from sexton_storage.records.sign_ins import BrowserSession
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
 
 RANK: dict[Role, int] = {Role.USER: 0, Role.OPERATOR: 1, Role.ADMIN: 2}
 

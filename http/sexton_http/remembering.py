@@ -6,7 +6,7 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.shapes import Body, Shape
-from sexton_storage.memories import Memory, MemoryChange
+from sexton_storage.records.memories import Memory, MemoryChange
 
 KEY_CHARS: Final = 255
 CONTENT_BYTES: Final = 16 * 1024

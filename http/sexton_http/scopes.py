@@ -8,7 +8,9 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.principals import Member
-from sexton_storage.records import PlanTier, Workspace, ZombieStatus
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.workspaces import Workspace
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.stores import Storage
 
 V = TypeVar("V")

@@ -6,7 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import Gate, GateStatus, PlanTier, Role
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 
 MAX_NUMBER: Final = 2**53 - 1
 """What every JSON reader keeps exactly."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import Frame
+from sexton_storage.records.frames import Frame
 
 KEPT: Final = 64
 """Pieces that are kept: readers of one agent ask for the same ones within a moment."""

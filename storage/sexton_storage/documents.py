@@ -46,3 +46,6 @@ def storable(text: str | None) -> str | None:
     if text is None or (text.isascii() and "\x00" not in text):
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
+Json = Mapping[str, Any]

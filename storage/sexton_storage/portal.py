@@ -13,7 +13,7 @@ import outcome
 import trio
 import uvloop
 
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 R = TypeVar("R")
 YIELD_EVERY_S = 5e-4

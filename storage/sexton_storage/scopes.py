@@ -7,7 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records import EnrolmentToken, ReadyAgent, Runner
+from sexton_storage.records.events import ReadyAgent
+from sexton_storage.records.runners import EnrolmentToken, Runner
 
 RESERVED: Final = "reserved:"
 """A label that begins so is carried only by a runner whose enrolment token allowed it."""

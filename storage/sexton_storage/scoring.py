@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from sexton_storage.improvement import Score
-from sexton_storage.records import Event, EventStatus
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.improvement import Score
 
 OUTCOME_WEIGHT: Final = 0.6
 ATTEMPTS_WEIGHT: Final = 0.1

@@ -1,6 +1,6 @@
 """What can keep storage from opening; each with the way out in its text."""
 
-from sexton_storage.stores import StorageError
+from sexton_storage.errors import StorageError
 
 
 class StartupFailed(StorageError):

@@ -3,9 +3,10 @@
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
-from sexton_storage.records import GateStatus, Lease
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import Lease
 from sexton_storage.rules import CANCELLED_LABEL
-from sexton_storage.writes import NewFrame
 
 KILL_FRAMES_MAX: Final = 10_000
 """Ends that a kill writes to the stream, of the newest events: as many frames as are kept of an agent."""

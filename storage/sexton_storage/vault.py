@@ -15,6 +15,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from sexton_storage.errors import StorageError
 from sexton_storage.masterkeys import (
     MasterKeys,
     add_key,
@@ -23,7 +24,6 @@ from sexton_storage.masterkeys import (
     load_or_make_keys,
 )
 from sexton_storage.startup import StartupFailed
-from sexton_storage.stores import StorageError
 
 KEY_VARIABLE = "SEXTON_MASTER_KEY"
 SEALING_VARIABLE = "SEXTON_MASTER_KEY_SEALS"

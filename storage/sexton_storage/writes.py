@@ -11,19 +11,15 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.crons import Firing
-from sexton_storage.improvement import Proposal
-from sexton_storage.memories import MemoryChange
-from sexton_storage.records import (
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    Lease,
-    LeaseStatus,
-    Rates,
-    Slice,
-)
+from sexton_storage.records.crons import Firing
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.records.memories import MemoryChange
+from sexton_storage.records.metering import Slice
+from sexton_storage.refusals import Lost
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -32,22 +28,6 @@ class Write(Generic[R_co]):
     """A row change for the journal; the parameter is what ``Journal.write`` answers."""
 
     __slots__ = ()
-
-
-class NewFrame(msgspec.Struct, frozen=True, gc=False):
-    """A stream frame before it has its number."""
-
-    zombie_id: UUID
-    event_id: UUID | None
-    kind: str
-    at_ms: int
-    data: Mapping[str, Any]
-
-
-class Lost(msgspec.Struct, frozen=True, gc=False):
-    """The condition of the write no longer held; nothing was changed. Reload and decide again."""
-
-    reason: str = ""
 
 
 # --- append an event ----------------------------------------------------------------------------------------

@@ -27,19 +27,14 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem, SupervisorSpec, open_system
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.memory.journal import MemoryJournal
-from sexton_storage.records import (
-    AdminState,
-    Event,
-    Frame,
-    Gate,
-    MeteringPeriod,
-    PlanTier,
-    Role,
-    Runner,
-    Tenant,
-    User,
-    Workspace,
-)
+from sexton_storage.records.events import Event
+from sexton_storage.records.frames import Frame
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.metering import MeteringPeriod
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.writes import Write
 
 T = TypeVar("T")

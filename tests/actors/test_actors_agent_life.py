@@ -17,8 +17,9 @@ from sexton_actors.protocol.lease import Reported
 from sexton_actors.protocol.runner import Beat, Heartbeat, SetAdminState
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner.heartbeats import LISTENERS_MAX
-from sexton_storage.improvement import Proposal, ProposalStatus
-from sexton_storage.records import ConfigStatus, LeaseStatus
+from sexton_storage.records.configs import ConfigStatus
+from sexton_storage.records.improvement import Proposal, ProposalStatus
+from sexton_storage.records.leases import LeaseStatus
 from tests.actors.plant import SKILL, TRIGGER, Later, Plant, crash_once
 
 BETTER = SKILL.format(name="doctor", tags="") + "Look twice.\n"

@@ -13,7 +13,10 @@ from sexton_actors.protocol.lease import Reported
 from sexton_actors.protocol.ledger import ReadBalance
 from sexton_actors.protocol.runner import Leases
 from sexton_engine import ActorCrashed, ActorStopped, EngineFault
-from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, Tenant
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.tenants import Tenant
 from sexton_storage.writes import ClaimEvent, EndLease, RenewLease, ResolveGate, Write
 from tests.actors.plant import Later, Plant, crash_commit_once, crash_once, open_plant
 

@@ -20,7 +20,9 @@ from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_actors.tree import tree
 from sexton_engine import open_system
 from sexton_storage.memory import open_memory_storage
-from sexton_storage.records import Event, EventStatus, GateStatus, ZombieStatus
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendEvent
 from tests.actors import plant as plants
 from tests.actors.plant import SKILL, TRIGGER, Plant, open_plant

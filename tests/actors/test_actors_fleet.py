@@ -12,8 +12,10 @@ from sexton_actors.periodic import reclaimer
 from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.tree import tree
 from sexton_engine import open_system
-from sexton_storage.fleet import HistoryKind
-from sexton_storage.records import AdminState, EventStatus, LeaseStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.fleet import HistoryKind
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.runners import AdminState
 from tests.actors.plant import Later, Plant, clock
 
 

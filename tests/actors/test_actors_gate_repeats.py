@@ -12,8 +12,10 @@ from sexton_actors.protocol.lease import AskApproval
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Deliver, Ignored
 from sexton_actors.terms import RECORD_FRESH_MS
-from sexton_storage.records import EventStatus, Gate, GateStatus, ZombieStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.zombies import ZombieStatus
 from tests.actors.plant import Plant
 
 THRICE = "gates: {anomaly_rules: [{pattern: same_action, threshold_count: 3, threshold_window_s: 60}]}"

@@ -6,7 +6,10 @@ from trio.testing import MockClock
 from sexton_actors.protocol.gate import Await, Resolved
 from sexton_actors.protocol.lease import Parked
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, ZombieStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.zombies import ZombieStatus
 from tests.actors.plant import Later, Plant, clock
 
 SHORT = "gates: {timeout_ms: 5000}"

@@ -11,10 +11,9 @@ from sexton_actors.protocol.grants import Decide, Request, Requested
 from sexton_actors.protocol.lease import AskIntegration, Lend, Lent
 from sexton_actors.protocol.queue import Grant as Leased
 from sexton_actors.refusal import Refusal
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.rules import STALE
-from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import Lost
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.grants import Grant, GrantStatus
+from sexton_storage.refusals import STALE, Lost
 from tests.actors.plant import Plant, crash_once
 
 OTHER = UUID(int=77)

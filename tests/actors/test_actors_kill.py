@@ -7,7 +7,9 @@ from sexton_actors.protocol.lease import Parked, Reported
 from sexton_actors.protocol.runner import Beat, Heartbeat, Leases
 from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import EventStatus, GateStatus, LeaseStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import LeaseStatus
 from tests.actors.plant import Later, Plant
 
 

@@ -10,8 +10,8 @@ from trio.testing import MockClock
 from sexton_actors.lease.handover.deliver import hand_over
 from sexton_actors.protocol.zombie import AlreadyAccepted, Ignored, Steer
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import EventStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.events import EventStatus
 from tests.actors.plant import Plant
 
 WITH_TOKEN = "credentials: [deploy-token, pager]"

@@ -10,7 +10,7 @@ from sexton_actors.lease.handover.deliver import hand_over
 from sexton_actors.protocol.lease import Report, Reported
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
-from sexton_storage.memories import MemoryChange
+from sexton_storage.records.memories import MemoryChange
 from sexton_storage.writes import EndLease
 from tests.actors.plant import Plant, crash_commit_once
 

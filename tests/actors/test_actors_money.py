@@ -7,7 +7,8 @@ from sexton_actors.lease.handover.deliver import hand_over
 from sexton_actors.protocol.ledger import Credit, ReadBalance
 from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import EventStatus, Tenant
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.tenants import Tenant
 from tests.actors.plant import Later, Plant, clock
 
 TEN_CENTS = "budget: {daily_dollars: 0.1}"

@@ -10,8 +10,9 @@ from trio.testing import MockClock
 from sexton_actors.protocol.gate import Resolved
 from sexton_actors.protocol.lease import Reported
 from sexton_actors.protocol.queue import Grant
-from sexton_storage.records import EventStatus, GateStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
 from sexton_storage.writes import (
     AppendFrames,
     ClaimEvent,

@@ -6,7 +6,8 @@ from trio.testing import MockClock
 
 from sexton_actors.protocol.dispatcher import QueueView, ViewQueue
 from sexton_actors.protocol.runner import Leases
-from sexton_storage.records import EventStatus, Workspace
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.workspaces import Workspace
 from tests.actors.plant import Later, Plant, clock
 
 

@@ -8,7 +8,7 @@ from sexton_actors.protocol.lease import Renewal
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RENEWAL_RACES
-from sexton_storage.records import Lease
+from sexton_storage.records.leases import Lease
 from sexton_storage.writes import RenewLease
 from tests.actors.plant import Plant
 

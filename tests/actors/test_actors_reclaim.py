@@ -7,7 +7,8 @@ from trio.testing import MockClock
 from sexton_actors.protocol.lease import Abort, CancelRun, Expire, Granted, Released, Reported
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import EVENT_CEILING_MS
-from sexton_storage.records import EventStatus, LeaseStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import LeaseStatus
 from tests.actors.plant import Later, Plant, clock
 
 

@@ -8,7 +8,9 @@ from trio.testing import MockClock
 
 from sexton_actors.protocol.runner import Beat, Describe, Heartbeat, Leases, Poll, SetAdminState
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.signals import Signal, Topic
 from tests.actors.plant import Later, Plant, clock
 

@@ -5,7 +5,8 @@ from trio.testing import MockClock
 
 from sexton_actors.protocol.gate import Resolved
 from sexton_actors.protocol.lease import Reported
-from sexton_storage.records import EventStatus, GateStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
 from tests.actors.plant import STARTER_NANOS, Plant
 
 ROUNDS = ("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds", "vault_keeper")

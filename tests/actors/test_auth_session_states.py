@@ -19,8 +19,8 @@ from sexton_actors.auth_session.transitions import (
 )
 from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
-from sexton_storage.identity import AuthSession, AuthSessionStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
 from tests.actors.plant import Plant, open_plant
 from tests.actors.test_state_tables import cells
 

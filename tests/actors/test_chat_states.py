@@ -20,8 +20,8 @@ from sexton_actors.chat.transitions import (
     updated,
 )
 from sexton_actors.ports.chat import ChatFault, Shown, Trouble
-from sexton_storage.chat import ChatPost, ChatWork
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records.chats import ChatPost, ChatWork
+from sexton_storage.records.gates import Gate, GateStatus
 
 ID = UUID(int=7)
 NOW = 1_000_000

@@ -7,7 +7,7 @@ from trio.testing import MockClock
 
 from sexton_actors.lease.transitions.chunks import MAX_CHUNK_CHARS, coalesced
 from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
-from sexton_storage.writes import NewFrame
+from sexton_storage.records.frames import NewFrame
 from tests.actors.plant import Plant
 
 IT = UUID(int=1)

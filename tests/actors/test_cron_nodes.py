@@ -19,7 +19,9 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
 from tests.actors.plant import SKILL, PlainSealer
 

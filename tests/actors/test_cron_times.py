@@ -16,7 +16,7 @@ from sexton_actors.schedules.times import (
     key_of,
     latest,
 )
-from sexton_storage.crons import NEVER
+from sexton_storage.records.crons import NEVER
 
 BERLIN = "Europe/Berlin"
 SPRING, AUTUMN = "2025-03-30", "2025-10-26"

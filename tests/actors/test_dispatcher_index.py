@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sexton_actors.dispatcher.index import HOME_WAIT_MS, ReadyIndex
-from sexton_storage.records import ReadyAgent
+from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope, is_within
 
 TAGS = [(), ("gpu",), ("gpu", "linux")]

@@ -16,7 +16,8 @@ from sexton_actors.protocol.queue import ClaimOutcome, Grant
 from sexton_actors.protocol.runner import Leases
 from sexton_actors.refusal import Refusal
 from sexton_engine import ReplyPort
-from sexton_storage.records import Event, EventStatus, Lease, LeaseStatus, Rates, ReadyAgent
+from sexton_storage.records.events import Event, EventStatus, ReadyAgent
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 from sexton_storage.scopes import PLATFORM, Scope, is_within
 from sexton_storage.writes import Exhausted, NothingToClaim
 

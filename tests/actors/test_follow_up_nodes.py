@@ -9,9 +9,9 @@ from sexton_actors.protocol.scheduler import Look
 from sexton_actors.protocol.zombie import FollowUpDue
 from sexton_actors.tree import tree
 from sexton_engine import open_system
-from sexton_storage.follow_ups import FollowUp
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import Held
+from sexton_storage.records.follow_ups import FollowUp
+from sexton_storage.records.leases import Held
 from tests.actors.test_cron_nodes import install, world_over
 from tests.conformance.house import House, new_id
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.zombie.follow_ups import is_due, may_be_cancelled
-from sexton_storage.follow_ups import FollowUp, FollowUpStatus
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from tests.actors.test_state_tables import cells
 
 NOW = 1_000_000

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sexton_actors.grants import transitions
 from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
-from sexton_storage.grants import Grant, GrantStatus
+from sexton_storage.records.grants import Grant, GrantStatus
 from tests.actors.test_state_tables import cells
 
 AGENT, EVENT = UUID(int=1), UUID(int=2)

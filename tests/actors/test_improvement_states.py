@@ -15,7 +15,9 @@ from sexton_actors.proposal.diff import MAX_COMPARED_LINES, diff_files
 from sexton_actors.proposal.trust import standing
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import versions
-from sexton_storage.improvement import (
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.improvement import (
     DEFAULT_CONTEXT_TOKENS,
     Lessons,
     Proposal,
@@ -24,7 +26,6 @@ from sexton_storage.improvement import (
     Score,
     Trust,
 )
-from sexton_storage.records import ConfigStatus, ConfigVersion, EventStatus
 from sexton_storage.scoring import Facts, score
 from tests.actors.plant import SKILL, TRIGGER
 from tests.actors.test_state_tables import cells

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from sexton_actors.lease.handover.secrets import Lending, lending, standing, ungated, within
 from sexton_actors.manifest.model import Manifest
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.memories import Memory
+from sexton_storage.records.grants import Grant, GrantStatus
+from sexton_storage.records.memories import Memory
 
 AGENT = UUID(int=1)
 

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from sexton_actors.lease.metering import Usage, Wait, advance, next_slice, out_of_range, waited_ms
 from sexton_actors.terms import COUNT_MAX
-from sexton_storage.records import Lease, LeaseStatus, Rates
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 
 GATE = UUID(int=1)
 CURSORS = ("metered_at", "slice_seq", "input_tokens", "cached_input_tokens", "output_tokens", "run_ms")

@@ -16,8 +16,8 @@ from sexton_actors.ledger.transitions import (
     subscribe,
 )
 from sexton_actors.refusal import Refusal
-from sexton_storage.billing import Plan, PlanStatus, first_plan, sku_of
-from sexton_storage.records import PlanTier, Tenant
+from sexton_storage.records.plans import Plan, PlanStatus, first_plan, sku_of
+from sexton_storage.records.tenants import PlanTier, Tenant
 
 NOW = 1_000_000
 LATER = NOW + GRACE_MS

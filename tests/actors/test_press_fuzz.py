@@ -15,7 +15,7 @@ from sexton_actors.manifest.model import Signature, WebhookTrigger
 from sexton_actors.webhooks.diagnosis import explain
 from sexton_actors.webhooks.model import Malformed, Reason, Rejected
 from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_press
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateStatus
 from tests.actors.test_webhook_fuzz import BODIES, HEADERS, JSON, TRIGGERS
 
 SECRET = "0123456789abcdef-and-more"

@@ -16,19 +16,11 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.runner import transitions as runner_rules
 from sexton_actors.terms import LEASE_TERM_MS, MAX_ATTEMPTS
 from sexton_actors.zombie import transitions as zombie_rules
-from sexton_storage.records import (
-    AdminState,
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    Lease,
-    LeaseStatus,
-    Rates,
-    Runner,
-    Zombie,
-    ZombieStatus,
-)
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.writes import AppendFrames, EndLease, OpenGate, RenewLease, ResolveGate
 
 STATES = Path(__file__).parents[2] / "docs" / "reference" / "states.md"

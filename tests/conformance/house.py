@@ -8,27 +8,17 @@ from uuid import UUID
 import uuid_utils.compat as uuid_utils
 from msgspec.structs import replace
 
-from sexton_storage.records import (
-    AdminState,
-    ConfigStatus,
-    ConfigVersion,
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    Lease,
-    LeaseStatus,
-    PlanTier,
-    Rates,
-    Role,
-    Runner,
-    Slice,
-    Tenant,
-    User,
-    Workspace,
-    Zombie,
-    ZombieStatus,
-)
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.records.metering import Slice
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.stores import Storage
 from sexton_storage.writes import (
     Appended,
@@ -38,7 +28,6 @@ from sexton_storage.writes import (
     Ended,
     EndLease,
     EventEnd,
-    NewFrame,
     Renewed,
     RenewLease,
 )

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.agent_keys import AgentKey
-from sexton_storage.records import Zombie
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.agent_keys import AgentKey
+from sexton_storage.records.zombies import Zombie
 from tests.conformance.house import House, new_id
 
 

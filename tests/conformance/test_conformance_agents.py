@@ -5,16 +5,13 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.records import (
-    ConfigStatus,
-    ConfigVersion,
-    EventStatus,
-    GateStatus,
-    LeaseStatus,
-    ReadyAgent,
-    ZombieStatus,
-)
-from sexton_storage.stores import Conflict, NameTaken, Page
+from sexton_storage.errors import Conflict, NameTaken
+from sexton_storage.paging import Page
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import EventStatus, ReadyAgent
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
 from tests.conformance.house import House, new_id
 

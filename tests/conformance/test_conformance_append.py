@@ -7,16 +7,12 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records import EventStatus, GateStatus, ZombieStatus
-from sexton_storage.stores import RowRefused
-from sexton_storage.writes import (
-    DEDUP_WINDOW_MS,
-    Appended,
-    AppendEvent,
-    Duplicate,
-    Lost,
-    OverBudget,
-)
+from sexton_storage.errors import RowRefused
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent, Duplicate, OverBudget
 from tests.conformance.house import House, new_id
 
 

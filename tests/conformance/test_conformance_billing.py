@@ -7,12 +7,15 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.billing import PlanStatus, first_plan
+from sexton_storage.errors import Conflict
 from sexton_storage.paging import Page
 from sexton_storage.periods import DAY_MS, day_of
-from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
-from sexton_storage.records import Credential, EventStatus, LeaseStatus, PlanTier
-from sexton_storage.stores import Conflict
+from sexton_storage.records.credentials import Credential
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.plans import PlanStatus, first_plan
+from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
+from sexton_storage.records.tenants import PlanTier
 from sexton_storage.vault import Vault, version_of
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, OverBudget
 from tests.conformance.house import RICH, House, new_id

@@ -6,8 +6,9 @@ from uuid import UUID
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.chat import ChatInstall, ChatPost, ChatWork
-from sexton_storage.records import EventStatus, Gate, GateStatus
+from sexton_storage.records.chats import ChatInstall, ChatPost, ChatWork
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.writes import EventEnd, OpenGate, ResolveGate
 from tests.conformance.house import House, new_id
 

@@ -4,7 +4,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records import EventStatus, LeaseStatus, ZombieStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED
 from sexton_storage.writes import Claimed, ClaimEvent, EventEnd, Exhausted, NothingToClaim
 from tests.conformance.house import HOUR_MS, House, new_id

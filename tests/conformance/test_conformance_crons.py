@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.crons import NEVER, CronEntry, Firing
-from sexton_storage.records import Zombie, ZombieStatus
-from sexton_storage.rules import STALE
-from sexton_storage.writes import Appended, AppendEvent, Lost, OverBudget
+from sexton_storage.records.crons import NEVER, CronEntry, Firing
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.refusals import STALE, Lost
+from sexton_storage.writes import Appended, AppendEvent, OverBudget
 from tests.conformance.house import House, new_id
 
 NIGHTLY = {"type": "cron", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "message": "go"}

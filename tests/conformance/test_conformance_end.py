@@ -3,7 +3,10 @@
 import pytest
 import trio
 
-from sexton_storage.records import EventStatus, GateStatus, LeaseStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.refusals import Lost
 from sexton_storage.writes import (
     AppendFrames,
     CancelEvent,
@@ -12,7 +15,6 @@ from sexton_storage.writes import (
     EventEnd,
     GateOpened,
     GateResolved,
-    Lost,
     OpenGate,
     ResolveGate,
 )

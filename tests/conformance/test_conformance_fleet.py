@@ -2,17 +2,19 @@
 
 from msgspec.structs import replace
 
-from sexton_storage.fleet import (
+from sexton_storage.paging import Page
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.fleet import (
     CHANGES_KEEP_MS,
     ONLINE_MS,
     HistoryItem,
     HistoryKind,
     Liveness,
-    RunnerChange,
     RunnerGroup,
 )
-from sexton_storage.paging import Page
-from sexton_storage.records import AdminState, EventStatus, LeaseStatus, Runner, ZombieStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.runners import AdminState, Runner, RunnerChange
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import EventEnd
 from tests.conformance.house import House, new_id
 

@@ -3,9 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.records import Event, EventStatus, Lease
-from sexton_storage.stores import RowRefused
-from sexton_storage.writes import Ended, EventEnd, Lost
+from sexton_storage.errors import RowRefused
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.leases import Lease
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Ended, EventEnd
 from tests.conformance.house import House, new_id
 
 PROCESSED = EventEnd(EventStatus.PROCESSED, response_text="half")

@@ -5,11 +5,13 @@ from typing import Any
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.follow_ups import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
 from sexton_storage.paging import Page
-from sexton_storage.records import EventStatus, Held, Lease, Zombie, ZombieStatus
-from sexton_storage.rules import FENCED, FULL, GONE, STALE
-from sexton_storage.writes import Appended, AppendEvent, EventEnd, Lost, OverBudget
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
+from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
+from sexton_storage.writes import Appended, AppendEvent, EventEnd, OverBudget
 from tests.conformance.house import House, new_id
 
 SOON = 2_000_000_000_000

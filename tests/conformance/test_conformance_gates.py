@@ -4,7 +4,11 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records import EventStatus, GateStatus, Lease, LeaseStatus, Zombie
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import Lost
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
@@ -15,7 +19,6 @@ from sexton_storage.writes import (
     FramesAppended,
     GateOpened,
     GateResolved,
-    Lost,
     OpenGate,
     ResolveGate,
 )

@@ -6,10 +6,13 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.grants import GRANTS_LIMIT, Grant, GrantStatus
 from sexton_storage.paging import Page
-from sexton_storage.records import EventStatus, Held, Lease, Zombie
-from sexton_storage.writes import EventEnd, Lost
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.grants import GRANTS_LIMIT, Grant, GrantStatus
+from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import EventEnd
 from tests.conformance.house import House, new_id
 
 

@@ -14,29 +14,18 @@ from uuid import UUID
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.crons import CronEntry, Firing
+from sexton_storage.errors import Conflict
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import (
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    Lease,
-    LeaseStatus,
-    Zombie,
-    ZombieStatus,
-)
-from sexton_storage.stores import Conflict, Storage
-from sexton_storage.writes import (
-    AppendEvent,
-    CancelEvent,
-    Claimed,
-    EventEnd,
-    Lost,
-    NewFrame,
-    ResolveGate,
-)
+from sexton_storage.records.crons import CronEntry, Firing
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.refusals import Lost
+from sexton_storage.stores import Storage
+from sexton_storage.writes import AppendEvent, CancelEvent, Claimed, EventEnd, ResolveGate
 from tests.conformance.house import House
 
 WALKS = int(os.environ.get("SEXTON_WALKS", "12"))

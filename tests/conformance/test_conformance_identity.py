@@ -6,17 +6,10 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.identity import (
-    AUTH_SESSION_KEEP_MS,
-    AuthSession,
-    AuthSessionStatus,
-    BrowserSession,
-    SignInAttempt,
-    SignInKind,
-    SignInLink,
-)
-from sexton_storage.records import Role, User
-from sexton_storage.stores import Conflict, NameTaken
+from sexton_storage.errors import Conflict, NameTaken
+from sexton_storage.records.auth_sessions import AUTH_SESSION_KEEP_MS, AuthSession, AuthSessionStatus
+from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInKind, SignInLink
+from sexton_storage.records.users import Role, User
 from tests.conformance.house import HOUR_MS, House, new_id
 
 

@@ -6,7 +6,12 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.improvement import (
+from sexton_storage.errors import Conflict
+from sexton_storage.paging import Page
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.improvement import (
     DEFAULT_CONTEXT_TOKENS,
     DISPLACED_BY,
     LAST_DECIDED,
@@ -17,9 +22,9 @@ from sexton_storage.improvement import (
     ProposalStatus,
     Rate,
 )
-from sexton_storage.records import ConfigStatus, ConfigVersion, EventStatus, GateStatus, Zombie
-from sexton_storage.stores import Conflict, Page
-from sexton_storage.writes import EventEnd, Lost, OpenGate, ResolveGate
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import EventEnd, OpenGate, ResolveGate
 from tests.conformance.house import House, new_id
 
 

@@ -7,7 +7,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.memories import (
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import Held, Lease, LeaseStatus
+from sexton_storage.records.memories import (
     DAILY_KEEP_MS,
     MEMORY_LIMIT,
     QUERY_WORDS,
@@ -15,8 +17,8 @@ from sexton_storage.memories import (
     MemoryChange,
     Remembered,
 )
-from sexton_storage.records import EventStatus, Held, Lease, LeaseStatus
-from sexton_storage.writes import EventEnd, Lost
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import EventEnd
 from tests.conformance.house import House, new_id
 
 

@@ -16,15 +16,15 @@ from sexton_actors.protocol.lease import Release, Renew, Renewal, Report
 from sexton_actors.refusal import Refusal
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import Lease, LeaseStatus, Rates, Zombie
-from sexton_storage.rules import OVER_BUDGET
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import OVER_BUDGET, Lost
 from sexton_storage.stores import Storage
 from sexton_storage.writes import (
     AppendEvent,
     Claimed,
     Ended,
     EndLease,
-    Lost,
     NothingToClaim,
     OverBudget,
     Renewed,

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import EventStatus, Lease, LeaseStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.refusals import Lost
 from sexton_storage.stores import Storage
-from sexton_storage.writes import Ended, EventEnd, Lost, Renewed
+from sexton_storage.writes import Ended, EventEnd, Renewed
 from tests.conformance.house import House, metered
 
 TENANTS = 3

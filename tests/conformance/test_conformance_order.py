@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 import trio
 
+from sexton_storage.paging import Page
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.records import EventStatus, Zombie
-from sexton_storage.stores import Page
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.zombies import Zombie
 from sexton_storage.writes import Appended, AppendEvent, EventEnd
 from tests.conformance.house import House, new_id
 

@@ -5,8 +5,9 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.records import EventStatus, GateStatus
-from sexton_storage.stores import Page
+from sexton_storage.paging import Page
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import GateStatus
 from sexton_storage.writes import AppendEvent, AppendFrames, CancelEvent, EventEnd, ResolveGate
 from tests.conformance.house import HOUR_MS, House, new_id
 

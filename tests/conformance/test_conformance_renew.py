@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records import EventStatus, Lease, LeaseStatus, MeteringPeriod, Slice
-from sexton_storage.stores import RowRefused
-from sexton_storage.writes import CancelEvent, EventEnd, Lost, Renewed, RenewLease
+from sexton_storage.errors import RowRefused
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.metering import MeteringPeriod, Slice
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import CancelEvent, EventEnd, Renewed, RenewLease
 from tests.conformance.house import HOUR_MS, RICH, House
 
 

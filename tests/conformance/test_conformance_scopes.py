@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from sexton_storage.rules import NOT_FOR_RUNNER, OUT_OF_SCOPE
+from sexton_storage.refusals import NOT_FOR_RUNNER, OUT_OF_SCOPE
 from sexton_storage.writes import Claimed, NothingToClaim
 from tests.conformance.house import House
 

@@ -2,8 +2,8 @@
 
 import trio
 
-from sexton_storage.records import EventStatus
-from sexton_storage.rules import NO_SLOT, RUNNER_FULL
+from sexton_storage.records.events import EventStatus
+from sexton_storage.refusals import NO_SLOT, RUNNER_FULL
 from sexton_storage.writes import Claimed, ClaimEvent, EventEnd, Exhausted, NothingToClaim
 from tests.conformance.house import House
 

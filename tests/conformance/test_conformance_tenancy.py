@@ -4,18 +4,14 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records import (
-    AdminState,
-    ApiKey,
-    Credential,
-    EnrolmentToken,
-    PlanTier,
-    Role,
-    Tenant,
-    User,
-    Workspace,
-)
-from sexton_storage.stores import Conflict, NameTaken, Storage
+from sexton_storage.errors import Conflict, NameTaken
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.credentials import Credential
+from sexton_storage.records.runners import AdminState, EnrolmentToken
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
+from sexton_storage.stores import Storage
 from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent
 from tests.conformance.house import HOUR_MS, RICH, House, new_id
 

@@ -1,7 +1,8 @@
 """A tenant without a limit is charged to the last nano, and never stopped."""
 
-from sexton_storage.records import EventStatus, EventWaits
-from sexton_storage.writes import Claimed, EventEnd, Exhausted, Lost, Renewed
+from sexton_storage.records.events import EventStatus, EventWaits
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Claimed, EventEnd, Exhausted, Renewed
 from tests.conformance.house import House, metered, new_id
 
 

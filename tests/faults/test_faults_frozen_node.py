@@ -16,7 +16,8 @@ import trio
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
-from sexton_storage.records import ApiKey, Role
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.users import Role
 from tests.conformance.house import House, new_id
 from tests.faults.nodes import Node, open_nodes
 from tests.storage.proxy import Proxy, open_proxy

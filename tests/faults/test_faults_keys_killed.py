@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 import trio
 
-from sexton_storage.key_uses import KEY_SOON_MS
+from sexton_storage.records.key_uses import KEY_SOON_MS
 from tests.faults.nodes import SKILL, TRIGGER
 from tests.faults.server_process import ServerProcess, open_server
 

@@ -18,6 +18,8 @@ SINS = {
     "storage/sexton_storage/memory/__init__.py": "",
     "engine/sexton_engine/planted.py": "import sexton_storage",
     "storage/sexton_storage/planted.py": "import pykka",
+    "storage/sexton_storage/records/planted.py": "import sexton_storage.memory",
+    "storage/sexton_storage/postgres/sql/planted.py": "import sexton_storage.postgres.stores",
     "actors/sexton_actors/planted/__init__.py": "",
     "actors/sexton_actors/planted/helper.py": "import time",
     "actors/sexton_actors/planted/transitions.py": "import sexton_actors.planted.helper",

@@ -46,9 +46,9 @@ def test_what_is_looked_for_would_be_found() -> None:
     assert not has_caption(module)
     assert uses_face(module, package_of(ROOT / "engine/sexton_engine/actor.py"))
     assert uses_face(
-        ast.parse("import sexton_storage"), package_of(ROOT / "storage/sexton_storage/records.py")
+        ast.parse("import sexton_storage"), package_of(ROOT / "storage/sexton_storage/stores.py")
     )
-    assert not uses_face(module, package_of(ROOT / "storage/sexton_storage/records.py"))
+    assert not uses_face(module, package_of(ROOT / "storage/sexton_storage/stores.py"))
     assert hidden_imports(module) == [5]
 
 

@@ -12,7 +12,9 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from tests.http.house import START_MS, House
 
 TENANT_B = UUID("019363b0-0000-7000-8000-0000000000b0")

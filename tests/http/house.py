@@ -32,9 +32,10 @@ from sexton_http.previewing import Previewer
 from sexton_http.slack import Slack
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stopping import Stop
-from sexton_storage.billing import first_plan
 from sexton_storage.memory import MemoryStorage, open_memory_storage
-from sexton_storage.records import PlanTier, Role
+from sexton_storage.records.plans import first_plan
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault
 from tests.http.watching import check_answer, note_problems

@@ -13,8 +13,9 @@ from sexton_http.answers import RequestHead
 from sexton_http.authenticator import KEY_USE_MS, Authenticator
 from sexton_http.browsers import Browsers
 from sexton_http.tokens import digest
-from sexton_storage.records import PlanTier, Role
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 from tests.http.bearers import WORKSPACE_B, agent_key
 from tests.http.house import House
 from tests.http.listening import listening

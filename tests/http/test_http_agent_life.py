@@ -9,8 +9,8 @@ import trio.testing
 from msgspec.structs import replace
 
 from sexton_actors.terms import RECORD_FRESH_MS
-from sexton_storage.records import ZombieStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.zombies import ZombieStatus
 from tests.http.agent_life import (
     USAGE,
     at,

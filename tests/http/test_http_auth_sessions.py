@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from sexton_actors.auth_session.actor import MAX_OPEN
 from sexton_actors.protocol.auth_session import Open
-from sexton_storage.identity import AuthSession
 from sexton_storage.memory import open_memory_storage
+from sexton_storage.records.auth_sessions import AuthSession
 from tests.http.house import START_MS, House, open_house_on
 from tests.http.terminal import Party, raw, text
 

@@ -12,7 +12,9 @@ from sexton_actors.protocol.auth_session import Open
 from sexton_http.answers import RequestHead
 from sexton_http.browsers import IDLE_MS, LIFE_MS, LINK_MS, TOUCH_MS, Browsers
 from sexton_http.same_origin import is_same_origin
-from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from tests.http.house import House, open_house
 from tests.http.listening import listening
 from tests.http.terminal import Party

@@ -14,7 +14,8 @@ from sexton_actors.chat.actor import TOKEN_NAME
 from sexton_actors.protocol.chat import Look
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.slack import Slack
-from sexton_storage.records import GateStatus, Role
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.users import Role
 from tests.http.house import House, open_house
 from tests.http.slack_server import CHANNEL, TEAM, SlackServer, open_slack_server, signed
 from tests.http.visitor import text_of, visiting

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
-from sexton_storage.records import EventStatus, PlanTier
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.tenants import PlanTier
 from tests.actors.test_state_tables import cells
 from tests.http.house import House
 from tests.http.listening import listening

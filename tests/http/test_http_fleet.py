@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.house import House
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"

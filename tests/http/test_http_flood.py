@@ -10,7 +10,7 @@ import trio
 from sexton_actors.zombie.rejections import BURST
 from sexton_http.answers import Problem
 from sexton_http.crowds import Crowds
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 from tests.http.house import House, open_house
 
 FLOOD = 600

@@ -12,7 +12,7 @@ from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.wire import Lease
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.house import House
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"

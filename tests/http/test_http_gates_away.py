@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from sexton_actors.chat.actor import CLAIM_MS
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 from tests.http.house import House
 from tests.http.test_http_chat import Scene, open_scene
 

@@ -12,8 +12,9 @@ import pytest
 import trio
 
 from sexton_http.routes.stream import FRAMES_A_READ
-from sexton_storage.grants import GRANTS_LIMIT
-from sexton_storage.records import Frame, Role
+from sexton_storage.records.frames import Frame
+from sexton_storage.records.grants import GRANTS_LIMIT
+from sexton_storage.records.users import Role
 from tests.http.bearers import agent_key
 from tests.http.house import SECRET, House
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 from tests.http.agent_life import (
     UNKNOWN,
     activate,

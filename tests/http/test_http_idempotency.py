@@ -11,10 +11,10 @@ import trio
 from sexton_engine import MailboxFull
 from sexton_http.operations import Creates, NoBody, Operation
 from sexton_http.routes.table import OPERATIONS
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import open_memory_storage
-from sexton_storage.records import Role
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
+from sexton_storage.records.users import Role
 from tests.http.bearers import TENANT_B, settle_tenant_b
 from tests.http.house import SKILL, START_MS, TRIGGER, House, open_house_on
 from tests.http.test_http_provocation import Stage

@@ -12,7 +12,7 @@ from sexton_http.answers import Problem
 from sexton_http.bootstrap import bootstrap
 from sexton_http.jwt_issuer import LEEWAY_S, TOKEN_S, BuiltinIssuer
 from sexton_storage.memory import open_memory_storage
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 from tests.http.house import START_MS, House, Ids, PlainSealer
 

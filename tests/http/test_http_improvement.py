@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 import trio
 
-from sexton_storage.improvement import DISPLACED_BY, PENDING_KEPT
-from sexton_storage.records import Role
+from sexton_storage.records.improvement import DISPLACED_BY, PENDING_KEPT
+from sexton_storage.records.users import Role
 from tests.http.agent_life import (
     UNKNOWN,
     at,

@@ -9,7 +9,7 @@ from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode
 from sexton_http.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
 from sexton_http.routes.events import parse_since
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 from tests.http.house import House, open_house
 
 

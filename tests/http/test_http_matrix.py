@@ -10,7 +10,7 @@ import pytest
 from sexton_http.operations import Auth, Operation
 from sexton_http.principals import RANK
 from sexton_http.routes.table import OPERATIONS
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.bearers import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b
 from tests.http.house import House, open_house
 

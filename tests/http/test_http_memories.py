@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from sexton_http.remembering import CONTENT_BYTES
-from sexton_storage.memories import DAILY_KEEP_MS, MEMORY_LIMIT, Memory
 from sexton_storage.postgres import PostgresStorage
+from sexton_storage.records.memories import DAILY_KEEP_MS, MEMORY_LIMIT, Memory
 from tests.http.bearers import agent_key
 from tests.http.house import House, open_house_on
 

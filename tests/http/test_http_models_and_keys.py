@@ -8,7 +8,7 @@ import pytest
 from sexton_actors.catalogue import Catalogue, Model
 from sexton_actors.providers import CHOICE_KEEP_MS, UNKNOWN_CAP_TOKENS
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.bearers import TENANT_B, WORKSPACE_B, settle_tenant_b
 from tests.http.house import House, open_house, open_house_on
 from tests.http.test_http_own_codes import UNKNOWN, code

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 from tests.http.house import SKILL, TRIGGER, House, open_house
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"

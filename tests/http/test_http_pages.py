@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_http.acting import MAX_FORM_BYTES
-from sexton_storage.records import ApiKey, PlanTier, Role, Tenant, User, Workspace
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from tests.http.house import House
 from tests.http.visitor import Visitor, text_of, visiting
 

@@ -11,10 +11,11 @@ from sexton_actors.entitlements import FRESH_MS
 from sexton_actors.ledger.transitions import GRACE_MS
 from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import PRUNE_INTERVAL_S, RECORD_FRESH_MS
-from sexton_storage.billing import PlanStatus
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records import PlanTier, Role, Tenant
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.records.plans import PlanStatus
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role
 from tests.http.house import SKILL, START_MS, TRIGGER, House, open_house, open_house_on
 from tests.http.test_http_own_codes import FORMS, code, install_svix, send
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from sexton_actors.catalogue import Catalogue, Model
 from sexton_cli.previewing import ModelPreviewer
 from sexton_runner.providers.retrying import Patience
-from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
 from tests.http.house import House, open_house
 from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.oauth import OAuthProvider, ProviderSettings, challenge_of
-from sexton_storage.records import PlanTier, Role
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 from tests.http.house import House, open_house
 from tests.http.oidc_server import (
     CLIENT_ID,

@@ -23,8 +23,8 @@ from sexton_http.pipeline import Mounted
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import Services, make_services
-from sexton_storage.records import PlanTier
-from sexton_storage.stores import StorageError, StorageUnavailable
+from sexton_storage.errors import StorageError, StorageUnavailable
+from sexton_storage.records.tenants import PlanTier
 from tests.http.house import House
 from tests.http.test_http_declarations import apart
 from tests.http.watching import SEEN

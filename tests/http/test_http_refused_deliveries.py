@@ -7,7 +7,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_storage.records import PlanTier
+from sexton_storage.records.tenants import PlanTier
 from tests.http.agent_life import at, open_trigger, patch, skill
 from tests.http.house import House, open_house
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.bearers import TENANT_B, WORKSPACE_B, settle_tenant_b
 from tests.http.house import SKILL, TRIGGER, House, open_house_on
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.house import House, open_house
 from tests.http.visitor import Visitor, visiting
 

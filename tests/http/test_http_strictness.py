@@ -14,7 +14,7 @@ from hypothesis import find, strategies
 from sexton_http.openapi import make_document
 from sexton_http.operations import Auth, Operation
 from sexton_http.routes.table import OPERATIONS
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.bearers import encoded, private, signed
 from tests.http.house import House, open_house
 

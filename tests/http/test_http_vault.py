@@ -13,7 +13,7 @@ from sexton_actors.vault.actor import RETIRE_AFTER_MS, VaultKeeper
 from sexton_storage.masterkeys import load_or_make_keys
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records import Credential
+from sexton_storage.records.credentials import Credential
 from sexton_storage.startup import StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import KEY_FILE, KEY_VARIABLE, SEALING_VARIABLE, Vault, open_vault, version_of

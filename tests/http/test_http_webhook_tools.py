@@ -9,7 +9,7 @@ from uuid import UUID
 
 import httpx2
 
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 from tests.http.house import SECRET, House
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_storage.records import ZombieStatus
+from sexton_storage.records.zombies import ZombieStatus
 from tests.actors import plant as plants
 from tests.actors.plant import open_plant
 from tests.simulation.town import Town

@@ -17,8 +17,9 @@ from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, ChangeStatus, Replay
 from sexton_actors.refusal import Refusal
 from sexton_engine import EngineError
-from sexton_storage.records import EventStatus, Gate, GateStatus
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.writes import (
     AppendFrames,
     ClaimEvent,

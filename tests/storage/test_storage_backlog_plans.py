@@ -14,7 +14,10 @@ import pytest
 import trio
 
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
-from sexton_storage.records import EventStatus, Gate, GateStatus, LeaseStatus, Rates
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import LeaseStatus, Rates
 from sexton_storage.writes import (
     AppendFrames,
     Claimed,
@@ -24,7 +27,6 @@ from sexton_storage.writes import (
     EventEnd,
     FramesAppended,
     GateOpened,
-    NewFrame,
     OpenGate,
     Write,
 )

@@ -8,8 +8,8 @@ from uuid import UUID
 import asyncpg
 import orjson
 
-from sexton_storage.fleet import LOOKED_AT
-from sexton_storage.postgres import overview
+from sexton_storage.postgres.stores import fleet as overview
+from sexton_storage.records.fleet import LOOKED_AT
 
 ROWS = int(os.environ.get("SEXTON_PLAN_ROWS", "30000"))
 """Events and leases, each; a million takes a minute or more."""

@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 import trio
 
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
-from sexton_storage.records import Lease
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.records.leases import Lease
 from sexton_storage.writes import AppendEvent, Renewed
 from tests.conformance.house import House, metered
 

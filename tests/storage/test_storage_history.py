@@ -13,16 +13,16 @@ import orjson
 import uuid_utils.compat
 
 from sexton_storage.globs import matches
+from sexton_storage.paging import Page
 from sexton_storage.portal import open_portal
-from sexton_storage.postgres.bounds import MIGRATION_SESSION
-from sexton_storage.postgres.connection import Connection, Row
-from sexton_storage.postgres.database import Database
-from sexton_storage.postgres.dial import connect
-from sexton_storage.postgres.events import PostgresEvents
-from sexton_storage.postgres.outage import Outage
-from sexton_storage.postgres.settings import PostgresSettings
-from sexton_storage.records import EventStatus
-from sexton_storage.stores import Page
+from sexton_storage.postgres.connections.bounds import MIGRATION_SESSION
+from sexton_storage.postgres.connections.connection import Connection, Row
+from sexton_storage.postgres.connections.database import Database
+from sexton_storage.postgres.connections.dial import connect
+from sexton_storage.postgres.connections.outage import Outage
+from sexton_storage.postgres.connections.settings import PostgresSettings
+from sexton_storage.postgres.stores.events import PostgresEvents
+from sexton_storage.records.events import EventStatus
 
 ROWS = int(os.environ.get("SEXTON_HISTORY_ROWS", "100000"))
 BEGAN = 1_700_000_000_000

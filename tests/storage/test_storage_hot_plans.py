@@ -13,10 +13,12 @@ import msgspec
 import orjson
 import pytest
 
-from sexton_storage.postgres import hot_leases
-from sexton_storage.postgres.dial import connect_lane
-from sexton_storage.postgres.schema import LEASES
-from sexton_storage.records import EventStatus, Lease, LeaseStatus, Slice
+from sexton_storage.postgres.connections.dial import connect_lane
+from sexton_storage.postgres.journal import leases as lease_writes
+from sexton_storage.postgres.sql.schema import LEASES
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.metering import Slice
 from sexton_storage.writes import EndLease, EventEnd, RenewLease
 
 WRITES = 256
@@ -96,7 +98,7 @@ def test_no_write_of_a_batch_is_compared_with_every_live_lease(
             writes: list[RenewLease | EndLease] = [renewal(lease) for lease in leases]
             if batch == "renewals and ends":
                 writes[::2] = [end(lease) for lease in leases[::2]]
-            query, *args = hot_leases._statement(list(enumerate(writes)))
+            query, *args = lease_writes._statement(list(enumerate(writes)))
             # As a statement that was prepared once: an EXPLAIN with parameters would know their values.
             await connection.execute(f"PREPARE hot AS {query}")
             given = ", ".join(map(spelled, args))

@@ -4,9 +4,10 @@ import pytest
 import trio
 from msgspec.structs import replace
 
+from sexton_storage.errors import Conflict, StorageUnavailable
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
-from sexton_storage.stores import Conflict, StorageUnavailable
-from sexton_storage.writes import Appended, AppendEvent, Claimed, ClaimEvent, Lost, NothingToClaim, RenewLease
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Appended, AppendEvent, Claimed, ClaimEvent, NothingToClaim, RenewLease
 from tests.conformance.house import House
 
 

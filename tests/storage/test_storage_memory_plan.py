@@ -5,8 +5,17 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sexton_storage import memories
-from sexton_storage.memories import CORE, DAILY_KEEP_MS, Mark, MemoryChange, Plan, folded, plan, words_of
+from sexton_storage.records import memories
+from sexton_storage.records.memories import (
+    CORE,
+    DAILY_KEEP_MS,
+    Mark,
+    MemoryChange,
+    Plan,
+    folded,
+    plan,
+    words_of,
+)
 
 LIMIT = 5
 NOW = 10 * DAILY_KEEP_MS

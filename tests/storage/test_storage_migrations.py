@@ -7,14 +7,10 @@ import pytest
 import trio
 
 from sexton_storage.portal import open_portal
-from sexton_storage.postgres import (
-    admission as admission_module,
-    migrate as migrate_module,
-    open_postgres_storage,
-)
-from sexton_storage.postgres.bounds import MIGRATION_SESSION
-from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.dial import connect
+from sexton_storage.postgres import migrate as migrate_module, open_postgres_storage, server_check
+from sexton_storage.postgres.connections.bounds import MIGRATION_SESSION
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.connections.dial import connect
 from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 
@@ -125,7 +121,7 @@ async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
 ) -> None:
     async with open_postgres_storage(postgres_dsn, migrates=False) as storage:
         assert await storage.healthy()
-    monkeypatch.setattr(admission_module, "shipped_migrations", lambda: [*shipped_migrations(), NEXT])
+    monkeypatch.setattr(server_check, "shipped_migrations", lambda: [*shipped_migrations(), NEXT])
     with pytest.raises(MigrationFailed, match="9001_next"):
         async with open_postgres_storage(postgres_dsn, migrates=False):
             raise AssertionError("it opened")

@@ -10,11 +10,12 @@ import pytest
 import trio
 from msgspec.structs import replace
 
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
-from sexton_storage.records import EventStatus
+from sexton_storage.records.events import EventStatus
+from sexton_storage.refusals import Lost
 from sexton_storage.startup import ConnectFailed
-from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Lost, Renewed
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Renewed
 from tests.conformance.house import House, metered
 from tests.storage.proxy import Cut, Proxy, open_proxy
 

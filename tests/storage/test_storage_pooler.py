@@ -15,9 +15,9 @@ import trio
 from asyncpg.types import ServerVersion
 
 from sexton_storage.embedded.programs import find_programs
-from sexton_storage.postgres import PostgresSettings, admission, open_postgres_storage
-from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.dial import SettingsDropped, put_in_force
+from sexton_storage.postgres import PostgresSettings, open_postgres_storage, server_check
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.connections.dial import SettingsDropped, put_in_force
 from sexton_storage.startup import PooledByTransaction, ServerTooOld
 from tests.conformance.house import House, metered
 
@@ -105,7 +105,7 @@ def test_bounds_that_do_not_last_are_noticed() -> None:
 
 
 async def test_a_server_that_is_too_old_is_named(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "OLDEST_MAJOR", 99)
+    monkeypatch.setattr(server_check, "OLDEST_MAJOR", 99)
     with pytest.raises(ServerTooOld, match=r"this is PostgreSQL \d+\.\d+, and Sexton needs 99 or later"):
         async with open_postgres_storage(postgres_dsn, settings=BRIEF):
             raise AssertionError("it opened")

@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from sexton_storage.clock import NodeClock
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.portal import Portal, open_portal
-from sexton_storage.stores import StorageUnavailable
 
 who = contextvars.ContextVar("who", default="nobody")
 

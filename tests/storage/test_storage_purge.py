@@ -7,13 +7,13 @@ import asyncpg
 import pytest
 import trio
 
-from sexton_storage.improvement import ProposalStatus
 from sexton_storage.memory import MemoryStorage
 from sexton_storage.memory.tables import Tables
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.postgres.purge import HISTORY, KEPT, RECORD
-from sexton_storage.records import EventStatus
+from sexton_storage.postgres.stores.purge import HISTORY, KEPT, RECORD
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.writes import EventEnd, OpenGate
 from tests.conformance.house import House, new_id
 from tests.conformance.test_conformance_improvement import proposal_of, version_of
@@ -80,7 +80,7 @@ async def test_a_purge_leaves_nothing_but_the_accounts(
 async def test_a_large_history_goes_in_portions_and_the_record_last(
     postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sexton_storage.postgres.purge.PORTION", 3)
+    monkeypatch.setattr("sexton_storage.postgres.stores.purge.PORTION", 3)
     house = await House(postgres_storage).found()
     agent = await house.agent()
     for _ in range(8):

@@ -3,7 +3,7 @@
 import trio
 
 from sexton_storage.postgres import open_postgres_storage
-from sexton_storage.rules import NO_SLOT
+from sexton_storage.refusals import NO_SLOT
 from sexton_storage.writes import Claimed, NothingToClaim
 from tests.conformance.house import House
 

@@ -9,8 +9,8 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES, RECORD_FRESH_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.identity import AuthSession
-from sexton_storage.stores import Conflict, StorageUnavailable
+from sexton_storage.errors import Conflict, StorageUnavailable
+from sexton_storage.records.auth_sessions import AuthSession
 
 MAX_OPEN = 1_024
 """Sessions that may be open at once; one more is turned away."""

@@ -8,7 +8,7 @@ import msgspec
 
 from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
-from sexton_storage.identity import OPEN_SESSION, AuthSession, AuthSessionStatus
+from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession, AuthSessionStatus
 
 SESSION_TTL_MS: Final = 5 * 60 * 1000
 MAX_WRONG_CODES: Final = 5

@@ -15,8 +15,8 @@ from sexton_actors.protocol import chat as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.chat import ChatInstall, ChatWork
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.chats import ChatInstall, ChatWork
 
 CLAIM_MS = 60_000
 """What a node has begun and not finished, another begins again after so long."""

@@ -8,7 +8,7 @@ import msgspec
 
 from sexton_actors.ports.chat import Notice
 from sexton_actors.webhooks.slack_actions import APPROVE, DENY
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateStatus
 
 MAX_TEXT_CHARS = 2_900
 """Slack takes 3,000 in one section."""

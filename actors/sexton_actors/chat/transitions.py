@@ -5,8 +5,8 @@ from typing import assert_never
 import msgspec
 
 from sexton_actors.ports.chat import ChatFault, Shown, Trouble
-from sexton_storage.chat import ChatPost, ChatWork
-from sexton_storage.records import GateStatus
+from sexton_storage.records.chats import ChatPost, ChatWork
+from sexton_storage.records.gates import GateStatus
 
 RETRY_FIRST_MS = 1_000
 RETRY_MAX_MS = 15 * 60 * 1000

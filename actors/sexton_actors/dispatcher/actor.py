@@ -11,7 +11,7 @@ from sexton_actors.protocol.queue import Claim, Grant
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 SCAN_PAGE = 1000
 """Agents of one look. Between two looks of a walk the mailbox has its turn."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from uuid import UUID
 
-from sexton_storage.records import ReadyAgent
+from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope
 
 HOME_WAIT_MS = 1_000

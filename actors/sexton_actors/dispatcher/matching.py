@@ -9,8 +9,8 @@ from sexton_actors.protocol.dispatcher import ClaimSettled, Offer
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.protocol.runner import Leases
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import ReadyAgent
-from sexton_storage.rules import NOT_FOR_RUNNER
+from sexton_storage.records.events import ReadyAgent
+from sexton_storage.refusals import NOT_FOR_RUNNER
 from sexton_storage.writes import NothingToClaim
 
 READY_MAX = 250_000

@@ -7,7 +7,7 @@ from uuid import UUID
 from sexton_actors.dispatcher.index import admits, need_of
 from sexton_actors.protocol.dispatcher import Offer
 from sexton_actors.protocol.queue import Grant
-from sexton_storage.records import ReadyAgent
+from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import Scope, scopes_with
 
 Talent = tuple[frozenset[str], bool]

@@ -9,9 +9,9 @@ from sexton_actors.protocol import dispatcher as m
 from sexton_actors.protocol.queue import NotKnownReady
 from sexton_actors.world import World
 from sexton_engine import Context
-from sexton_storage.records import ReadyAgent
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.events import ReadyAgent
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import StorageUnavailable
 
 LOOKED_UP_MAX: Final = 32
 """Agents that are looked up one by one; of more, all that is ready is looked at."""

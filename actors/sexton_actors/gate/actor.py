@@ -13,10 +13,11 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S, MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec, ReplyPort
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.refusals import Lost
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import GateResolved, Lost, ResolveGate
+from sexton_storage.writes import GateResolved, ResolveGate
 
 WAITERS_MAX = 1024
 """Those who wait for one gate; one more is answered at once with the gate as it is."""

@@ -12,7 +12,10 @@ from sexton_actors.gate_rules.model import Behaviour
 from sexton_actors.gate_rules.rules import match_rules
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol.lease import AskApproval
-from sexton_storage.records import Event, Gate, GateStatus, Lease, Zombie
+from sexton_storage.records.events import Event
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.zombies import Zombie
 
 BY_RULE = "system:auto_kill"
 BY_DENY = "system:deny"

@@ -2,8 +2,10 @@
 
 from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import EventStatus, Gate, GateStatus
-from sexton_storage.writes import NewFrame, ResolveGate
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.writes import ResolveGate
 
 BY_TIMEOUT = "system:timeout"
 BY_RUN_END = "system:run_ended"

@@ -10,11 +10,11 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.grants import GRANTS_LIMIT
-from sexton_storage.records import Held, ZombieStatus
-from sexton_storage.rules import FENCED, FULL, GONE
-from sexton_storage.stores import StorageUnavailable
-from sexton_storage.writes import Lost
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.grants import GRANTS_LIMIT
+from sexton_storage.records.leases import Held
+from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.refusals import FENCED, FULL, GONE, Lost
 
 Decision = transitions.Change | transitions.Unchanged | Refusal
 

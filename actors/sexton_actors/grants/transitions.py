@@ -7,8 +7,8 @@ import msgspec
 
 from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.writes import NewFrame
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.grants import Grant, GrantStatus
 
 OPEN = frozenset({GrantStatus.PENDING, GrantStatus.APPROVED})
 """A grant that a request finds; another is asked for anew."""

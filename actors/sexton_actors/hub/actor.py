@@ -8,7 +8,7 @@ from sexton_actors.protocol import hub as m
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 READERS_MAX = 50_000
 """Readers that wait on one node; each has a timer, of which an actor may have 65,536."""

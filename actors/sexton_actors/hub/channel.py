@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from sexton_actors.protocol.hub import News
 from sexton_engine import ReplyPort
-from sexton_storage.records import Frame
+from sexton_storage.records.frames import Frame
 
 KEPT_FRAMES = 256
 """The newest, for those who come back for the next; whoever is further behind reads the store."""

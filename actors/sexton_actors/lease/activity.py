@@ -18,9 +18,11 @@ from sexton_actors.protocol.zombie import Pause
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_engine import DEFERRED, Deferred, EngineError
-from sexton_storage.records import Gate, GateStatus, LeaseStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.refusals import Lost
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.writes import FramesAppended, Lost
+from sexton_storage.writes import FramesAppended
 
 Taken = m.FramesTaken | Refusal | Deferred
 

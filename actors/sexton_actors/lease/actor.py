@@ -9,7 +9,7 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 RareFromRunner = m.Report | m.Release | m.Park | m.AskApproval | m.AskIntegration | m.Lend | m.AskFollowUp
 FromRunner = m.Renew | m.Activity | RareFromRunner

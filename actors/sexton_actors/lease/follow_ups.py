@@ -7,10 +7,9 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.scheduler import SchedulesChanged
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
-from sexton_storage.follow_ups import FOLLOW_UPS_LIMIT, FollowUp
-from sexton_storage.records import Held, Lease
-from sexton_storage.rules import FULL
-from sexton_storage.writes import Lost
+from sexton_storage.records.follow_ups import FOLLOW_UPS_LIMIT, FollowUp
+from sexton_storage.records.leases import Held, Lease
+from sexton_storage.refusals import FULL, Lost
 
 
 async def ask(row: LeaseRow, message: m.AskFollowUp) -> FollowUp | Refusal:

@@ -9,8 +9,9 @@ from sexton_actors.protocol.grants import Request, Requested
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_engine import EngineError
-from sexton_storage.records import Held, Lease
-from sexton_storage.writes import AppendFrames, Lost
+from sexton_storage.records.leases import Held, Lease
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import AppendFrames
 
 
 async def ask(row: LeaseRow, message: m.AskIntegration) -> Requested | Refusal:

@@ -7,7 +7,8 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import COUNT_MAX
-from sexton_storage.records import Lease, Rates, Slice
+from sexton_storage.records.leases import Lease, Rates
+from sexton_storage.records.metering import Slice
 
 TOKENS_PER_MTOK = 1_000_000
 MS_PER_SECOND = 1000

@@ -10,7 +10,8 @@ from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RENEWAL_RACES
 from sexton_engine import DEFERRED, Deferred
-from sexton_storage.writes import Lost, Renewed, RenewLease
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Renewed, RenewLease
 
 Reply = Renewal | Refusal | Deferred
 """``DEFERRED`` while the message is held until its batch has committed: that costs no task a renewal."""

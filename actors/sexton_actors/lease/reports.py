@@ -14,9 +14,12 @@ from sexton_actors.protocol.queue import LeaseEnded
 from sexton_actors.protocol.runner import LeaseOver
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import ConfigVersion, Event, Lease, LeaseStatus
-from sexton_storage.writes import Ended, EndLease, Lost
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.events import Event
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.refusals import Lost
+from sexton_storage.writes import Ended, EndLease
 
 Decide = Callable[[LeaseState, int], EndLease | Refusal | None]
 

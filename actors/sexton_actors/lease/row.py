@@ -13,7 +13,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S
 from sexton_actors.world import World
 from sexton_engine import Context
-from sexton_storage.records import Gate
+from sexton_storage.records.gates import Gate
 from sexton_storage.rules import LIVE_LEASE
 
 EXPIRE = Expire()

@@ -12,9 +12,9 @@ from sexton_actors.protocol.dispatcher import TenantCredited
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.billing import Plan
+from sexton_storage.errors import RowRefused, StorageUnavailable
+from sexton_storage.records.plans import Plan
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import RowRefused, StorageUnavailable
 
 CREDIT_MAX_NANOS = 10**18
 """A billion dollars: above it the sum could leave the column."""

@@ -7,8 +7,8 @@ from sexton_actors.ledger.transitions import fault_of
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
-from sexton_storage.billing import Plan
-from sexton_storage.stores import Conflict
+from sexton_storage.errors import Conflict
+from sexton_storage.records.plans import Plan
 
 Decide = Callable[[Plan, int], Plan | Refusal]
 

@@ -7,8 +7,8 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.billing import Plan, PlanStatus, sku_of
-from sexton_storage.records import PlanTier
+from sexton_storage.records.plans import Plan, PlanStatus, sku_of
+from sexton_storage.records.tenants import PlanTier
 
 GRACE_MS: Final = 7 * 24 * 3600 * 1000
 _SUBSCRIPTION: Final = re.compile("sub_[A-Za-z0-9_]{3,255}")

@@ -6,7 +6,7 @@ import msgspec
 
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 CENSUS_INTERVAL_S: Final = 5.0
 

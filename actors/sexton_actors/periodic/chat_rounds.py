@@ -6,7 +6,7 @@ from sexton_actors.protocol.chat import Look
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 WORKSPACES_A_ROUND = 1_000
 

@@ -6,7 +6,7 @@ from sexton_actors.protocol.lease import Expire
 from sexton_actors.terms import MORE_INTERVAL_S, RECLAIM_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 RECLAIM_PAGE = 5_000
 """Leases that are reclaimed in one round: what a whole dead node may have held comes in a few."""

@@ -15,7 +15,7 @@ from sexton_actors.terms import (
 )
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec, Message
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000

@@ -7,8 +7,8 @@ import msgspec
 from sexton_actors.manifest.front_matter import MAX_FILE_BYTES
 from sexton_actors.proposal.diff import diff_files
 from sexton_actors.refusal import Refusal
-from sexton_storage.improvement import Proposal, ProposalStatus
-from sexton_storage.records import ConfigVersion
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.improvement import Proposal, ProposalStatus
 
 TITLE_CHARS = 200
 RATIONALE_CHARS = 8192

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.improvement import Proposal, ProposalStatus
+from sexton_storage.records.improvement import Proposal, ProposalStatus
 
 REASON_CHARS = 4096
 COMPILE_FAILED = "COMPILE_FAILED"

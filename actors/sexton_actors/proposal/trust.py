@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from sexton_storage.improvement import LAST_DECIDED, RATE_EVENTS, ProposalStatus, Rate, Trust
+from sexton_storage.records.improvement import LAST_DECIDED, RATE_EVENTS, ProposalStatus, Rate, Trust
 
 MEDIUM_FROM = 5
 HIGH_FROM = 20

@@ -4,7 +4,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.identity import AuthSession
+from sexton_storage.records.auth_sessions import AuthSession
 
 
 class Seen(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ import msgspec
 from sexton_actors.ports.chat import Standing
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.chat import ChatInstall
+from sexton_storage.records.chats import ChatInstall
 
 
 class Install(msgspec.Struct, Message[ChatInstall], frozen=True):

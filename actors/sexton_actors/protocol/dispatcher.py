@@ -7,7 +7,7 @@ import msgspec
 from sexton_actors.protocol.queue import ClaimOutcome
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message, ReplyPort
-from sexton_storage.records import ReadyAgent
+from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope
 
 

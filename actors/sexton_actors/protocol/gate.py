@@ -4,7 +4,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.records import Gate
+from sexton_storage.records.gates import Gate
 
 
 class Resolved(msgspec.Struct, frozen=True):

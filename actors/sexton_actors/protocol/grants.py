@@ -6,8 +6,8 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.records import Held
+from sexton_storage.records.grants import Grant, GrantStatus
+from sexton_storage.records.leases import Held
 
 
 class Requested(msgspec.Struct, frozen=True):

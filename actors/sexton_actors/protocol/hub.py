@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_engine import Message
-from sexton_storage.records import Frame
+from sexton_storage.records.frames import Frame
 
 
 class FramesWritten(msgspec.Struct, Message[None], frozen=True):

@@ -10,9 +10,10 @@ from sexton_actors.proposal.drafts import Draft
 from sexton_actors.protocol.grants import Requested
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.follow_ups import FollowUp
-from sexton_storage.memories import MemoryChange
-from sexton_storage.records import Gate, Lease
+from sexton_storage.records.follow_ups import FollowUp
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.memories import MemoryChange
 
 
 class Renewal(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.billing import Plan
-from sexton_storage.records import Tenant
+from sexton_storage.records.plans import Plan
+from sexton_storage.records.tenants import Tenant
 
 
 class ReadBalance(msgspec.Struct, Message[Tenant | Refusal], frozen=True):

@@ -8,7 +8,8 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.records import Event, Lease
+from sexton_storage.records.events import Event
+from sexton_storage.records.leases import Lease
 from sexton_storage.writes import Exhausted, NothingToClaim
 
 

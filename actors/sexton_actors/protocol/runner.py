@@ -7,7 +7,7 @@ import msgspec
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.records import Runner
+from sexton_storage.records.runners import Runner
 
 
 class Leases(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@ import msgspec
 from sexton_actors.proposal.drafts import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import ConfigVersion, Zombie
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie
 
 
 class Installed(msgspec.Struct, frozen=True):

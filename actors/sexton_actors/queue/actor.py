@@ -17,11 +17,13 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
-from sexton_storage.records import ReadyAgent, Zombie, ZombieStatus
-from sexton_storage.rules import LIVE_LEASE, NOT_FOR_RUNNER, OVER_BUDGET
+from sexton_storage.records.events import ReadyAgent
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.refusals import NOT_FOR_RUNNER, OVER_BUDGET
+from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import StorageUnavailable
 from sexton_storage.writes import Cancelled, Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 SETTLE_AFTER_S = 1.0

@@ -4,8 +4,10 @@ from uuid import UUID
 
 from sexton_actors.protocol.queue import Cancelling
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.refusals import Lost
 from sexton_storage.rules import CANCELLED_LABEL
-from sexton_storage.writes import CancelEvent, Cancelled, CancelOutcome, Lost, NewFrame
+from sexton_storage.writes import CancelEvent, Cancelled, CancelOutcome
 
 
 def cancel(zombie_id: UUID, event_id: UUID, by: str, now: int) -> CancelEvent:

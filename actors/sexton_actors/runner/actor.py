@@ -14,9 +14,9 @@ from sexton_actors.runner.record import Standing
 from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
-from sexton_storage.records import AdminState, Runner
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.scopes import scope_of
-from sexton_storage.stores import StorageUnavailable
 
 DRAINED_BY = "system:drain"
 

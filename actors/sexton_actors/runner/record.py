@@ -6,10 +6,10 @@ from uuid import UUID
 from sexton_actors.addresses import uuid_key
 from sexton_actors.world import World
 from sexton_engine import Context
-from sexton_storage.fleet import RunnerChange
-from sexton_storage.records import AdminState, LeaseStatus, Runner
+from sexton_storage.errors import Conflict
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.runners import AdminState, Runner, RunnerChange
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import Conflict
 
 SEEN_EVERY_MS = 5_000
 """``last_seen_at`` is written at most this often."""

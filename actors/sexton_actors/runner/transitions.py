@@ -5,7 +5,7 @@ from typing import assert_never
 import msgspec
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import AdminState, Runner
+from sexton_storage.records.runners import AdminState, Runner
 
 POLL_AGAIN_MS = 5_000
 """When a runner that is to get nothing new asks again."""

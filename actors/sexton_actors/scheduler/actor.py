@@ -11,8 +11,8 @@ from sexton_actors.schedules import times
 from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.crons import NEVER, CronEntry
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.crons import NEVER, CronEntry
 
 DUE_PAGE = 500
 TOLD_FOR_MS = 5_000

@@ -9,7 +9,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from sexton_actors.schedules.real_time import by_real_time
-from sexton_storage.crons import NEVER
+from sexton_storage.records.crons import NEVER
 
 MINUTE_MS = 60_000
 _HOUR_MS, _DAY_MS = 60 * MINUTE_MS, 24 * 60 * MINUTE_MS

@@ -12,8 +12,8 @@ from sexton_actors.secrets import credential_identity
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.startup import StartupFailed
-from sexton_storage.stores import StorageUnavailable
 from sexton_storage.vault import VaultError, version_of
 
 ROUND_S: Final = 60.0

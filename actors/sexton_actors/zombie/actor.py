@@ -19,9 +19,10 @@ from sexton_actors.zombie.removal import remove
 from sexton_actors.zombie.replays import replay
 from sexton_actors.zombie.wakeups import Waker
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import ConfigVersion, Zombie
-from sexton_storage.stores import NameTaken, StorageUnavailable
+from sexton_storage.errors import NameTaken, StorageUnavailable
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie
 
 Waking = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
 Changing = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken

@@ -3,7 +3,7 @@
 import msgspec
 
 from sexton_actors.manifest.model import Manifest
-from sexton_storage.records import ConfigVersion
+from sexton_storage.records.configs import ConfigVersion
 
 
 class Compiled(msgspec.Struct, frozen=True):

@@ -15,9 +15,10 @@ from sexton_actors.zombie.compiled_version import Compiled
 from sexton_actors.zombie.record import Decision, ZombieRecord
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_actors.zombie.versions import Secrets
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
-from sexton_storage.stores import Conflict
+from sexton_storage.errors import Conflict
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 
 class Next(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
 from sexton_actors.zombie.wakeups import Waker
-from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 MALFORMED = "UZ-WH-002"
 

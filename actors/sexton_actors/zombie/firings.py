@@ -9,8 +9,8 @@ from sexton_actors.schedules import times as schedules
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.transitions import Waking
 from sexton_actors.zombie.wakeups import Waker
-from sexton_storage.crons import NEVER, CronEntry, Firing
-from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.records.crons import NEVER, CronEntry, Firing
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 log = logging.getLogger("sexton.scheduler")
 

@@ -9,8 +9,8 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.transitions import Waking
 from sexton_actors.zombie.wakeups import Waker
-from sexton_storage.follow_ups import FollowUp, FollowUpStatus
-from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 FOLLOW_UP = "follow_up"
 

@@ -18,7 +18,8 @@ from sexton_actors.zombie.versions import (
     url_secrets,
     webhook_paths,
 )
-from sexton_storage.records import ConfigStatus, ConfigVersion, Zombie, ZombieStatus
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 APPROVAL_TOKEN_PREFIX = "zap_"  # noqa: S105  a prefix, no secret
 

@@ -14,9 +14,9 @@ from sexton_actors.zombie.compiled_version import Compiled
 from sexton_actors.zombie.configuration import Configuring, Next
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.transitions import Unchanged, may_be_configured
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import Zombie
-from sexton_storage.stores import Conflict
+from sexton_storage.errors import Conflict
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie
 
 
 class Application(msgspec.Struct, frozen=True):

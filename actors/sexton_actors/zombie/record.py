@@ -13,10 +13,10 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_engine import Context
-from sexton_storage.crons import declared
-from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.errors import Conflict, NameTaken
+from sexton_storage.records.crons import declared
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.signals import Signal, Topic
-from sexton_storage.stores import Conflict, NameTaken
 
 Decision = Change | Unchanged | Refusal
 Decide = Callable[[Zombie, int], Decision]

@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import ZombieRecord
-from sexton_storage.writes import AppendFrames, NewFrame
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.writes import AppendFrames
 
 BURST = 10
 REFILL_MS = 6_000

@@ -8,7 +8,8 @@ from sexton_actors.protocol.runner import LeaseCancelling
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import ZombieRecord
-from sexton_storage.records import Lease, ZombieStatus
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.zombies import ZombieStatus
 
 
 async def remove(record: ZombieRecord, message: m.Remove) -> m.Removed | Refusal:

@@ -10,7 +10,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.wakeups import Waker
-from sexton_storage.records import Zombie
+from sexton_storage.records.zombies import Zombie
 
 
 async def replay(

@@ -8,18 +8,14 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
-from sexton_storage.crons import Firing
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import (
-    ConfigVersion,
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    Zombie,
-    ZombieStatus,
-)
-from sexton_storage.writes import AppendEvent, NewFrame
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.crons import Firing
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.writes import AppendEvent
 
 MESSAGE_MAX_BYTES = 8192
 

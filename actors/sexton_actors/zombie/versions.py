@@ -15,7 +15,7 @@ from sexton_actors.manifest.trigger_fields import MULTISIG_SOURCES
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.trigger_secrets import MULTISIG_SEGMENT, hash_url_secret
 from sexton_actors.zombie.compiled_version import Compiled
-from sexton_storage.records import ConfigStatus, ConfigVersion
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 
 URL_SECRET_PREFIX = "zwh_"  # noqa: S105  a prefix, no secret
 SECRET_BYTES = 32

@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from sexton_storage.records import EventWaits, ZombieStatus
+from sexton_storage.records.events import EventWaits
+from sexton_storage.records.zombies import ZombieStatus
 
 
 class WaitingFor(StrEnum):

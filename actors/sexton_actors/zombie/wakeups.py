@@ -22,9 +22,11 @@ from sexton_actors.zombie.record import ZombieRecord
 from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
 from sexton_actors.zombie.transitions import Waking
 from sexton_engine import DEFERRED, ReplyPort
-from sexton_storage.records import Gate, GateStatus, Zombie
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import Lost
 from sexton_storage.vault import VaultError
-from sexton_storage.writes import Appended, AppendEvent, Duplicate, Lost, OverBudget
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 
 Kept = Appended | Duplicate | OverBudget | Lost | Exception
 

@@ -10,9 +10,9 @@ from sexton_http.names import fitting
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import MAX_PAGE, Body, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.agent_keys import AgentKey
-from sexton_storage.records import Role
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.agent_keys import AgentKey
+from sexton_storage.records.users import Role
 
 TAG = "Agent keys"
 PATH = "/v1/workspaces/{workspace_id}/agent-keys"

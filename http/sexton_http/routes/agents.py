@@ -11,13 +11,14 @@ from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, Query, Shape
-from sexton_storage.improvement import (
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.improvement import (
     DEFAULT_CONTEXT_TOKENS,
     MAX_CONTEXT_TOKENS,
     MIN_CONTEXT_TOKENS,
     Score,
 )
-from sexton_storage.records import EventStatus, Role
+from sexton_storage.records.users import Role
 
 TAG = "Agent profiles"
 AGENT = "/v1/agents/{agent_id}"

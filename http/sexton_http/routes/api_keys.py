@@ -12,8 +12,9 @@ from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.principals import RANK
 from sexton_http.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.records import ApiKey, Role
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.users import Role
 
 TAG = "API keys"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"

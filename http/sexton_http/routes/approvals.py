@@ -12,7 +12,7 @@ from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.deciding import decide, or_denied
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, GateView, Query, Shape, view_gate
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateStatus
 
 TAG = "Approvals"
 CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")

@@ -22,7 +22,7 @@ from sexton_http.limits import Quota
 from sexton_http.names import fitting
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
-from sexton_storage.identity import AuthSession
+from sexton_storage.records.auth_sessions import AuthSession
 
 TAG = "Auth sessions"
 CREATIONS = Quota(count=10, window_s=60)

@@ -11,8 +11,8 @@ from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, Positive, Query, Shape
-from sexton_storage.billing import Charge
-from sexton_storage.records import Tenant
+from sexton_storage.records.charges import Charge
+from sexton_storage.records.tenants import Tenant
 
 TAG = "Billing"
 

@@ -21,9 +21,10 @@ from sexton_http.presses import check_team, press_of_app
 from sexton_http.shapes import Query, Shape
 from sexton_http.slack import Slack
 from sexton_http.tokens import TOKEN_BYTES, digest, same
-from sexton_storage.chat import ChatInstall
-from sexton_storage.identity import SignInAttempt
-from sexton_storage.records import Gate, Role
+from sexton_storage.records.chats import ChatInstall
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.sign_ins import SignInAttempt
+from sexton_storage.records.users import Role
 
 TAG = "Chat"
 SEE_OTHER: Final = 303

@@ -10,7 +10,7 @@ from sexton_http.answers import Problem
 from sexton_http.names import fitting
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 
 TAG = "Credentials"
 DATA_BYTES = 4096

@@ -10,7 +10,7 @@ from sexton_http.answers import Problem
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.seeds import key_of
 from sexton_http.shapes import Shape
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 
 TAG: Final = "Events"
 AGENT: Final = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}"

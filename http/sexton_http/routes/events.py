@@ -11,7 +11,7 @@ from sexton_http.answers import Problem
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, NoBody, operation
 from sexton_http.shapes import Cursor, Query, Shape
-from sexton_storage.records import Event, EventStatus
+from sexton_storage.records.events import Event, EventStatus
 
 TAG = "Events"
 UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

@@ -17,8 +17,8 @@ from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
-from sexton_storage.records import AdminState, EnrolmentToken, Runner
+from sexton_storage.records.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
+from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
 from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of
 from sexton_storage.stores import Storage
 

@@ -12,8 +12,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Count, Cursor, Query, Shape
-from sexton_storage.follow_ups import FollowUp, FollowUpStatus
-from sexton_storage.records import Role
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
+from sexton_storage.records.users import Role
 
 TAG = "Follow-ups"
 OF_ZOMBIE = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/follow-ups"

@@ -17,8 +17,8 @@ from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operati
 from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
 from sexton_http.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.records import Role
+from sexton_storage.records.grants import Grant, GrantStatus
+from sexton_storage.records.users import Role
 
 TAG = "Integrations"
 SERVICE = r"^[a-z0-9_-]{1,64}$"

@@ -13,7 +13,8 @@ from sexton_http.configuring import MARKDOWN_CHARS, ManifestWarning, NewUrls, bo
 from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Cursor, Query, Shape
-from sexton_storage.records import ConfigStatus, ConfigVersion, Role
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.users import Role
 
 TAG = "Harness"
 HARNESS = "/v1/workspaces/{workspace_id}/harness"

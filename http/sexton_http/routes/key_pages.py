@@ -20,7 +20,7 @@ from sexton_http.routes.api_keys import (
     list_api_keys,
 )
 from sexton_http.shapes import KeyMade, KeyPage
-from sexton_storage.records import Role
+from sexton_storage.records.users import Role
 
 TAG = "Browser"
 HOME: Final = "/keys"

@@ -15,7 +15,7 @@ from sexton_http.fencing import FENCED, HOT_S, TAG, Token
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.shapes import Body, GateView, Query, WaitMs, view_gate
 from sexton_http.wire.stopping import until_stopped
-from sexton_storage.records import Gate
+from sexton_storage.records.gates import Gate
 
 SLACK_S = 10.0
 NAME_CHARS = 256

@@ -10,8 +10,9 @@ from sexton_http.answers import Problem
 from sexton_http.names import fitting
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
-from sexton_storage.providers import PlatformKey, ProviderMode, TenantProvider
-from sexton_storage.records import Role, Workspace
+from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
+from sexton_storage.records.users import Role
+from sexton_storage.records.workspaces import Workspace
 
 TAG = "Models and keys"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"

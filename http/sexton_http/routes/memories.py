@@ -17,10 +17,10 @@ from sexton_http.remembering import (
     view_memory,
 )
 from sexton_http.shapes import Count, Query, Shape
-from sexton_storage.memories import MEMORY_LIMIT
-from sexton_storage.records import Held, Lease
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.memories import MEMORY_LIMIT
 from sexton_storage.rules import LIVE_LEASE
-from sexton_storage.stores import StorageUnavailable
 
 TAG = "Memories"
 QUERY_CHARS = 1024

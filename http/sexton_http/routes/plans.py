@@ -11,9 +11,10 @@ from sexton_actors.refusal import Refusal
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of
 from sexton_http.shapes import Body, Shape
-from sexton_storage.billing import Plan, PlanStatus
 from sexton_storage.periods import day_of
-from sexton_storage.records import PlanTier, Role
+from sexton_storage.records.plans import Plan, PlanStatus
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 
 TAG = "Billing"
 SUBSCRIPTION = "^sub_[A-Za-z0-9_]{3,255}$"

@@ -15,8 +15,8 @@ from sexton_http.cursors import Place, decode, encode, fingerprint
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.routes.agents import AGENT, UNKNOWN_AGENT, require_agent
 from sexton_http.shapes import Body, Cursor, Query, Shape
-from sexton_storage.improvement import Proposal, ProposalStatus
-from sexton_storage.records import Role
+from sexton_storage.records.improvement import Proposal, ProposalStatus
+from sexton_storage.records.users import Role
 
 TAG = "Proposals"
 PROPOSALS = AGENT + "/proposals"

@@ -18,9 +18,11 @@ from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signe
 from sexton_http.preferring import prefers_pages
 from sexton_http.shapes import Query
 from sexton_http.tokens import TOKEN_BYTES, digest, same
-from sexton_storage.identity import SignInAttempt
-from sexton_storage.records import PlanTier, Role, Tenant, User, Workspace
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.sign_ins import SignInAttempt
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 
 TAG = "Browser"
 SEE_OTHER = 303

@@ -16,7 +16,7 @@ from sexton_http.operations import Auth, Call, NoQuery, operation
 from sexton_http.pipeline import as_problem
 from sexton_http.problems import CODES
 from sexton_http.shapes import Body, Count, Shape
-from sexton_storage.stores import StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
 MAX_RENEWALS = 1024
 

@@ -24,7 +24,7 @@ from sexton_http.remembering import (
 )
 from sexton_http.routes.proposals import ProposalDraft, draft_of
 from sexton_http.shapes import Body, Count, Shape
-from sexton_storage.memories import MemoryChange
+from sexton_storage.records.memories import MemoryChange
 
 TEXT_CHARS = 1_000_000
 CUT_MARK = "\n[truncated]"

@@ -17,7 +17,7 @@ from sexton_http.principals import Enroller
 from sexton_http.shapes import Body, Shape, WaitMs
 from sexton_http.tokens import TokenKind, digest, mint
 from sexton_http.wire.stopping import until_stopped
-from sexton_storage.records import AdminState, Runner
+from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.scopes import ScopeKind, scope_of, without_leave
 
 TAG = "Runner plane"

@@ -12,8 +12,8 @@ from sexton_http.limits import Quota
 from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.identity import BrowserSession, SignInKind
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.sign_ins import BrowserSession, SignInKind
 
 TAG = "Sign-ins"
 MAX_LISTED = 200

@@ -19,8 +19,8 @@ from sexton_http.routes.events import Since, parse_since
 from sexton_http.services import Services
 from sexton_http.shapes import Query
 from sexton_http.wire.stopping import Stop, until_stopped
-from sexton_storage.records import Frame
-from sexton_storage.stores import StorageError
+from sexton_storage.errors import StorageError
+from sexton_storage.records.frames import Frame
 
 FRAMES_A_READ = 256
 COMPLETE = "event_complete"

@@ -18,7 +18,8 @@ from sexton_http.names import fitting
 from sexton_http.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation
 from sexton_http.shapes import Body, Shape
 from sexton_http.tokens import TokenKind, digest, mint
-from sexton_storage.records import Role, Zombie
+from sexton_storage.records.users import Role
+from sexton_storage.records.zombies import Zombie
 
 TAG = "Webhooks"
 MAX_HEADERS: Final = 128

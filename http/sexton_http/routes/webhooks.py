@@ -26,7 +26,7 @@ from sexton_http.presses import load_agent, press_of
 from sexton_http.principals import Presser
 from sexton_http.services import Services
 from sexton_http.shapes import ApproveOrDeny, Body, Shape
-from sexton_storage.records import Gate
+from sexton_storage.records.gates import Gate
 
 TAG = "Webhooks"
 CODES = (

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from sexton_http.operations import Call, NoBody, NoQuery, operation
 from sexton_http.shapes import Shape
-from sexton_storage.records import PlanTier, Role
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 
 TAG = "Auth sessions"
 KEY: Final = "api:"

@@ -12,8 +12,10 @@ from sexton_http.names import shown
 from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of
 from sexton_http.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
-from sexton_storage.records import PlanTier, Role, Workspace
-from sexton_storage.stores import NameTaken
+from sexton_storage.errors import NameTaken
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
+from sexton_storage.records.workspaces import Workspace
 
 TAG = "Workspaces"
 

@@ -39,7 +39,8 @@ from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_http.plans import entitled_of
 from sexton_http.seeds import key_of
 from sexton_http.shapes import Body, Cursor, Query, Shape
-from sexton_storage.records import Role, Zombie, ZombieStatus
+from sexton_storage.records.users import Role
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 TAG = "Agents"
 MARKDOWN_BYTES = 64 * 1024

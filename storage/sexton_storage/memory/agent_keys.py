@@ -5,10 +5,10 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.agent_keys import AgentKey
 from sexton_storage.documents import storable
+from sexton_storage.errors import NameTaken
 from sexton_storage.memory.base import MemoryStore, page_of
-from sexton_storage.stores import NameTaken
+from sexton_storage.records.agent_keys import AgentKey
 
 
 class MemoryAgentKeys(MemoryStore):

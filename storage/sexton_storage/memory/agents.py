@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied
+from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.globs import matches
-from sexton_storage.improvement import Proposal
 from sexton_storage.memory.apply_events import close_gates, end_as_cancelled, mark_cancelling
 from sexton_storage.memory.apply_follow_ups import drop_follow_ups
 from sexton_storage.memory.apply_improvement import check_pending, put_decision
@@ -15,11 +15,15 @@ from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.crons import keep_crons
 from sexton_storage.memory.purge import purge
 from sexton_storage.memory.tables import Head
-from sexton_storage.records import ConfigStatus, ConfigVersion, EventStatus, GateStatus, Zombie, ZombieStatus
+from sexton_storage.paging import Page
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
-from sexton_storage.stores import Conflict, NameTaken, Page
 from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame
-from sexton_storage.writes import NewFrame
 
 
 class MemoryZombies(MemoryStore):

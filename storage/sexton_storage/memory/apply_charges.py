@@ -1,8 +1,8 @@
 """Keeps what leases were billed."""
 
-from sexton_storage.billing import STAGE_CHARGE, Charge
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records import Lease
+from sexton_storage.records.charges import STAGE_CHARGE, Charge
+from sexton_storage.records.leases import Lease
 
 
 def record_charge(tables: Tables, lease: Lease, now: int) -> None:

@@ -6,20 +6,17 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import storable
-from sexton_storage.follow_ups import FollowUpStatus
+from sexton_storage.errors import RowRefused
 from sexton_storage.memory.apply_follow_ups import close_follow_up
 from sexton_storage.memory.tables import Tables
 from sexton_storage.periods import day_of
-from sexton_storage.records import (
-    Event,
-    EventStatus,
-    Gate,
-    GateStatus,
-    LeaseStatus,
-    ZombieStatus,
-)
-from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, GONE, STALE, storable_gate
-from sexton_storage.stores import RowRefused
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.follow_ups import FollowUpStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.refusals import GONE, STALE, Lost
+from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL, storable_gate
 from sexton_storage.streams import closed_frame
 from sexton_storage.writes import (
     DEDUP_WINDOW_MS,
@@ -29,7 +26,6 @@ from sexton_storage.writes import (
     Cancelled,
     CancelOutcome,
     Duplicate,
-    Lost,
     OverBudget,
 )
 

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.follow_ups import FOLLOW_UPS_KEEP_MS, FollowUpStatus
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FollowUpStatus
 
 
 def close_follow_up(tables: Tables, follow_up_id: UUID, status: FollowUpStatus, now: int) -> bool:

@@ -7,14 +7,15 @@ from msgspec.structs import replace
 from sexton_storage.documents import storable
 from sexton_storage.memory.apply_events import put_gate
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records import EventStatus, Gate, GateStatus
-from sexton_storage.rules import FENCED, GONE, LIVE_LEASE, STALE
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.refusals import FENCED, GONE, STALE, Lost
+from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.writes import (
     AppendFrames,
     FramesAppended,
     GateOpened,
     GateResolved,
-    Lost,
     OpenGate,
     ResolveGate,
 )

@@ -6,17 +6,19 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import storable
-from sexton_storage.improvement import (
+from sexton_storage.errors import Conflict
+from sexton_storage.memory.tables import Tables
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.improvement import (
     DISPLACED_BY,
     DISPLACED_REASON,
     PENDING_KEPT,
     Proposal,
     ProposalStatus,
 )
-from sexton_storage.memory.tables import Tables
-from sexton_storage.records import Event, EventStatus, GateStatus, Lease
+from sexton_storage.records.leases import Lease
 from sexton_storage.scoring import score_of
-from sexton_storage.stores import Conflict
 
 _REFUSED = frozenset({GateStatus.DENIED, GateStatus.TIMED_OUT, GateStatus.AUTO_KILLED})
 _FAILURES = frozenset({EventStatus.AGENT_ERROR, EventStatus.DEAD_LETTERED})

@@ -6,29 +6,31 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_storage.documents import copied, storable
+from sexton_storage.errors import RowRefused
 from sexton_storage.memory.apply_charges import record_charge
 from sexton_storage.memory.apply_improvement import add_proposals, settle_score
 from sexton_storage.memory.apply_memories import remember
 from sexton_storage.memory.tables import Head, Tables
-from sexton_storage.records import Event, EventStatus, GateStatus, Lease, LeaseStatus, Slice, ZombieStatus
-from sexton_storage.rules import (
-    BALANCE_EXHAUSTED,
-    BALANCE_EXHAUSTED_CODE,
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.metering import Slice
+from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.refusals import (
     EMPTY,
     FENCED,
-    FINISHED_EVENT,
     GONE,
     LEASED,
-    LIVE_LEASE,
     NOT_ACTIVE,
     OUT_OF_SCOPE,
     OVER_BUDGET,
     PAUSED,
     RUNNER_FULL,
     STALE,
+    Lost,
 )
+from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, FINISHED_EVENT, LIVE_LEASE
 from sexton_storage.scopes import is_within, scope_of
-from sexton_storage.stores import RowRefused
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import (
     Claimed,
@@ -37,7 +39,6 @@ from sexton_storage.writes import (
     EndLease,
     EventEnd,
     Exhausted,
-    Lost,
     NothingToClaim,
     Renewed,
     RenewLease,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sexton_storage.memories import Mark, Memory, MemoryChange, Plan, is_over, plan
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.memories import Mark, Memory, MemoryChange, Plan, is_over, plan
 
 
 def remember(tables: Tables, zombie_id: UUID, changes: Sequence[MemoryChange], now: int) -> Plan:

@@ -5,11 +5,12 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.billing import Charge, Plan, PlanStatus
+from sexton_storage.errors import Conflict
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
-from sexton_storage.records import Tenant
-from sexton_storage.stores import Conflict
+from sexton_storage.records.charges import Charge
+from sexton_storage.records.plans import Plan, PlanStatus
+from sexton_storage.records.tenants import Tenant
 
 
 class MemoryPlans(MemoryStore):

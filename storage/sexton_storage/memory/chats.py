@@ -5,9 +5,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.chat import ChatInstall, ChatPost, ChatWork
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records import Gate, GateStatus
+from sexton_storage.records.chats import ChatInstall, ChatPost, ChatWork
+from sexton_storage.records.gates import Gate, GateStatus
 
 
 class MemoryChats(MemoryStore):

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.crons import CronEntry, declared
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records import Zombie, ZombieStatus
+from sexton_storage.records.crons import CronEntry, declared
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 
 def keep_crons(tables: Tables, zombie: Zombie) -> None:

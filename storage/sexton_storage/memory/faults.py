@@ -6,7 +6,7 @@ from typing import Any
 
 import trio
 
-from sexton_storage.stores import Conflict, StorageUnavailable
+from sexton_storage.errors import Conflict, StorageUnavailable
 from sexton_storage.writes import Write
 
 

@@ -5,8 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.billing import COUNT_KEEP_DAYS, first_plan
-from sexton_storage.fleet import RunnerChange
+from sexton_storage.errors import Conflict
 from sexton_storage.memory.apply_follow_ups import sweep_follow_ups
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
@@ -15,8 +14,12 @@ from sexton_storage.memory.key_uses import sweep_key_uses
 from sexton_storage.memory.overview import sweep_changes
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.periods import day_of
-from sexton_storage.records import EnrolmentToken, Runner, Tenant, User, Workspace
-from sexton_storage.stores import Conflict
+from sexton_storage.records.charges import COUNT_KEEP_DAYS
+from sexton_storage.records.plans import first_plan
+from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
+from sexton_storage.records.tenants import Tenant
+from sexton_storage.records.users import User
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.writes import DEDUP_WINDOW_MS
 
 

@@ -6,14 +6,13 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import storable
-from sexton_storage.follow_ups import FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
 from sexton_storage.memory.apply_follow_ups import close_follow_up
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
-from sexton_storage.records import Held
-from sexton_storage.rules import FENCED, FULL, GONE
-from sexton_storage.writes import Lost
+from sexton_storage.records.follow_ups import FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
+from sexton_storage.records.leases import Held
+from sexton_storage.refusals import FENCED, FULL, GONE, Lost
 
 
 class MemoryFollowUps(MemoryStore):

@@ -6,13 +6,13 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.documents import storable
-from sexton_storage.grants import GRANTS_LIMIT, Grant, GrantStatus
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
-from sexton_storage.records import Held
-from sexton_storage.rules import FENCED, FULL, GONE, STALE
-from sexton_storage.writes import Lost, NewFrame
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.grants import GRANTS_LIMIT, Grant, GrantStatus
+from sexton_storage.records.leases import Held
+from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
 
 
 class MemoryGrants(MemoryStore):

@@ -5,7 +5,11 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.improvement import (
+from sexton_storage.memory.apply_improvement import add_proposals, check_pending, put_decision
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.paging import Page
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.improvement import (
     DEFAULT_CONTEXT_TOKENS,
     LAST_DECIDED,
     RATE_EVENTS,
@@ -18,10 +22,6 @@ from sexton_storage.improvement import (
     Score,
     Trust,
 )
-from sexton_storage.memory.apply_improvement import add_proposals, check_pending, put_decision
-from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records import EventStatus
-from sexton_storage.stores import Page
 
 
 class MemoryImprovement(MemoryStore):

@@ -7,21 +7,20 @@ from uuid import UUID
 
 import trio
 
+from sexton_storage.errors import RowRefused, StorageError, StorageUnavailable
 from sexton_storage.memory.apply_events import append_event, cancel_event
 from sexton_storage.memory.apply_gates import append_frames, open_gate, resolve_gate
 from sexton_storage.memory.apply_leases import claim_event, end_lease, renew_lease
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.tables import Tables
-from sexton_storage.rules import LEASED, STALE
+from sexton_storage.refusals import LEASED, STALE, Lost
 from sexton_storage.statistics import JournalStatistics, LaneStatistics
-from sexton_storage.stores import RowRefused, StorageError, StorageUnavailable
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
     CancelEvent,
     ClaimEvent,
     EndLease,
-    Lost,
     NothingToClaim,
     OpenGate,
     RenewLease,

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
 
 
 class MemoryKeyUses(MemoryStore):

@@ -4,19 +4,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_storage.documents import storable
-from sexton_storage.memories import (
-    CORE,
-    Memory,
-    MemoryChange,
-    Remembered,
-    folded,
-    is_over,
-    words_of,
-)
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.apply_memories import remember
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records import Held
+from sexton_storage.records.leases import Held
+from sexton_storage.records.memories import CORE, Memory, MemoryChange, Remembered, folded, is_over, words_of
 
 
 class MemoryMemories(MemoryStore):

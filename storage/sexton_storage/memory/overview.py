@@ -5,7 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from sexton_storage.fleet import (
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.tables import Tables
+from sexton_storage.paging import Page
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.fleet import (
     CHANGES_KEEP_MS,
     COUNT_CAP,
     LOOKED_AT,
@@ -18,19 +22,10 @@ from sexton_storage.fleet import (
     RunnerGroup,
     Waiting,
 )
-from sexton_storage.memory.base import MemoryStore
-from sexton_storage.memory.tables import Tables
-from sexton_storage.paging import Page
-from sexton_storage.records import (
-    AdminState,
-    Event,
-    EventStatus,
-    GateStatus,
-    Lease,
-    LeaseStatus,
-    Runner,
-    ZombieStatus,
-)
+from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.providers import PlatformKey, TenantProvider
+from sexton_storage.records.providers import PlatformKey, TenantProvider
 
 
 class MemoryProviders(MemoryStore):

@@ -10,20 +10,14 @@ from sexton_storage.globs import matches
 from sexton_storage.memory.apply_events import seen
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records import (
-    Event,
-    EventStatus,
-    EventWaits,
-    Frame,
-    Gate,
-    GateStatus,
-    Lease,
-    MeteringPeriod,
-    ReadyAgent,
-    ZombieStatus,
-)
+from sexton_storage.paging import Page
+from sexton_storage.records.events import Event, EventStatus, EventWaits, ReadyAgent
+from sexton_storage.records.frames import Frame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.metering import MeteringPeriod
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
-from sexton_storage.stores import Page
 
 
 class MemoryEvents(MemoryStore):

@@ -6,40 +6,35 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.agent_keys import AgentKey
-from sexton_storage.billing import Charge, Plan
-from sexton_storage.chat import ChatInstall, ChatPost
-from sexton_storage.crons import CronEntry
 from sexton_storage.documents import copied
-from sexton_storage.fleet import RunnerChange
-from sexton_storage.follow_ups import FollowUp
-from sexton_storage.grants import Grant
-from sexton_storage.identity import AuthSession, BrowserSession, SignInAttempt, SignInLink
-from sexton_storage.improvement import Proposal, Score
-from sexton_storage.key_uses import KeyUse
-from sexton_storage.memories import Memory
+from sexton_storage.errors import RowRefused
 from sexton_storage.periods import day_of, month_of
-from sexton_storage.providers import PlatformKey, TenantProvider
-from sexton_storage.records import (
-    ApiKey,
-    ConfigVersion,
-    Credential,
-    EnrolmentToken,
-    Event,
-    EventStatus,
-    Frame,
-    Gate,
-    Lease,
-    MeteringPeriod,
-    Runner,
-    Slice,
-    Tenant,
-    User,
-    Workspace,
-    Zombie,
-)
-from sexton_storage.stores import RowRefused
-from sexton_storage.writes import NewFrame
+from sexton_storage.records.agent_keys import AgentKey
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.auth_sessions import AuthSession
+from sexton_storage.records.charges import Charge
+from sexton_storage.records.chats import ChatInstall, ChatPost
+from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.credentials import Credential
+from sexton_storage.records.crons import CronEntry
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.follow_ups import FollowUp
+from sexton_storage.records.frames import Frame, NewFrame
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.grants import Grant
+from sexton_storage.records.improvement import Proposal, Score
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.memories import Memory
+from sexton_storage.records.metering import MeteringPeriod, Slice
+from sexton_storage.records.plans import Plan
+from sexton_storage.records.providers import PlatformKey, TenantProvider
+from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
+from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
+from sexton_storage.records.tenants import Tenant
+from sexton_storage.records.users import User
+from sexton_storage.records.workspaces import Workspace
+from sexton_storage.records.zombies import Zombie
 
 
 @dataclass(slots=True)

@@ -6,13 +6,18 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.billing import first_plan
+from sexton_storage.errors import NameTaken
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import API_KEY_SORTS, sort_key
-from sexton_storage.records import ApiKey, Credential, EventStatus, Tenant, User, Workspace
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.credentials import Credential
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.plans import first_plan
+from sexton_storage.records.tenants import Tenant
+from sexton_storage.records.users import User
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.rules import BALANCE_EXHAUSTED
-from sexton_storage.stores import NameTaken
 
 
 class MemoryTenants(MemoryStore):

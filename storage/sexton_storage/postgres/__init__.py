@@ -1,6 +1,6 @@
 """Storage in PostgreSQL."""
 
-from sexton_storage.postgres.settings import PostgresSettings
+from sexton_storage.postgres.connections.settings import PostgresSettings
 from sexton_storage.postgres.storage import PostgresStorage, migrate_database, open_postgres_storage
 
 __all__ = ["PostgresSettings", "PostgresStorage", "migrate_database", "open_postgres_storage"]

@@ -9,7 +9,7 @@ from importlib import resources
 
 import asyncpg
 
-from sexton_storage.postgres.connection import Connection
+from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.startup import DatabaseNewer, MigrationFailed, NotAllowed, SchemaBehind
 
 LOCK_KEY = 0x5E870A

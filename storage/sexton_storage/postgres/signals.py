@@ -9,9 +9,9 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from sexton_storage.portal import Portal
-from sexton_storage.postgres.connection import Connection
-from sexton_storage.postgres.outage import Part
-from sexton_storage.postgres.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.connections.outage import Part
+from sexton_storage.postgres.connections.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S
 from sexton_storage.signals import Hear, Signal, merged, pack, unpack
 from sexton_storage.statistics import SignalStatistics
 

@@ -10,34 +10,42 @@ import asyncpg
 
 from sexton_storage.clock import NodeClock
 from sexton_storage.portal import Portal, open_portal
-from sexton_storage.postgres.admission import bring_up
-from sexton_storage.postgres.agent_keys import PostgresAgentKeys
-from sexton_storage.postgres.agents import PostgresZombies
-from sexton_storage.postgres.billing import PostgresCharges, PostgresPlans
-from sexton_storage.postgres.bounds import SIGNALS_SESSION
-from sexton_storage.postgres.chats import PostgresChats
-from sexton_storage.postgres.connection import FAULTS
-from sexton_storage.postgres.crons import PostgresCrons
-from sexton_storage.postgres.database import Database
-from sexton_storage.postgres.dial import connect, connect_lane
-from sexton_storage.postgres.events import PostgresEvents
-from sexton_storage.postgres.fleet import PostgresInstance, PostgresRunners
-from sexton_storage.postgres.follow_ups import PostgresFollowUps
-from sexton_storage.postgres.grants import PostgresGrants
-from sexton_storage.postgres.identity import PostgresAuthSessions, PostgresSignIns
-from sexton_storage.postgres.improvement import PostgresImprovement
-from sexton_storage.postgres.journal import Listener, PostgresJournal
-from sexton_storage.postgres.key_uses import PostgresKeyUses
-from sexton_storage.postgres.keys import PostgresApiKeys, PostgresCredentials
-from sexton_storage.postgres.lane import Lane
-from sexton_storage.postgres.memories import PostgresMemories
-from sexton_storage.postgres.outage import Outage
-from sexton_storage.postgres.overview import PostgresFleet
-from sexton_storage.postgres.providers import PostgresProviders
-from sexton_storage.postgres.runs import PostgresFrames, PostgresGates, PostgresLeases, PostgresMetering
-from sexton_storage.postgres.settings import PostgresSettings
+from sexton_storage.postgres.connections.bounds import SIGNALS_SESSION
+from sexton_storage.postgres.connections.connection import FAULTS
+from sexton_storage.postgres.connections.database import Database
+from sexton_storage.postgres.connections.dial import connect, connect_lane
+from sexton_storage.postgres.connections.outage import Outage
+from sexton_storage.postgres.connections.settings import PostgresSettings
+from sexton_storage.postgres.journal.journal import Listener, PostgresJournal
+from sexton_storage.postgres.journal.lane import Lane
+from sexton_storage.postgres.server_check import bring_up
 from sexton_storage.postgres.signals import Listening, PostgresSignals
-from sexton_storage.postgres.tenancy import PostgresTenants, PostgresUsers, PostgresWorkspaces
+from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
+from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
+from sexton_storage.postgres.stores.charges import PostgresCharges
+from sexton_storage.postgres.stores.chats import PostgresChats
+from sexton_storage.postgres.stores.credentials import PostgresCredentials
+from sexton_storage.postgres.stores.crons import PostgresCrons
+from sexton_storage.postgres.stores.events import PostgresEvents
+from sexton_storage.postgres.stores.fleet import PostgresFleet
+from sexton_storage.postgres.stores.follow_ups import PostgresFollowUps
+from sexton_storage.postgres.stores.frames import PostgresFrames
+from sexton_storage.postgres.stores.gates import PostgresGates
+from sexton_storage.postgres.stores.grants import PostgresGrants
+from sexton_storage.postgres.stores.identity import PostgresAuthSessions, PostgresSignIns
+from sexton_storage.postgres.stores.improvement import PostgresImprovement
+from sexton_storage.postgres.stores.instance import PostgresInstance
+from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
+from sexton_storage.postgres.stores.leases import PostgresLeases
+from sexton_storage.postgres.stores.memories import PostgresMemories
+from sexton_storage.postgres.stores.metering import PostgresMetering
+from sexton_storage.postgres.stores.plans import PostgresPlans
+from sexton_storage.postgres.stores.providers import PostgresProviders
+from sexton_storage.postgres.stores.runners import PostgresRunners
+from sexton_storage.postgres.stores.tenants import PostgresTenants
+from sexton_storage.postgres.stores.users import PostgresUsers
+from sexton_storage.postgres.stores.workspaces import PostgresWorkspaces
+from sexton_storage.postgres.stores.zombies import PostgresZombies
 from sexton_storage.startup import ConnectFailed, NotAllowed
 from sexton_storage.statistics import StorageStatistics
 

@@ -7,7 +7,7 @@ from typing import Any
 from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.world import World
-from sexton_storage.improvement import Lessons, Proposal, Score
+from sexton_storage.records.improvement import Lessons, Proposal, Score
 
 BYTES_PER_TOKEN = 4
 """Models differ; this errs towards too few lines rather than too many."""

@@ -12,7 +12,8 @@ from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.world import World
-from sexton_storage.records import Event, Lease
+from sexton_storage.records.events import Event
+from sexton_storage.records.leases import Lease
 
 CONTEXT_CAP: Final = "context_cap_tokens"
 

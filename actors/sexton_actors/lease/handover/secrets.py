@@ -9,8 +9,8 @@ import msgspec
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.terms import LEASE_MEMORY_BYTES, LEASE_MEMORY_COUNT
 from sexton_actors.world import World
-from sexton_storage.grants import Grant, GrantStatus
-from sexton_storage.memories import Memory
+from sexton_storage.records.grants import Grant, GrantStatus
+from sexton_storage.records.memories import Memory
 
 NONE = "none"
 """The standing of a service that nobody has asked for."""

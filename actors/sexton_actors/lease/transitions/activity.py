@@ -6,8 +6,9 @@ from sexton_actors.lease.transitions.chunks import coalesced
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Activity
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import Gate, GateStatus
-from sexton_storage.writes import AppendFrames, NewFrame, OpenGate
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.writes import AppendFrames, OpenGate
 
 ACTIVITY_KINDS = frozenset({"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk"})
 

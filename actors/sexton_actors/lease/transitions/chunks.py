@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from sexton_storage.writes import NewFrame
+from sexton_storage.records.frames import NewFrame
 
 CHUNK: Final = "chunk"
 MAX_CHUNK_CHARS: Final = 8192

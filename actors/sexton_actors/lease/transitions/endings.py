@@ -11,10 +11,14 @@ from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced, is_
 from sexton_actors.protocol.lease import Abort, Park, Release, Report
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import COUNT_MAX, MAX_ATTEMPTS
-from sexton_storage.improvement import Proposal
-from sexton_storage.records import Event, EventStatus, Gate, Lease, LeaseStatus, Slice
+from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.metering import Slice
 from sexton_storage.rules import CANCELLED_LABEL, LIVE_LEASE
-from sexton_storage.writes import EndLease, EventEnd, NewFrame
+from sexton_storage.writes import EndLease, EventEnd
 
 Cause = Literal["expired", "revoked", "died"]
 """Why it is taken back: its term has passed, its runner was revoked, its runner is known to have died."""

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from sexton_actors.refusal import Refusal
-from sexton_storage.follow_ups import FollowUp
-from sexton_storage.records import Lease
+from sexton_storage.records.follow_ups import FollowUp
+from sexton_storage.records.leases import Lease
 
 MESSAGE_BYTES = 8192
 DELAY_MIN_S = 60

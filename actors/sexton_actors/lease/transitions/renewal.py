@@ -7,7 +7,7 @@ from sexton_actors.lease.transitions.state import CEILING, LOST, LeaseState, fen
 from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import LEASE_TERM_MS
-from sexton_storage.records import Lease, LeaseStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.writes import Renewed, RenewLease
 

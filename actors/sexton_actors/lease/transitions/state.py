@@ -7,7 +7,7 @@ import msgspec
 
 from sexton_actors.lease.metering import Wait
 from sexton_actors.refusal import Refusal
-from sexton_storage.records import Lease
+from sexton_storage.records.leases import Lease
 from sexton_storage.rules import LIVE_LEASE
 
 UNKNOWN = "UZ-RUN-006"

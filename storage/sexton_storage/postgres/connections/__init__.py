@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: opened, bounded, and given back."""

@@ -1,0 +1,50 @@
+"""Keeps the proposals and scores of runs that end in a batch."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.sql.columns import Columns
+from sexton_storage.postgres.sql.fragments import beside
+from sexton_storage.postgres.sql.schema import PROPOSALS, SCORES
+from sexton_storage.records.improvement import DISPLACED_BY, DISPLACED_REASON, PENDING_KEPT, Proposal, Score
+
+_DISPLACE = f"""
+UPDATE proposals p SET status = 'REJECTED', rejection_reason = $2, decided_by = $3, decided_at = $4
+  FROM unnest($1::uuid[]) AS v(zombie_id)
+ CROSS JOIN LATERAL (SELECT id FROM proposals WHERE zombie_id = v.zombie_id AND status = 'PENDING'
+                      ORDER BY created_at DESC, id DESC OFFSET {PENDING_KEPT}) u
+ WHERE p.id = u.id AND {beside("u.id", "p.status = 'PENDING'")}
+"""
+# Scores of the runs that end in a batch, and what those that were processed have heard.
+_SCORES = Columns("uuid uuid text float8 int int int bigint bigint bigint uuid")
+_SCORE = f"""
+WITH v AS (
+    SELECT * FROM {_SCORES.unnest}
+        AS v({", ".join(SCORES.names)}, lease_id)
+), heard AS (
+    UPDATE proposals p SET heard_at = v.created_at
+      FROM v CROSS JOIN LATERAL (
+        SELECT id FROM proposals
+         WHERE zombie_id = v.zombie_id AND handed_lease_id = v.lease_id AND status = 'REJECTED'
+           AND heard_at IS NULL OFFSET 0) u
+     WHERE p.id = u.id AND v.outcome = 'processed'
+)
+INSERT INTO scores ({", ".join(SCORES.names)}) SELECT {", ".join(SCORES.names)} FROM v
+ON CONFLICT (event_id) DO NOTHING
+"""
+
+
+async def insert_proposals(connection: Connection, proposals: Sequence[Proposal]) -> None:
+    """Keep new ones; of each agent the oldest that are too many are rejected. Their heads are locked."""
+    await connection.executemany(PROPOSALS.insert("proposals"), [PROPOSALS.values(p) for p in proposals])
+    zombies = list({p.zombie_id for p in proposals})
+    now = max(p.created_at for p in proposals)
+    await connection.execute(_DISPLACE, zombies, DISPLACED_REASON, DISPLACED_BY, now)
+
+
+async def keep_scores(connection: Connection, scores: Sequence[tuple[Score, UUID]]) -> None:
+    """Keep the scores of runs that end, each with the lease that ended."""
+    rows: list[list[Any]] = [[*SCORES.values(score), lease_id] for score, lease_id in scores]
+    await connection.execute(_SCORE, *_SCORES.arrays(rows))

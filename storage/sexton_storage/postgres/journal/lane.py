@@ -1,0 +1,270 @@
+"""One lane of the journal: while a batch commits, the next collects."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from sexton_storage.clock import NodeClock
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.portal import Portal
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.connections.outage import Part
+from sexton_storage.postgres.connections.settings import PostgresSettings
+from sexton_storage.postgres.journal.aside import WORTH_TELLING_S, Aside
+from sexton_storage.postgres.journal.committer import Committed, Committer, RowsHeld
+from sexton_storage.postgres.journal.frames import News
+from sexton_storage.postgres.journal.selection import FORGETTING, Done, Waiting, choose, gathering_s
+from sexton_storage.statistics import LaneStatistics
+from sexton_storage.writes import Write
+
+Deliver = Callable[[Sequence[Done], Sequence[Any], News], None]
+"""Tells the writers of a batch, in trio's thread."""
+RETRY_LOCK_MS = 20
+"""So long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
+FEW = 2
+HELD = "somebody holds rows of this tenant in the database"
+log = logging.getLogger("sexton.storage")
+
+
+class Lane:
+    """A queue that trio fills and a task of the asyncio thread empties, over a connection of its own."""
+
+    def __init__(
+        self,
+        lane_id: UUID,
+        *,
+        portal: Portal,
+        connect: Callable[[], Awaitable[Connection]],
+        clock: NodeClock,
+        settings: PostgresSettings,
+        batch_limit: int,
+        outage: Part,
+        deliver: Deliver,
+    ) -> None:
+        self._portal = portal
+        self._settings = settings
+        self._batch_limit = batch_limit
+        self._deliver = deliver
+        self._queue: deque[Waiting] = deque()
+        self._held_back: list[Waiting] = []
+        self._under_way: Sequence[Waiting] = ()
+        self._parts: list[Sequence[Waiting]] = []
+        """What is still to be tried of a batch that met a row which somebody holds."""
+        self._aside = Aside()
+        self._crowd = 0.0
+        """How many write at once: the largest batch of late, which is forgotten bit by bit."""
+        self._asleep = False
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+        self._committer = Committer(
+            lane_id,
+            connect=connect,
+            clock=clock,
+            settings=settings,
+            outage=outage,
+            on_pause=self._give_up_the_oldest,
+        )
+
+    # --- in trio's thread -----------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._queue) >= self._settings.queue_limit
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closing or self._task is None or self._task.done()
+
+    def put(self, write: Write[Any], done: Done) -> None:
+        """Queue a write; the lane must be neither full nor closed."""
+        self._queue.append(Waiting(write, done, time.monotonic()))
+        # The task says that it sleeps before it looks at the queue for the last time, so one of the two sees
+        # the other.
+        if self._asleep:
+            self._asleep = False
+            self._portal.send(self._wake.set)
+
+    def statistics(self) -> LaneStatistics:
+        tally = self._committer.tally
+        return LaneStatistics(
+            depth=len(self._queue) + len(self._held_back) + len(self._under_way) + self._aside.count,
+            batches=tally.batches,
+            writes=tally.writes,
+            largest_batch=tally.largest_batch,
+            seconds=tally.seconds,
+            retries=tally.retries,
+            refused=tally.refused,
+            settled=tally.settled,
+            outages=tally.outages,
+            set_aside=tally.set_aside,
+            sizes=tally.sizes.statistics(),
+            spans=tally.spans.statistics(),
+            oldest_s=self._oldest_s(),
+        )
+
+    def _oldest_s(self) -> float:
+        # Each is looked at once: the other thread may empty it meanwhile.
+        fronts = [next(iter(tuple(those)), None) for those in (self._under_way, self._held_back)]
+        with suppress(IndexError):
+            fronts.append(self._queue[0])
+        now = time.monotonic()
+        return max((now - front.since for front in fronts if front is not None), default=0.0)
+
+    # --- in the asyncio thread ------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        await self._committer.open()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Take nothing more and finish what is queued, for a bounded time.
+
+        The rest hears StorageUnavailable.
+        """
+        task = self._task
+        if task is None:
+            return
+        self._closing = True
+        self._wake.set()
+        await asyncio.wait({task}, timeout=self._settings.drain_s)
+        task.cancel()
+        await asyncio.wait({task})
+        await self._committer.close()
+
+    async def _run(self) -> None:
+        try:
+            while not (self._closing and not self._queue and not self._held_back and not self._aside):
+                if self._aside:
+                    await self._try_again()
+                if self._queue or self._held_back:
+                    if pause_s := gathering_s(len(self._queue) + len(self._held_back), self._crowd):
+                        await asyncio.sleep(pause_s)
+                    await self._commit(self._take())
+                else:
+                    await self._sleep()
+        finally:
+            parts = [waiting for part in self._parts for waiting in part]
+            rest = [*self._under_way, *parts, *self._aside.everything(), *self._held_back, *self._queue]
+            self._refuse(rest, StorageUnavailable("storage was closed before this was settled"))
+
+    async def _sleep(self) -> None:
+        self._wake.clear()
+        self._asleep = True
+        if self._queue or (self._closing and not self._aside):
+            self._asleep = False
+            return
+        pause_s = min(self._settings.heartbeat_s, self._aside.next_try() - time.monotonic())
+        try:
+            async with asyncio.timeout(max(0.0, pause_s)):
+                await self._wake.wait()
+        except TimeoutError:
+            self._asleep = False
+            if not self._aside:
+                await self._committer.look()
+
+    def _take(self) -> list[Waiting]:
+        taken, self._held_back = choose(deque(self._held_back), self._queue, self._batch_limit)
+        return taken
+
+    async def _commit(self, batch: Sequence[Waiting]) -> None:
+        self._crowd = max(len(batch), FORGETTING * self._crowd)
+        self._under_way = batch
+        if self._aside:
+            batch = await self._divert(batch)
+        self._parts.append(batch)
+        while self._parts:
+            self._under_way = part = self._parts.pop()
+            if part and not await self._commit_part(part, None if part is batch else RETRY_LOCK_MS):
+                self._parts += await self._split(part)
+        self._under_way = ()
+
+    async def _commit_part(self, part: Sequence[Waiting], lock_ms: int | None = None) -> bool:
+        """Commit and tell; False when somebody holds a row that it needs."""
+        try:
+            committed = await self._committer.commit([w.write for w in part], lock_ms)
+        except RowsHeld:
+            return False
+        except StorageUnavailable as away:
+            committed = Committed([away] * len(part), ())
+        self._under_way = ()
+        self._tell([w.done for w in part], committed.answers, committed.news)
+        return True
+
+    # --- writes whose rows somebody else holds --------------------------------------------------------------
+
+    async def _divert(self, batch: Sequence[Waiting]) -> Sequence[Waiting]:
+        """Put the writes of tenants that are set aside behind those that wait there; gives the others."""
+        places = await self._committer.places_of([w.write for w in batch])
+        tenants = [place.tenant_id for place in places]
+        self._set_aside([(t, w) for t, w in zip(tenants, batch, strict=True) if t in self._aside])
+        return [w for t, w in zip(tenants, batch, strict=True) if t not in self._aside]
+
+    async def _split(self, part: Sequence[Waiting]) -> Sequence[Sequence[Waiting]]:
+        """Set the tenants aside whose rows are held, and give the rest; by halves, where none is seen.
+
+        A lock may be on any row that a statement needs: then the halves show whose it is.
+        """
+        places = await self._committer.places_of([w.write for w in part])
+        held = set(await self._committer.held_tenants(places))
+        tenants = sorted({place.tenant_id for place in places})
+        if not held and len(tenants) == 1:
+            held = set(tenants)
+        placed = [(place.tenant_id, w) for place, w in zip(places, part, strict=True)]
+        self._set_aside([(tenant, w) for tenant, w in placed if tenant in held])
+        if held:
+            return [[w for tenant, w in placed if tenant not in held]]
+        half = set(tenants[: len(tenants) // 2])
+        return [[w for tenant, w in placed if (tenant in half) is first] for first in (True, False)]
+
+    def _set_aside(self, placed: Sequence[tuple[UUID, Waiting]]) -> None:
+        now = time.monotonic()
+        self._committer.tally.set_aside += len(placed)
+        for tenant_id, waiting in placed:
+            if self._aside.count >= self._settings.queue_limit:
+                self._refuse([waiting], StorageUnavailable(HELD))
+            else:
+                self._aside.add(tenant_id, [waiting], now)
+
+    async def _try_again(self) -> None:
+        """Try the writes that were set aside, tenant by tenant, where their time has come."""
+        self._refuse(
+            self._aside.since_before(time.monotonic() - self._settings.patience_s), StorageUnavailable(HELD)
+        )
+        due = self._aside.due(time.monotonic())
+        held: Collection[UUID] = ()
+        if len(due) > FEW:
+            # One look at all of them costs less than waiting for each.
+            places = await self._committer.places_of([self._aside.peek(t).write for t in due])
+            held = await self._committer.held_tenants(places)
+        for tenant_id in due:
+            self._under_way = part = self._aside.take(tenant_id, self._batch_limit)
+            if tenant_id in held or not await self._commit_part(part, RETRY_LOCK_MS):
+                if self._aside.blocked(tenant_id, part, time.monotonic()):
+                    log.warning(
+                        "somebody holds rows of tenant %s: its writes wait, all others go on", tenant_id
+                    )
+            elif (blocked_s := self._aside.let_go(tenant_id, time.monotonic())) >= WORTH_TELLING_S:
+                log.warning("the rows of tenant %s are free again after %.1f s", tenant_id, blocked_s)
+            self._under_way = ()
+
+    def _give_up_the_oldest(self) -> None:
+        # Called while the database is away: whoever has waited long enough in the queue is not kept waiting
+        # for it.
+        oldest = time.monotonic() - self._settings.patience_s
+        late = []
+        while self._queue and self._queue[0].since < oldest:
+            late.append(self._queue.popleft())
+        self._refuse(late, StorageUnavailable("the database is away"))
+
+    def _refuse(self, writes: Sequence[Waiting], error: StorageUnavailable) -> None:
+        if writes:
+            self._tell([w.done for w in writes], [error] * len(writes), ())
+
+    def _tell(self, dones: Sequence[Done], answers: Sequence[Any], news: News) -> None:
+        self._portal.post(lambda: self._deliver(dones, answers, news))

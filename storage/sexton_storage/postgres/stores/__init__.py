@@ -1,0 +1,1 @@
+"""One store a record, over PostgreSQL."""

@@ -1,0 +1,124 @@
+"""Events in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
+from sexton_storage.paging import Page
+from sexton_storage.postgres.connections.connection import Row
+from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS
+from sexton_storage.postgres.stores.base import Conditions, PostgresStore
+from sexton_storage.records.events import Event, EventStatus, EventWaits, ReadyAgent
+from sexton_storage.writes import DEDUP_WINDOW_MS
+
+_SO_FAR = (
+    "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"
+    " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
+)
+_COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+_SEEN = """
+SELECT k.event_id FROM dedup_keys k
+ WHERE k.zombie_id = $1 AND k.key IN ($2, $3) AND k.seen_at > $4 AND (k.key = $2 OR NOT k.by_body)
+ ORDER BY k.key = $2 DESC LIMIT 1
+"""
+_READY = """
+SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed, e.created_at,
+       h.last_runner_id
+  FROM {agents}
+  JOIN agent_heads h ON h.zombie_id = a.zombie_id AND h.status = 'active' AND h.live_lease_id IS NULL
+  JOIN zombies z ON z.id = a.zombie_id
+  JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
+  CROSS JOIN LATERAL (SELECT created_at FROM events r
+                       WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
+                       ORDER BY r.zombie_id, r.arrival LIMIT 1) e
+"""
+# Steps from agent to agent through the index of received events, however many each has; the walk goes only as
+# far as the LIMIT pulls it.
+_WALK = """
+WITH RECURSIVE a AS (
+    (SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > $1 ORDER BY zombie_id LIMIT 1)
+    UNION ALL
+    SELECT n.zombie_id FROM a CROSS JOIN LATERAL (
+        SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > a.zombie_id
+         ORDER BY zombie_id LIMIT 1) n
+)
+"""
+_READY_PAGE = f"{_WALK} SELECT * FROM ({_READY.format(agents='a')} LIMIT $2) found ORDER BY id"
+_READY_ONE = _READY.format(agents="(SELECT $1::uuid AS zombie_id) a")
+_BEFORE_ALL = UUID(int=0)
+# Of an event that was purged meanwhile the time alone is left to go on from.
+_BEFORE = "(e.created_at, e.arrival) < ({}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {}), 0))"
+
+_WAITS = f"""
+SELECT EXISTS (SELECT FROM events e WHERE e.zombie_id = h.zombie_id AND e.status = 'received'),
+       EXISTS (SELECT FROM events e
+                WHERE e.tenant_id = h.tenant_id AND e.zombie_id = h.zombie_id AND {BLOCKED}),
+       EXISTS (SELECT FROM gates g WHERE g.zombie_id = h.zombie_id AND g.status = 'pending'),
+       h.live_lease_id IS NOT NULL
+  FROM agent_heads h WHERE h.zombie_id = $1
+"""
+
+
+class PostgresEvents(PostgresStore):
+    async def load(self, event_id: UUID) -> Event | None:
+        return EVENTS.maybe(await self._row(f"SELECT {_COLUMNS} FROM events e WHERE e.id = $1", event_id))
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        since: int | None = None,
+        actor_glob: str | None = None,
+        status: EventStatus | None = None,
+    ) -> Sequence[Event]:
+        where = Conditions("e.workspace_id = $1", workspace_id)
+        if zombie_id is not None:
+            where.add("e.zombie_id = {}", zombie_id)
+        if before is not None:
+            where.add(_BEFORE, before.created_at, before.id)
+        if since is not None:
+            where.add("e.created_at >= {}", since)
+        if actor_glob is not None:
+            _add_actor(where, actor_glob)
+        if status is not None:
+            # Spelled out: of a parameter the planner could not tell that the index for what is rare has it.
+            where.add(f"e.status = '{status.value}' AND e.created_at >= 0")
+        newest = "ORDER BY e.created_at DESC, e.arrival DESC"
+        query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
+        return EVENTS.many(await self._rows(query, *where.args))
+
+    async def seen(
+        self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
+    ) -> UUID | None:
+        first: UUID | None = await self._value(_SEEN, zombie_id, dedup_key, body_key, now - DEDUP_WINDOW_MS)
+        return first
+
+    async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        return [_ready(row) for row in await self._rows(_READY_PAGE, after or _BEFORE_ALL, limit)]
+
+    async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
+        row = await self._row(_READY_ONE, zombie_id)
+        return None if row is None else _ready(row)
+
+    async def waits(self, zombie_id: UUID) -> EventWaits:
+        row = await self._row(_WAITS, zombie_id)
+        return EventWaits() if row is None else EventWaits(*row)
+
+
+def _add_actor(where: Conditions, glob: str) -> None:
+    """By the range of what begins alike, where the glob begins with something, so that an index serves."""
+    prefix = literal_prefix(glob)
+    if prefix == glob:
+        where.add("e.actor = {}", glob)
+        return
+    if prefix:
+        where.add("e.actor ~>=~ {} AND e.actor ~<~ {}", prefix, prefix + LAST_CHARACTER)
+    if glob != prefix + "*":
+        where.add("e.actor LIKE {}", like_pattern(glob))
+
+
+def _ready(row: Row) -> ReadyAgent:
+    return ReadyAgent(row[0], row[1], row[2], tuple(row[3]), row[4], row[5], row[6])

@@ -1,0 +1,127 @@
+"""The fleet as operators look at it, in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.documents import from_json
+from sexton_storage.paging import Page
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.sql.schema import BLOCKED, LIVE, RECEIVED
+from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.records.fleet import (
+    CHANGES_KEEP_MS,
+    COUNT_CAP,
+    LOOKED_AT,
+    ONLINE_MS,
+    Census,
+    HistoryItem,
+    HistoryKind,
+    LiveLease,
+    Liveness,
+    RunnerGroup,
+    Waiting,
+)
+from sexton_storage.records.runners import AdminState
+
+# Each part comes off its own index, newest first, and no further than the page.
+HISTORY = """
+SELECT id, kind, at, data FROM (
+    (SELECT id, 'admin_state_changed' AS kind, at,
+            json_build_object('from', changed_from, 'to', changed_to, 'by', changed_by) AS data
+       FROM runner_changes WHERE runner_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4)
+    UNION ALL
+    (SELECT id, 'lease', granted_at,
+            json_build_object('lease_id', id, 'event_id', event_id, 'zombie_id', zombie_id,
+                              'workspace_id', workspace_id, 'attempt', attempt,
+                              'fencing_token', fencing_token, 'status', status, 'ended_at', ended_at)
+       FROM leases WHERE runner_id = $1 AND (granted_at, id) < ($2, $3)
+      ORDER BY granted_at DESC, id DESC LIMIT $4)
+    UNION ALL
+    (SELECT id, 'enrolled', created_at,
+            json_build_object('host_id', host_id, 'sandbox_tier', sandbox_tier, 'labels', labels,
+                              'slots', slots)
+       FROM runners WHERE id = $1 AND (created_at, id) < ($2, $3))
+) h ORDER BY at DESC, id DESC LIMIT $4
+"""
+NEWEST = Page(2**62, UUID(int=2**128 - 1))
+LIVE_LEASES = f"""
+SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'cancelling', granted_at,
+       expires_at, ceiling_at
+  FROM leases WHERE {LIVE} ORDER BY expires_at, id LIMIT $1
+"""
+COUNTS = f"""
+SELECT sexton_now_ms(),
+       (SELECT count(*) FROM (SELECT FROM events WHERE {RECEIVED} LIMIT $1) e),
+       (SELECT min(e.created_at)
+          FROM (SELECT zombie_id, workspace_id, created_at FROM events
+                 WHERE {RECEIVED} ORDER BY created_at LIMIT $2) e
+          JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
+          JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
+       (SELECT count(*) FROM (SELECT FROM leases WHERE {LIVE} LIMIT $1) l),
+       g.pending, g.oldest,
+       (SELECT count(*) FROM (SELECT FROM events WHERE {BLOCKED} LIMIT $1) b),
+       (SELECT count(*) FROM (SELECT FROM tenants WHERE exhausted_at IS NOT NULL LIMIT $1) t),
+       (SELECT min(next_at) FROM cron_triggers WHERE next_at <= sexton_now_ms())
+  FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
+          FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
+"""
+WAITING = f"""
+SELECT z.required_tags, z.allows_unsandboxed, count(*),
+       min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused), t.tenant_id, s.workspace_id
+  FROM (SELECT zombie_id, workspace_id, created_at FROM events
+         WHERE {RECEIVED} ORDER BY created_at LIMIT $1) e
+  JOIN zombies z ON z.id = e.zombie_id
+  JOIN agent_heads h ON h.zombie_id = e.zombie_id
+  JOIN workspaces w ON w.id = e.workspace_id
+  LEFT JOIN (SELECT DISTINCT tenant_id FROM runners) t ON t.tenant_id = z.tenant_id
+  LEFT JOIN (SELECT DISTINCT workspace_id FROM runners) s ON s.workspace_id = z.workspace_id
+ GROUP BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
+ ORDER BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
+"""
+_RUNNERS = f"""
+SELECT liveness, admin_state, count(*), sum(slots)
+  FROM (SELECT r.admin_state, r.slots,
+               CASE WHEN r.last_seen_at IS NULL THEN 'registered'
+                    WHEN EXISTS (SELECT FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) THEN 'busy'
+                    WHEN r.last_seen_at >= sexton_now_ms() - $1 THEN 'online'
+                    ELSE 'offline' END AS liveness
+          FROM runners r) s
+ GROUP BY liveness, admin_state ORDER BY liveness, admin_state
+"""
+_SWEEP = """
+DELETE FROM runner_changes WHERE id IN (SELECT id FROM runner_changes WHERE at <= $1 ORDER BY at LIMIT $2)
+"""
+
+
+class PostgresFleet(PostgresStore):
+    async def history(
+        self, runner_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[HistoryItem]:
+        place = before or NEWEST
+        rows = await self._rows(HISTORY, runner_id, place.created_at, place.id, limit)
+        return [HistoryItem(row[0], HistoryKind(row[1]), row[2], from_json(row[3])) for row in rows]
+
+    async def live_leases(self, *, limit: int) -> Sequence[LiveLease]:
+        return [LiveLease(*row) for row in await self._rows(LIVE_LEASES, limit)]
+
+    async def waiting(self) -> Sequence[Waiting]:
+        rows = await self._rows(WAITING, COUNT_CAP)
+        return [Waiting(tuple(row[0]), *row[1:]) for row in rows]
+
+    async def census(self) -> Census:
+        async def work(connection: Connection) -> Census:
+            row = await connection.fetchrow(COUNTS, COUNT_CAP, LOOKED_AT)
+            groups = await connection.fetch(_RUNNERS, ONLINE_MS)
+            if row is None:
+                raise LookupError("a statement without a condition gave no row")
+            at, queued, oldest, leases, gates, gate_at, *rest = row
+            runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
+            return Census(at, queued, oldest, leases, gates, gate_at, runners, *rest)
+
+        return await self._database.read(work)
+
+
+async def sweep_changes(connection: Connection, now: int, limit: int) -> int:
+    """Delete what is past keeping; how many rows."""
+    done = await connection.execute(_SWEEP, now - CHANGES_KEEP_MS, limit)
+    return int(done.split()[-1])

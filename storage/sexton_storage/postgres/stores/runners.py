@@ -1,0 +1,79 @@
+"""Runners in PostgreSQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sexton_storage.errors import Conflict
+from sexton_storage.paging import RUNNER_SORTS, sort_key
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.sql.rows import Rows
+from sexton_storage.postgres.sql.schema import ENROLMENTS, RUNNERS
+from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
+
+CHANGES = Rows(RunnerChange)
+_RUNNER = f"SELECT {RUNNERS.columns()} FROM runners"
+_USE_UP = """
+UPDATE enrolment_tokens SET used_at = sexton_now_ms()
+ WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms() RETURNING true
+"""
+_OPEN = f"""
+SELECT {ENROLMENTS.columns()} FROM enrolment_tokens
+ WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms()
+"""
+_SAVE = """
+UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id
+"""
+_TOUCH = """
+UPDATE runners r SET last_seen_at = greatest(r.last_seen_at, v.at)
+  FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u(id, at) GROUP BY id) v
+ WHERE r.id = v.id AND v.at > coalesce(r.last_seen_at, 0)
+"""
+
+
+class PostgresRunners(PostgresStore):
+    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
+        async def work(connection: Connection) -> bool:
+            if enrolment_hash is not None and not await connection.fetchval(_USE_UP, enrolment_hash):
+                return False
+            await connection.execute(RUNNERS.insert("runners"), *RUNNERS.values(runner))
+            return True
+
+        return await self._database.change(work)
+
+    async def find_by_hash(self, token_hash: bytes) -> Runner | None:
+        return RUNNERS.maybe(await self._row(f"{_RUNNER} WHERE token_hash = $1", token_hash))
+
+    async def load(self, runner_id: UUID) -> Runner | None:
+        return RUNNERS.maybe(await self._row(f"{_RUNNER} WHERE id = $1", runner_id))
+
+    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]:
+        field, descends = sort_key(sort, RUNNER_SORTS)
+        way = "DESC" if descends else "ASC"
+        query = f"{_RUNNER} ORDER BY {field} {way}, id {way} LIMIT $1 OFFSET $2"
+        rows = await self._rows(query, page_size, (page - 1) * page_size)
+        return RUNNERS.many(rows), await self._value("SELECT count(*) FROM runners")
+
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
+        async def work(connection: Connection) -> bool:
+            args = (runner.id, runner.version, runner.admin_state)
+            if await connection.fetchval(_SAVE, *args) is None:
+                return False
+            if change is not None:
+                await connection.execute(CHANGES.insert("runner_changes"), *CHANGES.values(change))
+            return True
+
+        if not await self._database.change(work):
+            raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
+
+    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
+        # Moving a time forward twice is moving it once: no transaction with a mark is needed.
+        ids, times = [runner_id for runner_id, _ in seen], [at for _, at in seen]
+        await self._database.read(lambda c: c.execute(_TOUCH, ids, times))
+
+    async def mint_enrolment(self, token: EnrolmentToken) -> None:
+        values = ENROLMENTS.values(token)
+        await self._database.change(lambda c: c.execute(ENROLMENTS.insert("enrolment_tokens"), *values))
+
+    async def open_enrolment(self, token_hash: bytes) -> EnrolmentToken | None:
+        return ENROLMENTS.maybe(await self._row(_OPEN, token_hash))

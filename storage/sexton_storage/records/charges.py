@@ -1,0 +1,48 @@
+"""What the runs of a tenant have cost."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.paging import Page
+
+
+class Charge(msgspec.Struct, frozen=True, gc=False):
+    """What one lease of an event was billed, once it has ended."""
+
+    id: UUID
+    """The lease's."""
+    event_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    tenant_id: UUID
+    charge_type: str
+    posture: str
+    """``platform`` or ``self_managed``: whose model key was used."""
+    model: str | None
+    credit_deducted_nanos: int
+    token_count_input: int
+    """Those read from a cache included."""
+    token_count_output: int
+    wall_ms: int
+    """Time that was billed."""
+    recorded_at: int
+
+
+STAGE_CHARGE: Final = "stage"
+"""What work on an event costs. An event costs nothing by coming (``event_nanos`` is 0), so nothing is of the
+kind ``receive``."""
+COUNT_KEEP_DAYS: Final = 7
+"""Only today's count is asked for."""
+
+
+class ChargeStore(Protocol):
+    async def list(self, tenant_id: UUID, *, limit: int, before: Page | None = None) -> Sequence[Charge]:
+        """Newest first. They stay when their agent is purged."""
+        ...
+
+    async def events_of_day(self, tenant_id: UUID, day: int) -> int:
+        """Events that were kept and counted in that UTC day (days since 1970)."""
+        ...

@@ -1,0 +1,85 @@
+"""What is shown of gates in a chat: where to, and what was shown already."""
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records.gates import Gate
+
+
+class ChatInstall(msgspec.Struct, frozen=True, gc=False):
+    """One workspace's channel. The bot's token is a credential of the vault."""
+
+    workspace_id: UUID
+    tenant_id: UUID
+    team_id: str
+    team_name: str
+    channel_id: str
+    channel_name: str
+    bot_user_id: str
+    installed_by: str
+    created_at: int
+    updated_at: int
+    revoked_at: int | None = None
+    """When the platform first refused the token."""
+
+
+class ChatPost(msgspec.Struct, frozen=True, gc=False):
+    """The message about one gate. The row goes once the message shows the outcome."""
+
+    gate_id: UUID
+    workspace_id: UUID
+    channel_id: str
+    """Where it was shown, or was last tried to be."""
+    message_id: str | None
+    """The platform's own name for it; None until it is known."""
+    attempts: int
+    """Grows with each claim, so that a late claimant's word is not taken."""
+    unsure: bool
+    """As a claim gives it: an earlier try may have been heard, but nobody knows."""
+    due_at: int
+    """Claimed until then, or not to be tried before."""
+    created_at: int
+
+
+class ChatWork(msgspec.Struct, frozen=True, gc=False):
+    post: ChatPost
+    gate: Gate | None
+    """None when it was purged."""
+
+
+class ChatStore(Protocol):
+    async def load(self, workspace_id: UUID) -> ChatInstall | None: ...
+    async def save(self, install: ChatInstall) -> None:
+        """Create or replace; what is still to be shown or closed becomes due at once."""
+        ...
+
+    async def revoke(self, workspace_id: UUID, now: int) -> None:
+        """Note that the token is refused; the first time stands."""
+        ...
+
+    async def remove(self, workspace_id: UUID) -> bool:
+        """The install and what is known of its messages; False when there is none."""
+        ...
+
+    async def waiting(self, now: int, *, limit: int) -> Sequence[UUID]:
+        """Workspaces with a good install and something to be done now."""
+        ...
+
+    async def claim(self, workspace_id: UUID, now: int, until: int) -> ChatWork | None:
+        """The next thing to be done there, kept from others ``until`` then; None when there is none.
+
+        A pending gate that is not shown, or a message whose gate is not pending any more. Of a workspace
+        without a good install, nothing.
+        """
+        ...
+
+    async def keep(self, post: ChatPost) -> bool:
+        """Save what came of a claim; False when it was claimed again since (its ``attempts`` differ)."""
+        ...
+
+    async def forget(self, post: ChatPost) -> bool:
+        """Nothing is left to be done for it; False as ``keep``."""
+        ...

@@ -1,0 +1,111 @@
+"""Events: what an agent is asked to do, and what became of it."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.documents import Json
+from sexton_storage.paging import Page
+
+
+class EventStatus(StrEnum):
+    RECEIVED = "received"
+    WAITING_APPROVAL = "waiting_approval"
+    RUNNING = "running"
+    PROCESSED = "processed"
+    AGENT_ERROR = "agent_error"
+    GATE_BLOCKED = "gate_blocked"
+    CANCELLED = "cancelled"
+    DEAD_LETTERED = "dead_lettered"
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    tenant_id: UUID
+    actor: str
+    event_type: str
+    status: EventStatus
+    request_json: str
+    created_at: int
+    updated_at: int
+    source_event_id: str | None = None
+    resumes_event_id: UUID | None = None
+    traceparent: str | None = None
+    attempts: int = 0
+    """Leases that counted: a released lease gives its attempt back."""
+    first_leased_at: int | None = None
+    parked_ms: int = 0
+    """Time between leases spent parked at a gate; moves the ceiling."""
+    parked_at: int | None = None
+    checkpoint: Json | None = None
+    response_text: str | None = None
+    evidence: Json | None = None
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    wall_ms: int = 0
+    charged_nanos: int = 0
+    failure_label: str | None = None
+    error_code: str | None = None
+    completed_at: int | None = None
+
+
+class EventWaits(msgspec.Struct, frozen=True, gc=False):
+    """What there is of an agent's open events."""
+
+    received: bool = False
+    blocked: bool = False
+    """For want of credit."""
+    approval: bool = False
+    """A gate is pending."""
+    running: bool = False
+
+
+class ReadyAgent(msgspec.Struct, frozen=True, gc=False):
+    """An agent with work, no live lease and leave to run: what the dispatcher matches."""
+
+    zombie_id: UUID
+    workspace_id: UUID
+    tenant_id: UUID
+    required_tags: tuple[str, ...]
+    allows_unsandboxed: bool
+    oldest_event_at: int
+    last_runner_id: UUID | None
+
+
+class EventStore(Protocol):
+    async def load(self, event_id: UUID) -> Event | None: ...
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        since: int | None = None,
+        actor_glob: str | None = None,
+        status: EventStatus | None = None,
+    ) -> Sequence[Event]:
+        """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
+        ...
+
+    async def seen(
+        self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
+    ) -> UUID | None:
+        """The first event of which an ``AppendEvent`` with these keys would be a ``Duplicate``."""
+        ...
+
+    async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        """Agents with a received event, active, unpaused, without a live lease; by id, for a paged walk."""
+        ...
+
+    async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
+        """The same question for one agent."""
+        ...
+
+    async def waits(self, zombie_id: UUID) -> EventWaits: ...

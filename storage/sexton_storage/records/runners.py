@@ -1,0 +1,85 @@
+"""Runners, the tokens that enrol them, and the changes of their standing."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+
+class AdminState(StrEnum):
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    REVOKED = "revoked"
+
+
+class Runner(msgspec.Struct, frozen=True, gc=False):
+    id: UUID
+    host_id: str
+    sandbox_tier: str
+    labels: tuple[str, ...]
+    slots: int
+    token_hash: bytes
+    admin_state: AdminState
+    version: int
+    created_at: int
+    last_seen_at: int | None = None
+    tenant_id: UUID | None = None
+    """Whose events it is given, for ever; None: everybody's."""
+    workspace_id: UUID | None = None
+    """The only one of that tenant's whose events it is given, if it is limited to one."""
+
+
+class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
+    token_hash: bytes
+    created_by: str
+    created_at: int
+    expires_at: int
+    used_at: int | None = None
+    tenant_id: UUID | None = None
+    """The scope of the runner that it enrols, as a runner's."""
+    workspace_id: UUID | None = None
+    labels: tuple[str, ...] = ()
+    """Reserved labels that the runner may carry."""
+
+
+class RunnerChange(msgspec.Struct, frozen=True, gc=False):
+    """A runner's standing was changed."""
+
+    id: UUID
+    runner_id: UUID
+    at: int
+    changed_from: AdminState
+    changed_to: AdminState
+    changed_by: str
+    """A person or a key, or ``system:drain``."""
+
+
+class RunnerStore(Protocol):
+    async def enrol(self, runner: Runner, *, enrolment_hash: bytes | None) -> bool:
+        """Use up the enrolment token and add the runner in one commit.
+
+        False when the token is unknown, used or expired by the database's clock. None: enrolled by a platform
+        admin, without one.
+        """
+        ...
+
+    async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
+    async def load(self, runner_id: UUID) -> Runner | None: ...
+    async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
+    async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
+        """Admin state, and what is remembered of its change; raises Conflict as ``ZombieStore.save``."""
+        ...
+
+    async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
+        """Move ``last_seen_at`` forward for many runners at once."""
+        ...
+
+    async def mint_enrolment(self, token: EnrolmentToken) -> None: ...
+
+    async def open_enrolment(self, token_hash: bytes) -> EnrolmentToken | None:
+        """The token, if it was neither used nor has expired; only ``enrol`` makes sure of it."""
+        ...

@@ -1,0 +1,121 @@
+"""Agents, and the store that keeps them."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.documents import Json
+from sexton_storage.paging import Page
+from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.improvement import Proposal
+
+
+class ZombieStatus(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    KILLED = "killed"
+
+
+class Zombie(msgspec.Struct, frozen=True, gc=False):
+    id: UUID
+    workspace_id: UUID
+    tenant_id: UUID
+    name: str
+    status: ZombieStatus
+    version: int
+    """Grows by one with every save; a save names the version it saw."""
+    config_version_id: UUID
+    config_revision: int
+    compiled: Json
+    required_tags: tuple[str, ...]
+    approval_token_hash: bytes
+    url_secret_hashes: Mapping[str, str]
+    """Webhook source to the SHA-256 (hex) of its url_secret, for triggers without a signature."""
+    created_at: int
+    updated_at: int
+    last_event_at: int | None = None
+    """Moved by appended events, not by saves."""
+    allows_unsandboxed: bool = False
+    """A runner of sandbox tier ``none`` may run it."""
+
+
+class ZombieStore(Protocol):
+    async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
+        """Raises NameTaken when the workspace has an agent of that name."""
+        ...
+
+    async def load(self, zombie_id: UUID) -> Zombie | None:
+        """With the compiled form of its active configuration."""
+        ...
+
+    async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
+    async def list_configs(
+        self, zombie_id: UUID, *, limit: int, before: Page | None = None
+    ) -> Sequence[ConfigVersion]:
+        """Newest first."""
+        ...
+
+    async def newest_revision(self, zombie_id: UUID) -> int:
+        """Of all the agent's versions; 0 when there are none."""
+        ...
+
+    async def keep_config(self, config: ConfigVersion, before: ConfigStatus | None) -> None:
+        """Keep a version that stays inactive: a new one (``before`` None), or one that was ``before``.
+
+        Raises Conflict when the agent is gone, the revision is taken, or the version is not as it was.
+        """
+        ...
+
+    async def list(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[Zombie]:
+        """Newest first."""
+        ...
+
+    async def count(self, workspace_id: UUID) -> int: ...
+    async def save(
+        self,
+        zombie: Zombie,
+        frames: Sequence[NewFrame],
+        config: ConfigVersion | None = None,
+        proposal: Proposal | None = None,
+    ) -> None:
+        """Save where ``version`` is one below ``zombie.version``, else Conflict.
+
+        ``config`` becomes the active version; a new one whose revision is taken: Conflict. ``proposal`` is
+        kept as decided in the same commit; one that is not pending any more: Conflict. Raises NameTaken as
+        ``create``.
+        """
+        ...
+
+    async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
+        """Save as killed and end all that is open in one commit.
+
+        Waiting events cancelled, pending gates auto_killed by system:kill, live leases cancelling. Gives the
+        ids of those leases. Raises Conflict as ``save``.
+        """
+        ...
+
+    async def delete(self, zombie_id: UUID) -> bool:
+        """Purge the record and all that hangs on it; False when there is none.
+
+        What that is stands in ``postgres/stores/purge.py`` and ``memory/purge.py``. Money that is gone stays
+        accounted for. History goes in portions and the record last, so what a crash interrupts can be done
+        again.
+        """
+        ...
+
+    async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
+        """Nanos charged in the UTC day and in the UTC month of ``now``."""
+        ...
