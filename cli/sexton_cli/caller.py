@@ -13,8 +13,8 @@ from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.client import Client, open_client
 from sexton_cli.credentials import CredentialFile, Credentials, Kept, default_folder
 from sexton_cli.exits import CONFIG, NO_PERMISSION, USAGE, Fault
-from sexton_cli.lasting import renew
 from sexton_cli.output import Output
+from sexton_cli.saved_sign_in import renew
 from sexton_cli.tokens import MAX_CHARS, Token, well_formed
 
 BASE_URL_VARIABLE: Final = "SEXTON_BASE_URL"

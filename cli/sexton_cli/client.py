@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import msgspec
 
+from sexton_cli.data_folder import DATA_VARIABLE, default_data, kept_certificate
 from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
-from sexton_cli.keeping import DATA_VARIABLE, default_data, kept_certificate
 from sexton_cli.problems import NotSexton, Refused, Unreachable, Untrusted, read_problem
 from sexton_runner.trust import fingerprint_of, trust_for, untrusted
 

@@ -23,14 +23,14 @@ from sexton_actors.secrets import Secrets
 from sexton_actors.signals import hear
 from sexton_actors.tree import tree
 from sexton_actors.world import World
-from sexton_cli.billing import load_terms
+from sexton_cli.billing_file import load_terms
 from sexton_cli.catalogue import load_catalogue
+from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key, keep_certificate
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
-from sexton_cli.keeping import KEY_FILE, keep_address, keep_api_key, keep_certificate
-from sexton_cli.previewing import ModelPreviewer
+from sexton_cli.identity_file import load_identity
+from sexton_cli.model_previews import ModelPreviewer
+from sexton_cli.runner_environment import surroundings
 from sexton_cli.settings import NodeSettings
-from sexton_cli.surroundings import surroundings
-from sexton_cli.trusting import load_identity
 from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.bootstrap import Installation, bootstrap

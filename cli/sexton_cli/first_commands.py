@@ -5,8 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from sexton_cli.data_folder import KEY_FILE
 from sexton_cli.demo.examples import folder_of
-from sexton_cli.keeping import KEY_FILE
 
 EXAMPLE = "night-watch"
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sexton_actors.manifest.parse import Reading, read
 from sexton_actors.manifest.problems import SKILL_FILE, TRIGGER_FILE, ManifestRejected
 from sexton_cli.exits import FAILED, USAGE, Fault
-from sexton_cli.surroundings import surroundings
+from sexton_cli.runner_environment import surroundings
 
 MAX_READ_BYTES: Final = 128 * 1024
 """More than a file may have, so that one that is too long is told its size's bound."""

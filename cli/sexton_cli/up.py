@@ -14,11 +14,11 @@ import structlog
 import trio
 from rich.console import Console
 
-from sexton_cli.children import LocalRunner, runner_command
 from sexton_cli.composition import Node, open_node
 from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, explain
 from sexton_cli.first_commands import first_commands
-from sexton_cli.sandbox import establish
+from sexton_cli.local_runners import LocalRunner, runner_command
+from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
 from sexton_http.context import VERSION

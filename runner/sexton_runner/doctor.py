@@ -16,10 +16,10 @@ import structlog
 import trio
 
 from sexton_runner.errors import SandboxUnavailable
-from sexton_runner.sandbox.advice import namespace_advice
+from sexton_runner.sandbox.bubblewrap_advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.lowering import is_root
+from sexton_runner.sandbox.privilege_drop import is_root
 from sexton_runner.sandbox.probe import ROOTS_NUMBER, Bound, check, find_lowering, group_name, make_sandbox
 from sexton_runner.sandbox.programs import bubblewrap_features, bundled_bubblewrap, find_program
 from sexton_runner.sandbox.seccomp import this_machine

@@ -20,9 +20,9 @@ from sexton_runner.checkpoint import (
     encode,
 )
 from sexton_runner.client import ControlPlane
+from sexton_runner.command_protocol import Ask
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, TooManyAsks, Unavailable
 from sexton_runner.lease import Halt, LiveLease, halt_for
-from sexton_runner.protocol import Ask
 from sexton_runner.redact import Redactor
 from sexton_runner.timing import Timing, backoff
 from sexton_runner.wire import Gate

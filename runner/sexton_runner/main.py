@@ -15,12 +15,12 @@ from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
 from sexton_runner.errors import BadSettings, Refused, RunnerError, SandboxUnavailable, TokenRejected, TooWeak
 from sexton_runner.identity import find_token, load, own_state_dir
+from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
-from sexton_runner.serving import Workshop
 from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Outfit
@@ -79,7 +79,7 @@ async def run_runner(
             outage = Outage(trio.current_time)
             plane, pulse = ControlPlane(work_http, outage), ControlPlane(pulse_http, outage)
             renewer = Renewer(pulse, pace, luck, trio.current_time)
-            shop = Workshop(
+            context = RunnerContext(
                 plane=plane,
                 renewer=renewer,
                 timing=pace,
@@ -89,7 +89,7 @@ async def run_runner(
                 launcher=launches,
                 outfit=outfit,
             )
-            runner = Runner(shop, pulse, slots=settings.slots, drain_s=settings.drain_s)
+            runner = Runner(context, pulse, slots=settings.slots, drain_s=settings.drain_s)
             announce(runner)
             log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
             await runner.run()

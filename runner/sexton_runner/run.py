@@ -12,7 +12,7 @@ from sexton_runner.frames import Frame
 from sexton_runner.lease import LiveLease
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.redact import Redactor
-from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.timing import Clock, Timing
 from sexton_runner.tool_settings import ToolSettings
 

@@ -12,7 +12,7 @@ import trio
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
 from sexton_runner.lease import Halt, LiveLease
-from sexton_runner.serving import Workshop, release, serve
+from sexton_runner.lease_execution import RunnerContext, execute_lease, release
 from sexton_runner.timing import Clock, Timing, backoff, jittered
 from sexton_runner.wire import MAX_LEASES_PER_POLL, Lease, LeaseName, Polled, Pulse
 
@@ -37,12 +37,12 @@ class Runner:
     ``pulse`` has a connection pool of its own.
     """
 
-    def __init__(self, shop: Workshop, pulse: ControlPlane, *, slots: int, drain_s: float) -> None:
-        self._shop, self._pulse = shop, pulse
+    def __init__(self, context: RunnerContext, pulse: ControlPlane, *, slots: int, drain_s: float) -> None:
+        self._context, self._pulse = context, pulse
         self._slots, self._drain_s = slots, drain_s
-        self._timing: Timing = shop.timing
-        self._rng: random.Random = shop.rng
-        self._clock: Clock = shop.clock
+        self._timing: Timing = context.timing
+        self._rng: random.Random = context.rng
+        self._clock: Clock = context.clock
         self._live: dict[str, LiveLease] = {}
         self._changed = trio.Event()
         self._beat = trio.Event()
@@ -68,7 +68,7 @@ class Runner:
         """Work until drained or stopped; ``TokenRejected`` leaves within an exception group."""
         async with trio.open_nursery() as pulse:
             # Renewal and heartbeats outlive the runs, and share neither connections nor tasks with them.
-            pulse.start_soon(self._shop.renewer.run)
+            pulse.start_soon(self._context.renewer.run)
             pulse.start_soon(self._heartbeats)
             async with trio.open_nursery() as runs:
                 while self.phase in (Phase.WORKING, Phase.RESTING):
@@ -119,7 +119,7 @@ class Runner:
 
     async def _poll(self, most: int) -> Polled:
         asked = self._clock()
-        polled = await self._shop.plane.poll(most, self._timing.poll_wait_s, self._timing.call_timeout_s)
+        polled = await self._context.plane.poll(most, self._timing.poll_wait_s, self._timing.call_timeout_s)
         if not polled.leases and self._clock() - asked < self._timing.poll_wait_s * 0.9:
             # An early empty answer may be the control plane's way to make us listen: a lease may have been
             # cancelled.
@@ -161,7 +161,7 @@ class Runner:
 
     async def _release_unread(self, lease_id: str) -> None:
         try:
-            await self._shop.plane.release(lease_id, "unreadable lease")
+            await self._context.plane.release(lease_id, "unreadable lease")
         except TokenRejected:
             raise
         except (Unavailable, Refused) as fault:
@@ -171,9 +171,9 @@ class Runner:
         try:
             if self.phase in ENDING:
                 live.halt(Halt.RELEASED, "drain")
-                await release(live, self._shop)
+                await release(live, self._context)
             else:
-                await serve(live, self._shop)
+                await execute_lease(live, self._context)
         finally:
             del self._live[live.lease.lease_id]
             self._wake()

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from sexton_actors.manifest.known_names import CONTEXT, PROVIDERS, TOOLS, Surroundings
 from sexton_actors.manifest.parse import ManifestRejected, Reading, read
 from sexton_runner.providers.registry import SERVICES
-from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan
+from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits
 from sexton_runner.tools.table import TOOLS as RUNNERS_TOOLS
 from tests.actors.test_manifest_parse import SKILL, rejection_of, with_config
 
@@ -101,7 +101,7 @@ def test_a_context_that_a_run_could_not_use_is_refused(value: str) -> None:
 def test_what_is_known_here_is_what_runners_have() -> None:
     assert frozenset(RUNNERS_TOOLS) == TOOLS
     assert frozenset(SERVICES) == PROVIDERS
-    assert set(Plan.__struct_fields__) == set(CONTEXT)
+    assert set(RunLimits.__struct_fields__) == set(CONTEXT)
 
 
 EDGES = [edge for bound in CONTEXT.values() for edge in (bound.least, bound.most)]
@@ -116,8 +116,8 @@ VALUES: st.SearchStrategy[object] = st.one_of(
 @given(st.dictionaries(st.sampled_from(sorted(CONTEXT)), VALUES))
 def test_an_installation_refuses_exactly_the_contexts_that_a_run_refuses(context: dict[str, object]) -> None:
     try:
-        read_plan(context)
-    except BadPlan:
+        read_run_limits(context)
+    except BadRunLimits:
         usable = False
     else:
         usable = True

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, PlanLimits
-from sexton_cli.billing import load_terms, read_terms
+from sexton_cli.billing_file import load_terms, read_terms
 from sexton_cli.catalogue import load_catalogue, read_catalogue
 from sexton_cli.exits import StartupFault
 from sexton_storage.records.tenants import PlanTier

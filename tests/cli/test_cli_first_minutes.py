@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sexton_cli import children
+from sexton_cli import local_runners
 from sexton_cli.first_commands import program_name
 from tests.cli.shell import Shell
 from tests.faults.server_process import ServerProcess
@@ -89,4 +89,4 @@ async def test_a_child_that_has_been_reaped_is_waited_for_like_any_other() -> No
     process = subprocess.Popen(["/bin/sh", "-c", "exit 69"])
     assert process.wait() == UNAVAILABLE
     with trio.fail_after(10):
-        assert await children.wait(process) == UNAVAILABLE
+        assert await local_runners.wait(process) == UNAVAILABLE

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from sexton_cli.client import Client
 from sexton_cli.exits import FAILED, PROTOCOL, Fault
-from sexton_cli.places import PAGE, agent_id, first_of, walk
+from sexton_cli.lookups import PAGE, agent_id, first_of, walk
 from sexton_cli.problems import NotSexton, Refused, Unreachable
 from sexton_cli.streams import OPENED, PATIENCE_S, Follower, Frame, spell
 

@@ -14,8 +14,8 @@ import trio
 from msgspec.structs import replace
 
 from sexton_actors.catalogue import Catalogue, Model
-from sexton_cli.previewing import ModelPreviewer
-from sexton_runner.providers.retrying import Patience
+from sexton_cli.model_previews import ModelPreviewer
+from sexton_runner.providers.retries import Patience
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
 from tests.http.house import House, open_house

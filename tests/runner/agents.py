@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sexton_runner.providers.retrying import Patience
+from sexton_runner.providers.retries import Patience
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.timing import Timing
 from tests.runner.control_plane import Plane, Report, open_plane

@@ -21,9 +21,9 @@ import trio
 
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.performing import perform
 from sexton_runner.sandbox.probe import make_sandbox
 from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_workspace
+from sexton_runner.sandbox.workspace_command import run_command
 from sexton_runner.settings import SandboxTier
 
 CANARY = "canary-of-the-runner-5c1f"
@@ -512,7 +512,7 @@ def _greet(server: socket.socket) -> None:
 async def attempt(workspace: Workspace, python: list[str], head: str, attack: Attack) -> str:
     """Carry out one attack and name what came of it; what broke is told at length."""
     try:
-        done = await perform(
+        done = await run_command(
             workspace,
             [*python, head + attack.code],
             redactor=Redactor({}),
@@ -547,7 +547,9 @@ async def carry_out(folder: Path, names: list[str]) -> dict[str, str]:
             came = await attempt(workspace, python, head, attack)
             if came != "gone" and workspace.gone is None:
                 # The sandbox serves on, and nothing of the attack is left in it.
-                after = await perform(workspace, ["/bin/echo", "alive"], redactor=Redactor({}), timeout_s=5.0)
+                after = await run_command(
+                    workspace, ["/bin/echo", "alive"], redactor=Redactor({}), timeout_s=5.0
+                )
                 came = came if after.out.text() == "alive\n" else f"BROKEN afterwards: {after.told()}"
         traces = attack.seen_outside() or target.changed()
         found[name] = traces or came

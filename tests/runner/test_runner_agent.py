@@ -10,7 +10,7 @@ import orjson
 import pytest
 import trio
 
-from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan
+from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits
 from sexton_runner.timing import Timing
 from tests.runner.agents import TASK, give, reported, runner_with, shown
 from tests.runner.control_plane import Fault
@@ -197,7 +197,7 @@ async def test_a_pause_without_end_is_bounded(tmp_path: Path) -> None:
     ):
         give(plane, model)
         report = await reported(plane)
-    assert len(model.asked) == Plan().max_continuations + 1
+    assert len(model.asked) == RunLimits().max_continuations + 1
     assert (report.outcome, report.failure_reason) == ("agent_error", "agent_run")
 
 
@@ -416,10 +416,10 @@ async def test_a_key_of_the_context_that_means_nothing_is_named_in_the_stream(tm
 
 
 def test_a_context_that_cannot_be_used_names_its_key() -> None:
-    assert read_plan(None) == Plan()
+    assert read_run_limits(None) == RunLimits()
     for wrong in ({"context_cap_tokens": 5}, {"tool_window": "wide"}, {"stage_chunk_threshold": 2}):
-        with pytest.raises(BadPlan, match="context"):
-            read_plan(wrong)
+        with pytest.raises(BadRunLimits, match="context"):
+            read_run_limits(wrong)
 
 
 # --- faults -------------------------------------------------------------------------------------------

@@ -14,9 +14,15 @@ from sexton_runner.output import MAX_EVIDENCE_BYTES
 from sexton_runner.providers.base import Message, Opaque, Part, Text, ToolAnswer, ToolUse
 from sexton_runner.providers.sse import EventData
 from sexton_runner.runtimes.agent.evidence import Evidence
-from sexton_runner.runtimes.agent.keeping import MAX_KEPT_BYTES, Kept, TooLarge, decode, encode
-from sexton_runner.runtimes.agent.plan import Plan
 from sexton_runner.runtimes.agent.prompt import first_message
+from sexton_runner.runtimes.agent.run_limits import RunLimits
+from sexton_runner.runtimes.agent.saved_conversation import (
+    MAX_KEPT_BYTES,
+    SavedConversation,
+    TooLarge,
+    decode,
+    encode,
+)
 from sexton_runner.runtimes.agent.window import answers_in, fitted, windowed
 from sexton_runner.tools.base import ToolResult
 from sexton_runner.wire import Event, Lease
@@ -66,7 +72,7 @@ def test_a_stream_means_the_same_however_it_is_cut(cuts: list[int], spell: Any, 
 def test_a_checkpoint_gives_back_what_was_kept_also_as_text(
     messages: tuple[Message, ...], note: str, stage: int
 ) -> None:
-    kept = Kept(stage=stage, note=note, messages=messages, answered=(ToolAnswer("x", "y"),))
+    kept = SavedConversation(stage=stage, note=note, messages=messages, answered=(ToolAnswer("x", "y"),))
     spelt = {"version": 1, "gates": {}, **encode(kept)}
     assert decode(orjson.loads(orjson.dumps(spelt))) == kept
     assert decode(orjson.dumps(spelt)) == kept
@@ -87,7 +93,7 @@ def test_a_checkpoint_gives_back_what_was_kept_also_as_text(
     ],
 )
 def test_a_checkpoint_that_cannot_be_read_begins_the_run_anew(wrong: object) -> None:
-    assert decode(wrong) == Kept()
+    assert decode(wrong) == SavedConversation()
 
 
 def test_a_large_conversation_loses_old_results_and_not_its_words() -> None:
@@ -95,14 +101,14 @@ def test_a_large_conversation_loses_old_results_and_not_its_words() -> None:
         Message("assistant" if n % 2 == 0 else "user", (ToolAnswer(str(n), "x" * 40_000),))
         for n in range(1, 80)
     ]
-    kept = Kept(messages=(Message("user", (Text("Do it."),)), *results))
+    kept = SavedConversation(messages=(Message("user", (Text("Do it."),)), *results))
     plain_ = encode(kept)
     assert len(orjson.dumps(plain_)) <= MAX_KEPT_BYTES
-    found = msgspec.convert(plain_["agent"], Kept)
+    found = msgspec.convert(plain_["agent"], SavedConversation)
     assert found.messages[0].text == "Do it."
     assert found.messages[-1] == kept.messages[-1]
     with pytest.raises(TooLarge):
-        encode(Kept(messages=(Message("user", (Text("x" * 2_000_000),)),)))
+        encode(SavedConversation(messages=(Message("user", (Text("x" * 2_000_000),)),)))
 
 
 @given(messages=conversations(), keep=st.integers(0, 9))
@@ -138,8 +144,8 @@ def test_nothing_is_shortened_before_it_has_to_be_and_the_newest_never() -> None
     def tokens(found: Any) -> int:
         return sum(len(part.content) for message in found for part in message.parts) // 4
 
-    assert fitted(messages, Plan(context_cap_tokens=100_000), tokens) == messages
-    tight = fitted(messages, Plan(context_cap_tokens=4_000), tokens)
+    assert fitted(messages, RunLimits(context_cap_tokens=100_000), tokens) == messages
+    tight = fitted(messages, RunLimits(context_cap_tokens=4_000), tokens)
     assert tokens(tight) <= 3_000
     assert tight[-1] == messages[-1]
 

@@ -45,7 +45,7 @@ from sexton_runner.providers.faults import (
     WindowFull,
 )
 from sexton_runner.providers.registry import open_provider, service_of
-from sexton_runner.providers.retrying import Patience, Retrying
+from sexton_runner.providers.retries import Patience, RetryingProvider
 from sexton_runner.providers.statuses import retry_after
 from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
 
@@ -307,7 +307,7 @@ async def test_the_time_that_a_provider_asks_for_is_waited_within_bounds(
                 raise fault
             yield Reply(Message("assistant", (Text("Here."),)), Stop.END, Usage())
 
-    retrying = Retrying(Busy(), Patience(), random.Random(1))  # type: ignore[arg-type]
+    retrying = RetryingProvider(Busy(), Patience(), random.Random(1))  # type: ignore[arg-type]
     async with aclosing(retrying.stream(ask())) as deltas:
         times = [trio.current_time() async for _ in deltas]
     first, second, third = (late - early for early, late in itertools.pairwise(times))

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from sexton_actors.gate_rules import conditions, rules as authority
 from sexton_actors.gate_rules.model import Behaviour, GateRule, Gates
 from sexton_runner.rules import Rule, behaviour, glob_matches, holds
-from sexton_runner.tools.gating import action_of
+from sexton_runner.tools.call_gate import action_of
 from tests.rule_cases import HOLDS, UNREADABLE
 
 WORDS = [

@@ -23,9 +23,9 @@ from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox import programs
-from sexton_runner.sandbox.enclosure import Sandbox, entered
+from sexton_runner.sandbox.jobs import Sandbox, entered
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.lowering import lowered_uid
+from sexton_runner.sandbox.privilege_drop import lowered_uid
 from sexton_runner.sandbox.probe import Bound, check, make_sandbox, probe
 from sexton_runner.sandbox.process import start
 from sexton_runner.sandbox.tiers import Job

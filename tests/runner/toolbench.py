@@ -14,12 +14,12 @@ import msgspec
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.frame_sender import FrameSender
 from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Run
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
-from sexton_runner.sending import FrameSender
 from sexton_runner.settings import SandboxTier
 from sexton_runner.timing import Timing
 from sexton_runner.tool_settings import ToolSettings

@@ -11,9 +11,9 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.exits import FAILED, OK
+from sexton_cli.lookups import AGENT, agent_id, agent_path, first_of, walk, workspace_path
 from sexton_cli.manifests import Files
 from sexton_cli.output import Column, dollars, moment
-from sexton_cli.places import AGENT, agent_id, agent_path, first_of, walk, workspace_path
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 SHOWN_ONCE = (

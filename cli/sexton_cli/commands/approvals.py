@@ -6,8 +6,8 @@ import orjson
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
 from sexton_cli.commands.options import calling
+from sexton_cli.lookups import agent_id, segment, walk, workspace_path
 from sexton_cli.output import Column, moment, span
-from sexton_cli.places import agent_id, segment, walk, workspace_path
 
 GATE = {"gate_id": str, "status": str}
 COLUMNS = (

@@ -12,8 +12,8 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import rows
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
+from sexton_cli.lookups import segment, workspace_path
 from sexton_cli.output import Column, moment
-from sexton_cli.places import segment, workspace_path
 
 FILE = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 MAX_BYTES = 64 * 1024

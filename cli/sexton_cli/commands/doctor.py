@@ -6,8 +6,8 @@ from typing import Final
 import click
 
 from sexton_cli.caller import Caller
-from sexton_cli.checks import Check, State, check_all, verdict
 from sexton_cli.commands.options import calling
+from sexton_cli.doctor_checks import Check, State, check_all, verdict
 from sexton_cli.exits import OK
 
 MARKS: Final = {State.OK: "ok", State.WARN: "warn", State.FAIL: "FAIL", State.SKIP: "-"}

@@ -12,8 +12,8 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, walk, workspace_path
 from sexton_cli.output import Column, dollars, moment
-from sexton_cli.places import agent_id, agent_names, agent_path, first_of, segment, walk, workspace_path
 from sexton_cli.streams import OPENED, Follower, Frame, spell
 
 STATUSES: Final = (

@@ -18,10 +18,10 @@ from sexton_cli.commands.options import calling
 from sexton_cli.commands.whoami import show
 from sexton_cli.credentials import Kept
 from sexton_cli.exits import FAILED, PROTOCOL, USAGE, Fault, printable
-from sexton_cli.handover import Handover, NotForUs
 from sexton_cli.identity import Identity, identify, workspace_in_use
-from sexton_cli.lasting import make_lasting, renew
 from sexton_cli.problems import Refused
+from sexton_cli.saved_sign_in import renew, save_sign_in
+from sexton_cli.sealed_token import NotForUs, TokenReceiver
 from sexton_cli.tokens import Token, well_formed
 
 SESSIONS: Final = "/v1/auth/sessions"
@@ -48,20 +48,20 @@ def login(caller: Caller, *, name: str | None, no_browser: bool) -> None:
     sign-in renews itself until 'sexton logout', or until nobody used it for 30 days. A token that you have
     already is taken from --token, from SEXTON_TOKEN or from standard input, in this order.
     """
-    token, lasting = caller.given_token(piped=True), None
+    token, saved = caller.given_token(piped=True), None
     if token is None:
         with open_client(caller.base_url, None) as client:
             opener = None if no_browser else find_browser(os.environ)
             value = sign_in(client, token_name(name), opener, _asker(caller), caller.output.note)
         token = Token(value, "the approval page")
-        lasting = make_lasting(caller.base_url, token, token_name(name))
-        if lasting is not None:
+        saved = save_sign_in(caller.base_url, token, token_name(name))
+        if saved is not None:
             # The one that was approved is thrown away: it alone could make another sign-in.
-            token = Token(renew(caller.base_url, lasting.refresh_token), token.source)
+            token = Token(renew(caller.base_url, saved.refresh_token), token.source)
     with open_client(caller.base_url, token.value) as client:
         identity = identify(client, token)
     workspace_id = _workspace(identity, caller)
-    kept = Kept(token.value, workspace_id, *(lasting or ()))
+    kept = Kept(token.value, workspace_id, *(saved or ()))
     caller.keep(lambda _: kept)
     if in_the_open(caller.base_url):
         caller.output.note(
@@ -73,8 +73,8 @@ def login(caller: Caller, *, name: str | None, no_browser: bool) -> None:
 
 def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask: Ask, note: Note) -> str:
     """Get a token by way of a browser, in which somebody is signed in. Raises Fault."""
-    handover = Handover()
-    session = client.post(SESSIONS, {"public_key": handover.public_key, "token_name": name})
+    receiver = TokenReceiver()
+    session = client.post(SESSIONS, {"public_key": receiver.public_key, "token_name": name})
     url = printable(field(session, "login_url", str))
     note(f"Approve this terminal in your browser: {url}")
     # Only what a browser can show: the address is the server's word, and would be a program's argument.
@@ -89,7 +89,7 @@ def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask
             client.delete(path)
         raise
     try:
-        token = handover.open(
+        token = receiver.open(
             **{part: field(sealed, part, str) for part in ("dashboard_public_key", "ciphertext", "nonce")}
         )
     except NotForUs as fault:

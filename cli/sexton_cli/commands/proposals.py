@@ -6,8 +6,8 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, Fault
+from sexton_cli.lookups import agent_id, segment, walk, workspace_path
 from sexton_cli.output import Column, moment
-from sexton_cli.places import agent_id, segment, walk, workspace_path
 
 PROPOSAL = {"proposal_id": str, "status": str}
 COLUMNS = (

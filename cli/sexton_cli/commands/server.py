@@ -7,8 +7,8 @@ import click
 
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
+from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
-from sexton_cli.keeping import default_data
 from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.wire.forwarded import read_networks

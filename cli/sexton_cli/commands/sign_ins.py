@@ -5,8 +5,8 @@ import click
 from sexton_cli.caller import Caller
 from sexton_cli.client import rows
 from sexton_cli.commands.options import calling
-from sexton_cli.lasting import SIGN_INS, end
 from sexton_cli.output import Column, moment
+from sexton_cli.saved_sign_in import SIGN_INS, end
 
 COLUMNS = (
     Column("id", "ID"),

@@ -8,8 +8,8 @@ from sexton_cli.commands.options import calling
 from sexton_cli.credentials import Credentials
 from sexton_cli.exits import Fault
 from sexton_cli.identity import Identity, identify, workspace_in_use
-from sexton_cli.lasting import end, renew
 from sexton_cli.output import moment
+from sexton_cli.saved_sign_in import end, renew
 from sexton_cli.tokens import API_KEY, Token
 
 API_KEY_KIND = "api_key"

@@ -9,34 +9,34 @@ import trio
 from rich.console import Console
 
 from sexton_cli.demo.client import TIMEOUT_S, Client
+from sexton_cli.demo.environment import NotReady, open_demo_server
 from sexton_cli.demo.model import find_model
-from sexton_cli.demo.play import Play
-from sexton_cli.demo.stage import NotReady, open_stage
-from sexton_cli.demo.telling import Teller
+from sexton_cli.demo.narration import Narrator
+from sexton_cli.demo.scenario import Scenario
 from sexton_cli.exits import StartupFault, explain
-from sexton_cli.sandbox import establish
+from sexton_cli.sandbox_check import establish
 from sexton_runner.settings import SandboxTier
 
 LOG_CHARS = 4000
 
 
-async def demo(folder: Path, teller: Teller) -> bool:
+async def demo(folder: Path, narrator: Narrator) -> bool:
     """Whether every claim held."""
-    teller.act("Starting: the database is made, the server opens its doors")
+    narrator.act("Starting: the database is made, the server opens its doors")
     async with (
-        open_stage(folder) as stage,
-        httpx2.AsyncClient(base_url=stage.base_url, timeout=TIMEOUT_S) as http,
+        open_demo_server(folder) as server,
+        httpx2.AsyncClient(base_url=server.base_url, timeout=TIMEOUT_S) as http,
     ):
-        client = Client(http, str(stage.ready["api_key"]))
-        admin = Client(http, str(stage.ready["admin_token"]))
-        await Play(stage, client, admin, teller, find_model(os.environ)).run()
-    return teller.summary()
+        client = Client(http, str(server.ready["api_key"]))
+        admin = Client(http, str(server.ready["admin_token"]))
+        await Scenario(server, client, admin, narrator, find_model(os.environ)).run()
+    return narrator.summary()
 
 
 def main() -> int:
     """The exit status: 0 only if all was as claimed."""
     console = Console(highlight=False)
-    teller = Teller(console)
+    narrator = Narrator(console)
     try:
         trio.run(establish, SandboxTier.BUBBLEWRAP)
     except StartupFault as fault:
@@ -45,12 +45,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="sexton-demo-", ignore_cleanup_errors=True) as folder:
         held = False
         try:
-            held = trio.run(demo, Path(folder), teller)
+            held = trio.run(demo, Path(folder), narrator)
         except* NotReady as group:
             console.print(f"[red]The server did not come up:[/red] {group.exceptions[0]}")
         except* trio.TooSlowError:
             console.print("[red]What was to happen did not happen in time.[/red]")
-            teller.summary()
+            narrator.summary()
         if not held:
             _show_logs(Path(folder), console)
     return 0 if held else 1

@@ -8,7 +8,6 @@ import httpx2
 import msgspec
 
 from sexton_runner.providers import anthropic_wire as wire
-from sexton_runner.providers.assembling import read_arguments
 from sexton_runner.providers.base import (
     Delta,
     Message,
@@ -25,6 +24,7 @@ from sexton_runner.providers.base import (
 )
 from sexton_runner.providers.faults import ModelAway, ModelFault
 from sexton_runner.providers.statuses import fault_of
+from sexton_runner.providers.tool_arguments import read_arguments
 from sexton_runner.providers.transport import cut_off, data_of
 
 

@@ -9,7 +9,6 @@ import msgspec
 import openai
 
 from sexton_runner.providers import openai_wire as wire
-from sexton_runner.providers.assembling import read_arguments
 from sexton_runner.providers.base import (
     Delta,
     Message,
@@ -26,6 +25,7 @@ from sexton_runner.providers.base import (
 )
 from sexton_runner.providers.faults import ModelAway, ModelFault
 from sexton_runner.providers.statuses import fault_of
+from sexton_runner.providers.tool_arguments import read_arguments
 from sexton_runner.providers.transport import cut_off, data_of
 
 NO_KEY = "none"  # Local servers ask for none, but the client wants to send one.

@@ -12,7 +12,7 @@ import trio
 
 from sexton_runner.providers.base import Provider
 from sexton_runner.providers.faults import ProviderMissing
-from sexton_runner.providers.retrying import Patience, Retrying
+from sexton_runner.providers.retries import Patience, RetryingProvider
 from sexton_runner.providers.transport import open_pool
 
 
@@ -88,7 +88,7 @@ async def open_provider(
         raise ProviderMissing(f"provider {name!r} needs a key, and the lease has none")
     maker = await _load(service.dialect)
     async with open_pool(service.base_url) as http:
-        yield Retrying(maker(http, service.base_url, api_key or ""), patience, rng)
+        yield RetryingProvider(maker(http, service.base_url, api_key or ""), patience, rng)
 
 
 async def _load(dialect: Dialect) -> Any:

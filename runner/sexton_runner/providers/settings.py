@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sexton_runner.providers.retrying import Patience
+from sexton_runner.providers.retries import Patience
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,23 +11,23 @@ import orjson
 import trio
 
 from sexton_runner import frames
-from sexton_runner.blocks import Block, first_runnable
-from sexton_runner.channel import Channel, ChannelFlooded, open_channel
+from sexton_runner.code_blocks import Block, first_runnable
+from sexton_runner.command_channel import Channel, ChannelFlooded, open_channel
+from sexton_runner.command_protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
 from sexton_runner.gates import MAX_ASKS, MAX_GATE_EVIDENCE_BYTES, Asking
 from sexton_runner.output import MAX_OUTPUT_BYTES, Output
-from sexton_runner.protocol import Ask, Failed, Garbage, Line, Part, Progress, Started, Step, reply
 from sexton_runner.redact import StreamRedactor
 from sexton_runner.rules import read_gates
 from sexton_runner.run import Ending, Outcome, Run, failed
 from sexton_runner.runtimes.programs import Kept, Program, Source, given, with_checks
 from sexton_runner.runtimes.verdict import Observed, judge
-from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
+from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
-from sexton_runner.story import Story
-from sexton_runner.tools.checks import Checks
+from sexton_runner.step_frames import StepFrames
+from sexton_runner.tools.completion_checks import Checks
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
@@ -76,7 +76,7 @@ class _Attempt:
 
     def __init__(self, run: Run, block: Block, channel: Channel) -> None:
         self._run, self._block, self._channel = run, block, channel
-        self._story = Story(run.show, run.clock)
+        self._story = StepFrames(run.show, run.clock)
         self._asking = Asking(
             run.live,
             plane=run.plane,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sexton_runner.run import Ending, Outcome
 from sexton_runner.sandbox.workspace import Work, Workspace, WorkspaceGone
-from sexton_runner.tools.checks import Unmet
+from sexton_runner.tools.completion_checks import Unmet
 
 
 class Source(Protocol):

@@ -15,9 +15,9 @@ import trio
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
-from sexton_runner.sandbox.enclosure import INSIDE_PATH, Sandbox, python_folders
+from sexton_runner.sandbox.jobs import INSIDE_PATH, Sandbox, python_folders
 from sexton_runner.sandbox.limits import Limits
-from sexton_runner.sandbox.lowering import Lowering, is_root
+from sexton_runner.sandbox.privilege_drop import PrivilegeDrop, is_root
 from sexton_runner.sandbox.process import Child
 from sexton_runner.sandbox.programs import find_program
 from sexton_runner.sandbox.seccomp import this_machine
@@ -89,12 +89,12 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
     return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv, lowering=lowering)
 
 
-def find_lowering(tier: Tier, state_dir: Path) -> Lowering | None:
+def find_lowering(tier: Tier, state_dir: Path) -> PrivilegeDrop | None:
     """Give the way to run commands as nobody; None where it does not work, or the runner is not root."""
     if tier.name is SandboxTier.NONE or not is_root():
         return None
     try:
-        lowering = Lowering(find_program("unshare", "util-linux"))
+        lowering = PrivilegeDrop(find_program("unshare", "util-linux"))
     except SandboxUnavailable:
         return None
     parent = state_dir if state_dir.is_dir() else Path(tempfile.gettempdir())
@@ -102,7 +102,7 @@ def find_lowering(tier: Tier, state_dir: Path) -> Lowering | None:
 
 
 @functools.lru_cache(maxsize=8)
-def _lowers(lowering: Lowering, tier: Tier, parent: Path, path: str) -> bool:
+def _lowers(lowering: PrivilegeDrop, tier: Tier, parent: Path, path: str) -> bool:
     """Run the interpreter so: the host may forbid the mounts, the number, or its having a namespace."""
     with tempfile.TemporaryDirectory(prefix="sexton-lowering-", dir=parent) as folder:
         limits = Limits(wall_s=PROBE_S, memory_bytes=1 << 30, pids=64)

@@ -2,7 +2,7 @@
 
 import trio
 
-from sexton_runner.sandbox.memory import Sight, look_into
+from sexton_runner.sandbox.memory_use import Sight, look_into
 from sexton_runner.sandbox.process import Child
 
 TICK_S = 0.05

@@ -9,13 +9,13 @@ from pathlib import Path
 import orjson
 import trio
 
-from sexton_runner.background import beside
-from sexton_runner.sandbox import keeper
-from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running, Sandbox
+from sexton_runner.background_tasks import run_in_background
+from sexton_runner.sandbox import command_server
+from sexton_runner.sandbox.jobs import INSIDE_PATH, Running, Sandbox
 from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.settings import SandboxTier
 
-KEEPER = Path(keeper.__file__).resolve()
+COMMAND_SERVER = Path(command_server.__file__).resolve()
 HEAD_BYTES = 5
 MAX_FRAME_BYTES = 65536
 START_S = 20.0
@@ -96,7 +96,7 @@ class Work:
 
 
 class Workspace:
-    """The runner's side of a keeper. What comes from inside is bounded, and believed as a command is."""
+    """The runner's side of a command server. Its frames are bounded and trusted as little as a command."""
 
     def __init__(self, running: Running, inside: Inside, cwd: str) -> None:
         self._running = running
@@ -147,14 +147,14 @@ class Workspace:
         return self._running.out_of_memory()
 
     async def ready(self) -> None:
-        """Wait until the keeper stands; raises ``WorkspaceGone``."""
+        """Wait until the command server answers; raises ``WorkspaceGone``."""
         with trio.move_on_after(START_S):
             await self._ready.wait()
         if self.gone is not None or not self._ready.is_set():
             raise WorkspaceGone(self.gone or "the sandbox did not answer")
 
     async def listen(self) -> None:
-        """Take the keeper's frames until it ends."""
+        """Take the command server's frames until it ends."""
         stream = self._running.child.stdout
         held = bytearray()
         try:
@@ -204,7 +204,7 @@ class Workspace:
                 await self._order({"kill": True})
                 await work.ended()
         if not work.over:
-            # A keeper that cannot end a command is ended itself, and all with it.
+            # A command server that cannot end a command is ended itself, and all with it.
             self._running.child.kill()
             self._lose("the sandbox did not end its command")
         self._work = None
@@ -227,7 +227,7 @@ class Workspace:
 
 def _furnish(run_dir: Path, folder: Path) -> None:
     (run_dir / "bin").mkdir(parents=True, exist_ok=True)
-    (run_dir / "bin" / "keeper.py").write_bytes(KEEPER.read_bytes())
+    (run_dir / "bin" / "command_server.py").write_bytes(COMMAND_SERVER.read_bytes())
     folder.mkdir(exist_ok=True)
 
 
@@ -242,10 +242,10 @@ async def open_workspace(
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
     walled = sandbox.tier.name is not SandboxTier.NONE
-    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/keeper.py") + ["--alone"] * walled
+    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py") + ["--alone"] * walled
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(argv, run_dir=run_dir, workspace=folder, env=env, serial=serial) as running:
         workspace = Workspace(running, inside, "/workspace" if walled else str(folder))
-        async with beside(workspace.listen, workspace.listen_to_errors):
+        async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()
             yield workspace

@@ -13,7 +13,7 @@ import trio
 from sexton_runner.lease import Halt, Usage
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.run import Ending
-from sexton_runner.sandbox.enclosure import Sandbox
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.timing import Timing
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.wire import Lease

@@ -12,11 +12,11 @@ import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.errors import TokenRejected
+from sexton_runner.frame_sender import FrameSender
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.runtimes.registry import carry_out
-from sexton_runner.sending import FrameSender
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
     Job,

@@ -13,8 +13,8 @@ from sexton_runner.redact import Redactor
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
 from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch, host_of
-from sexton_runner.tools.lent import Lent, NotLent
-from sexton_runner.tools.text import clipped
+from sexton_runner.tools.lent_secrets import LentSecrets, NotLent
+from sexton_runner.tools.truncation import clipped
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 MAX_URL_CHARS = 8_192
@@ -40,7 +40,7 @@ BAD_REQUEST = 400
 class HttpRequest:
     """``http_request``."""
 
-    lent: Lent
+    secrets: LentSecrets
     reach: Reach
     redactor: Redactor
     parallel_safe: bool = True
@@ -50,10 +50,10 @@ class HttpRequest:
     def description(self) -> str:
         """Say what may be asked and which secrets there are, by name."""
         hosts = ", ".join(self.reach.allow) or "none"
-        secrets = ", ".join(self.lent.offers) or "none"
+        places = ", ".join(self.secrets.offers) or "none"
         return (
             f"Make an HTTP request. Allowed hosts: {hosts}. Secrets that may stand in url, headers, body and "
-            f"basic_auth, put in without your seeing them: {secrets}. Answers are cut at 1 MiB."
+            f"basic_auth, put in without your seeing them: {places}. Answers are cut at 1 MiB."
         )
 
     @property
@@ -91,12 +91,12 @@ class HttpRequest:
     def _wanted(self, arguments: Mapping[str, Any]) -> Wanted:
         if "body" in arguments and "json" in arguments:
             raise NotFetched("give body or json, not both")
-        url, in_url = self.lent.fill(arguments["url"], lambda value: quote(value, safe=""))
-        given, in_headers = self.lent.fill_json(dict(arguments.get("headers", {})))
+        url, in_url = self.secrets.fill(arguments["url"], lambda value: quote(value, safe=""))
+        given, in_headers = self.secrets.fill_json(dict(arguments.get("headers", {})))
         headers = {"user-agent": "sexton-agent"} | {name.lower(): value for name, value in given.items()}
         body, in_body = self._body(arguments, headers)
         if "basic_auth" in arguments:
-            pair, in_auth = self.lent.fill(arguments["basic_auth"])
+            pair, in_auth = self.secrets.fill(arguments["basic_auth"])
             self._cover(pair)
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
             in_headers |= in_auth
@@ -104,7 +104,7 @@ class HttpRequest:
             raise NotFetched("a header holds a line break")
         used = in_url | in_headers | in_body
         # By the host as it will be asked for: a secret may stand in the url itself.
-        self.lent.check(used, host_of(url))
+        self.secrets.check(used, host_of(url))
         return Wanted(
             method=arguments.get("method", "GET"),
             url=url,
@@ -117,10 +117,10 @@ class HttpRequest:
         self, arguments: Mapping[str, Any], headers: dict[str, str]
     ) -> tuple[bytes | None, frozenset[str]]:
         if "json" in arguments:
-            value, used = self.lent.fill_json(arguments["json"])
+            value, used = self.secrets.fill_json(arguments["json"])
             headers.setdefault("content-type", "application/json")
             return orjson.dumps(value), used
-        text, used = self.lent.fill(arguments.get("body", ""))
+        text, used = self.secrets.fill(arguments.get("body", ""))
         return (text.encode() if "body" in arguments else None), used
 
     def _cover(self, pair: str) -> None:

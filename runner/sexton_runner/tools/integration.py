@@ -9,7 +9,7 @@ from sexton_runner.errors import Refused, TokenRejected
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
-from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.wire import Lease
 
 MAX_REASON_CHARS = 512
@@ -27,7 +27,7 @@ class RequestIntegration:
 
     plane: ControlPlane
     lease: Lease
-    lent: Lent
+    secrets: LentSecrets
     redactor: Redactor
     name: str = "request_integration"
     parallel_safe: bool = False
@@ -57,9 +57,9 @@ class RequestIntegration:
             raise
         except Refused as refusal:
             return await self._asked(arguments, refusal)
-        self.lent.add(service, lent.data, lent.hosts)
+        self.secrets.add(service, lent.data, lent.hosts)
         places = ", ".join(
-            f"${{secrets.{place}}}" for place in self.lent.places if place.startswith(f"{service}.")
+            f"${{secrets.{place}}}" for place in self.secrets.places if place.startswith(f"{service}.")
         )
         return ToolResult(f"granted; use {places}", facts={"service": service, "status": "approved"})
 

@@ -12,7 +12,7 @@ import trio
 from sexton_runner.run import Run
 from sexton_runner.tool_settings import McpServer
 from sexton_runner.tools.base import Tool, ToolResult
-from sexton_runner.tools.text import clipped
+from sexton_runner.tools.truncation import clipped
 
 OPEN_S = 30.0
 CALL_S = 300.0

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from sexton_runner.run import Run
-from sexton_runner.sandbox.enclosure import INSIDE_PATH, Running
+from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.tool_settings import McpServer
 from sexton_runner.tools.base import ToolResult
 from sexton_runner.tools.mcp import MAX_TOOLS, Offered

@@ -9,7 +9,7 @@ from sexton_runner.errors import Refused, TokenRejected
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
-from sexton_runner.tools.text import clipped
+from sexton_runner.tools.truncation import clipped
 from sexton_runner.wire import Lease
 
 MAX_KEY_CHARS = 255

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sexton_runner.redact import Redactor
-from sexton_runner.sandbox.enclosure import Sandbox
-from sexton_runner.sandbox.performing import Performed, perform
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.workspace import WorkspaceGone
+from sexton_runner.sandbox.workspace_command import CommandResult, run_command
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
-from sexton_runner.tools.text import clipped
-from sexton_runner.tools.workbench import Workbench
+from sexton_runner.tools.tool_sandbox import ToolSandbox
+from sexton_runner.tools.truncation import clipped
 
 DEFAULT_TIMEOUT_S = 60
 MAX_TIMEOUT_S = 900
@@ -27,7 +27,7 @@ SHARED = (
 class Programs:
     """What ``shell`` and ``python`` have in common."""
 
-    bench: Workbench
+    tool_sandbox: ToolSandbox
     sandbox: Sandbox
     redactor: Redactor
 
@@ -35,8 +35,8 @@ class Programs:
         """Run a program that is the last word of its command line."""
         facts: dict[str, Any] = {"program_sha256": hashlib.sha256(source.encode()).hexdigest()}
         try:
-            workspace = await self.bench.workspace()
-            done = await perform(workspace, [*words, source], redactor=self.redactor, timeout_s=timeout_s)
+            workspace = await self.tool_sandbox.workspace()
+            done = await run_command(workspace, [*words, source], redactor=self.redactor, timeout_s=timeout_s)
         except WorkspaceGone as gone:
             text = f"the sandbox was ended ({gone}); the next call finds a new one, with an empty folder"
             return ToolResult(self.redactor.text(text), ok=False, facts=facts)
@@ -44,7 +44,7 @@ class Programs:
         return ToolResult(told(done), ok=done.ok, facts=facts)
 
 
-def told(done: Performed) -> str:
+def told(done: CommandResult) -> str:
     """Give what a model reads about a command: its end, then its output, then its errors."""
     parts = [f"[{done.told()}]", done.out.text().rstrip("\n")]
     if errors := done.err.text().rstrip("\n"):

@@ -11,11 +11,11 @@ from sexton_runner.tools.fetch import Reach
 from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.tools.http_request import HttpRequest
 from sexton_runner.tools.integration import RequestIntegration
-from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.memory import MemoryRecall, MemoryStore
 from sexton_runner.tools.programs import Programs, Python, Shell
 from sexton_runner.tools.proposal import ProposeImprovement
-from sexton_runner.tools.workbench import Workbench
+from sexton_runner.tools.tool_sandbox import ToolSandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Kit:
     """What tools are made of."""
 
     run: Run
-    bench: Workbench
-    lent: Lent
+    tool_sandbox: ToolSandbox
+    secrets: LentSecrets
     proposals: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def programs(self) -> Programs:
         """Give what runs programs."""
-        return Programs(bench=self.bench, sandbox=self.run.sandbox, redactor=self.run.redactor)
+        return Programs(tool_sandbox=self.tool_sandbox, sandbox=self.run.sandbox, redactor=self.run.redactor)
 
     @property
     def reach(self) -> Reach:
@@ -42,11 +42,11 @@ class Kit:
 TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
     "shell": lambda kit: Shell(kit.programs),
     "python": lambda kit: Python(kit.programs),
-    "http_request": lambda kit: HttpRequest(lent=kit.lent, reach=kit.reach, redactor=kit.run.redactor),
+    "http_request": lambda kit: HttpRequest(secrets=kit.secrets, reach=kit.reach, redactor=kit.run.redactor),
     "memory_store": lambda kit: MemoryStore(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "memory_recall": lambda kit: MemoryRecall(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "request_integration": lambda kit: RequestIntegration(
-        kit.run.plane, kit.run.live.lease, kit.lent, kit.run.redactor
+        kit.run.plane, kit.run.live.lease, kit.secrets, kit.run.redactor
     ),
     "request_approval": lambda _: RequestApproval(),
     "schedule_follow_up": lambda kit: ScheduleFollowUp(kit.run.plane, kit.run.live.lease, kit.run.redactor),

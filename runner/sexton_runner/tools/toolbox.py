@@ -10,21 +10,21 @@ import trio
 
 from sexton_runner import frames
 from sexton_runner.anomalies import Occurrences
-from sexton_runner.background import beside
+from sexton_runner.background_tasks import run_in_background
 from sexton_runner.checkpoint import encode
 from sexton_runner.errors import SandboxUnavailable, TokenRejected, Unavailable
 from sexton_runner.gates import Asking
 from sexton_runner.rules import Gates, read_gates
 from sexton_runner.run import Run
-from sexton_runner.tools import gating
+from sexton_runner.tools import call_gate
 from sexton_runner.tools.arguments import BadArguments, Checked
 from sexton_runner.tools.base import Parked, Tool, ToolResult
-from sexton_runner.tools.checks import Checks, Unmet
-from sexton_runner.tools.lent import Lent
+from sexton_runner.tools.completion_checks import Checks, Unmet
+from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.mcp import Servers
 from sexton_runner.tools.table import TOOLS, Kit
-from sexton_runner.tools.text import clipped, shown
-from sexton_runner.tools.workbench import Workbench
+from sexton_runner.tools.tool_sandbox import ToolSandbox
+from sexton_runner.tools.truncation import clipped, shown
 
 PROGRESS_S = 5.0
 # Longer than any tool's own bound; a tool that does not keep its own must not hold the run up for ever.
@@ -41,7 +41,7 @@ class Fitted:
         self.name, self.description = tool.name, tool.description
         self.input_schema = tool.input_schema
         # By an anomaly rule any call may come to need a decision.
-        alone = gating.may_be_gated(gates.rules, tool.name) or bool(gates.anomaly_rules)
+        alone = call_gate.may_be_gated(gates.rules, tool.name) or bool(gates.anomaly_rules)
         self.parallel_safe = tool.parallel_safe and not alone
         self.checked = Checked(tool.input_schema)
 
@@ -68,7 +68,7 @@ class Toolbox:
         self.tools: Mapping[str, Tool] = self._fitted
         self.proposals = kit.proposals
         self._checks = Checks(
-            gates.checks, kit.bench.workspace, show=run.show, redactor=run.redactor, clock=run.clock
+            gates.checks, kit.tool_sandbox.workspace, show=run.show, redactor=run.redactor, clock=run.clock
         )
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Toolbox:
         self._run.show(frames.call_started(self._run.redactor.text(name), self._shown(arguments)))
         result = ToolResult("stopped", ok=False)
         try:
-            async with beside(partial(self._progress, name, began)):
+            async with run_in_background(partial(self._progress, name, began)):
                 result = self._safe(await self._answer(name, arguments, call_id))
         finally:
             ms = int((self._run.clock() - began) * 1000)
@@ -128,7 +128,7 @@ class Toolbox:
             tool.checked.check(arguments)
         except BadArguments as fault:
             return self._refused(f"the arguments do not fit: {fault}")
-        decision = await gating.decide(
+        decision = await call_gate.decide(
             self._asking, self._gates.rules, self._seen, name, arguments, call_id=call_id
         )
         if decision is not None and decision.status != "approved":
@@ -187,7 +187,7 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
 
     policy = run.live.lease.policy
     gates = read_gates(policy.gates)
-    kit = Kit(run=run, bench=Workbench(run), lent=_lent(run))
+    kit = Kit(run=run, tool_sandbox=ToolSandbox(run), secrets=_lent(run))
     asking = Asking(
         run.live,
         plane=run.plane,
@@ -203,16 +203,16 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
     for name in policy.tools:
         if name not in TOOLS and not servers.knows(name):
             run.show(frames.chunk(f"[UZ-TOOL-005: this runner has no tool {name}]\n"))
-    async with beside(kit.bench.host, *servers.hosts):
+    async with run_in_background(kit.tool_sandbox.host, *servers.hosts):
         offered, missing = await servers.tools()
         for text in missing:
             run.show(frames.chunk(f"[{text}]\n"))
         yield Toolbox(run, kit, {**offered, **tools}, gates, asking)
 
 
-def _lent(run: Run) -> Lent:
+def _lent(run: Run) -> LentSecrets:
     policy = run.live.lease.policy
-    return Lent(
+    return LentSecrets(
         policy.secrets_map,
         run.redactor,
         hosts=policy.secret_hosts,

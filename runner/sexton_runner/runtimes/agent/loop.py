@@ -15,16 +15,16 @@ from sexton_runner.providers.base import (
 )
 from sexton_runner.providers.faults import ModelRefused, WindowFull
 from sexton_runner.run import Ending, Outcome, Run
+from sexton_runner.runtimes.agent.answer_pieces import AnswerPieces, joined, without_cut_call
 from sexton_runner.runtimes.agent.evidence import Evidence
-from sexton_runner.runtimes.agent.hands import Hands
-from sexton_runner.runtimes.agent.keeping import Kept, decode, encode
-from sexton_runner.runtimes.agent.pieces import Pieces, joined, without_cut_call
-from sexton_runner.runtimes.agent.plan import Plan
+from sexton_runner.runtimes.agent.model_calls import ModelCalls
 from sexton_runner.runtimes.agent.prompt import first_message, system_prompt
-from sexton_runner.runtimes.agent.talk import Talk
+from sexton_runner.runtimes.agent.run_limits import RunLimits
+from sexton_runner.runtimes.agent.saved_conversation import SavedConversation, decode, encode
+from sexton_runner.runtimes.agent.tool_calls import ToolCalls
 from sexton_runner.runtimes.agent.window import fitted, windowed
-from sexton_runner.tools.text import clipped
 from sexton_runner.tools.toolbox import Toolbox
+from sexton_runner.tools.truncation import clipped
 
 MAX_RESPONSE_CHARS = 256_000
 MAX_NOTE_CHARS = 32_000
@@ -46,26 +46,26 @@ REMEMBER = (
 class Loop:
     """One run's conversation."""
 
-    def __init__(self, run: Run, talk: Talk, toolbox: Toolbox, plan: Plan) -> None:
+    def __init__(self, run: Run, model_calls: ModelCalls, toolbox: Toolbox, limits: RunLimits) -> None:
         lease = run.live.lease
-        self._run, self._talk, self._toolbox, self._plan = run, talk, toolbox, plan
-        self._kept = decode(lease.checkpoint)
+        self._run, self._model_calls, self._toolbox, self._limits = run, model_calls, toolbox, limits
+        self._saved = decode(lease.checkpoint)
         self._evidence = Evidence()
-        self._hands = Hands(run, toolbox, self._evidence, self.checkpoint)
+        self._tool_calls = ToolCalls(run, toolbox, self._evidence, self.checkpoint)
         self._system = system_prompt(lease.instructions)
         self._tools = tuple(
             ToolSpec(tool.name, tool.description, tool.input_schema) for tool in toolbox.tools.values()
         )
-        first = first_message(lease, plan.context_cap_tokens, self._kept.note)
-        self._messages = list(self._kept.messages) or [first]
-        self._pieces = Pieces()
+        first = first_message(lease, limits.context_cap_tokens, self._saved.note)
+        self._messages = list(self._saved.messages) or [first]
+        self._pieces = AnswerPieces()
         self._reminded = 0
         run.live.account = self.evidence
 
     async def carry_out(self) -> Ending:
         """Go on until there is an ending. Raises ``ModelFault``, ``SandboxUnavailable`` and ``TooLarge``."""
         await self._finish_turn()
-        for _ in range(self._plan.max_turns):
+        for _ in range(self._limits.max_turns):
             reply = await self._ask()
             if reply is None:
                 return await self._hand_over()
@@ -73,33 +73,33 @@ class Loop:
             ending = await self._act(reply)
             if ending is not None:
                 return ending
-        return self._unfinished(f"the run was not done after {self._plan.max_turns} turns")
+        return self._unfinished(f"the run was not done after {self._limits.max_turns} turns")
 
     def checkpoint(self, answered: Sequence[ToolAnswer] = ()) -> dict[str, object]:
         """Give all that a later lease needs to go on from here. Raises ``TooLarge``."""
-        kept = Kept(
-            stage=self._kept.stage,
-            note=self._kept.note,
-            calls=self._kept.calls + self._evidence.count,
+        saved = SavedConversation(
+            stage=self._saved.stage,
+            note=self._saved.note,
+            calls=self._saved.calls + self._evidence.count,
             messages=tuple(self._messages),
             answered=tuple(answered),
         )
-        return {**self._toolbox.checkpoint(), **self._run.redactor.json(encode(kept))}
+        return {**self._toolbox.checkpoint(), **self._run.redactor.json(encode(saved))}
 
     async def _finish_turn(self) -> None:
         """Carry out what was asked for before the run was parked."""
         last = self._messages[-1]
         if last.role == "assistant":
-            answers = await self._hands.carry_out(last.tool_uses, self._kept.answered)
+            answers = await self._tool_calls.carry_out(last.tool_uses, self._saved.answered)
             self._answer(answers or (Text("Go on."),))
 
     async def _ask(self) -> Reply | None:
         """Ask the next question; None when there is no room for it."""
-        fits = fitted(self._messages, self._plan, self._tokens)
-        if self._tokens(fits) > self._plan.full_at and len(self._messages) > 1:
+        fits = fitted(self._messages, self._limits, self._tokens)
+        if self._tokens(fits) > self._limits.full_at and len(self._messages) > 1:
             return None
         try:
-            return await self._talk.ask(self._prompt(fits))
+            return await self._model_calls.ask(self._prompt(fits))
         except WindowFull:
             # The model's own window is smaller than it was said to be.
             if len(self._messages) == 1:
@@ -119,7 +119,7 @@ class Loop:
         uses = self._messages[-1].tool_uses
         if uses:
             self._pieces.whole("")  # Words on the way to a tool are not the answer.
-            answers = await self._hands.carry_out(uses)
+            answers = await self._tool_calls.carry_out(uses)
             self._answer((*answers, *self._reminder()))
             return None
         match reply.stop:
@@ -140,9 +140,9 @@ class Loop:
     def _go_on(self, reply: Reply) -> Ending | None:
         """Ask for the rest of an answer, as its provider's protocol wants it to be asked for."""
         self._pieces.add(reply.message.text)
-        if self._pieces.count > self._plan.max_continuations:
+        if self._pieces.count > self._limits.max_continuations:
             return self._unfinished(
-                f"the answer was not whole after {self._plan.max_continuations} continuations; "
+                f"the answer was not whole after {self._limits.max_continuations} continuations; "
                 "raise max_output_tokens or max_continuations in the agent's context"
             )
         if reply.stop is Stop.LENGTH:
@@ -166,13 +166,15 @@ class Loop:
 
     async def _hand_over(self) -> Ending:
         """End this event with a note, from which another goes on."""
-        if self._kept.stage >= self._plan.max_stages:
-            return self._unfinished(f"the run was not done after {self._plan.max_stages} windows")
+        if self._saved.stage >= self._limits.max_stages:
+            return self._unfinished(f"the run was not done after {self._limits.max_stages} windows")
         begun = self._pieces.whole("")
         own = f"{await self._note()}\n\n{BEGUN}{begun}" if begun else await self._note()
         note = clipped(self._said(own), MAX_NOTE_CHARS)
-        kept = Kept(stage=self._kept.stage + 1, note=note, calls=self._kept.calls + self._evidence.count)
-        checkpoint = {**self._toolbox.checkpoint(), **encode(kept)}
+        saved = SavedConversation(
+            stage=self._saved.stage + 1, note=note, calls=self._saved.calls + self._evidence.count
+        )
+        checkpoint = {**self._toolbox.checkpoint(), **encode(saved)}
         return self._ending(Outcome.PROCESSED, note, checkpoint)
 
     async def _note(self) -> str:
@@ -183,7 +185,7 @@ class Loop:
             asked = Message("user", (*_parts_of_last_user(messages), Text(NOTE)))
             before = messages[:-1] if messages[-1].role == "user" else messages
             try:
-                said = (await self._talk.ask(self._prompt([*before, asked]))).message.text
+                said = (await self._model_calls.ask(self._prompt([*before, asked]))).message.text
             except WindowFull as fault:
                 if keep == 0:
                     raise ModelRefused(f"not even a note has room: {fault}") from fault
@@ -198,16 +200,16 @@ class Loop:
 
     def _prompt(self, messages: Sequence[Message]) -> Prompt:
         model = self._run.live.lease.policy.model or ""
-        return Prompt(model, messages, self._system, self._tools, self._plan.max_output_tokens)
+        return Prompt(model, messages, self._system, self._tools, self._limits.max_output_tokens)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
-        return self._talk.tokens(self._prompt(messages))
+        return self._model_calls.tokens(self._prompt(messages))
 
     def _answer(self, parts: tuple[Part, ...]) -> None:
         self._messages.append(Message("user", parts))
 
     def _reminder(self) -> tuple[Text, ...]:
-        every, count = self._plan.memory_checkpoint_every, self._evidence.count
+        every, count = self._limits.memory_checkpoint_every, self._evidence.count
         if not every or MEMORY_TOOL not in self._toolbox.tools or count // every == self._reminded:
             return ()
         self._reminded = count // every
@@ -231,7 +233,7 @@ class Loop:
             failure_reason=reason,
             response_text=text,
             evidence=self.evidence(),
-            first_output_ms=self._talk.first_output_ms,
+            first_output_ms=self._model_calls.first_output_ms,
             checkpoint=checkpoint,
             proposals=tuple(self._toolbox.proposals),
         )
@@ -242,9 +244,9 @@ class Loop:
         about: dict[str, Any] = {
             "provider": policy.provider,
             "model": policy.model,
-            "questions": self._talk.questions,
-            "stage": self._kept.stage,
-            **({"tokens_guessed": True} if self._talk.guessed else {}),
+            "questions": self._model_calls.questions,
+            "stage": self._saved.stage,
+            **({"tokens_guessed": True} if self._model_calls.guessed else {}),
         }
         return self._evidence.told(about)
 

@@ -6,7 +6,7 @@ import orjson
 
 from sexton_runner.event import event_json
 from sexton_runner.providers.base import Message, Text
-from sexton_runner.tools.text import clipped
+from sexton_runner.tools.truncation import clipped
 from sexton_runner.wire import Lease
 
 CHARS_PER_TOKEN = 4

@@ -8,11 +8,11 @@ from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected,
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ProviderMissing
 from sexton_runner.providers.registry import open_provider
 from sexton_runner.run import Ending, Run, failed
-from sexton_runner.runtimes.agent.keeping import TooLarge
 from sexton_runner.runtimes.agent.loop import Loop
-from sexton_runner.runtimes.agent.plan import BadPlan, Plan, read_plan, unused
-from sexton_runner.runtimes.agent.talk import Talk
-from sexton_runner.runtimes.agent.wall import Wall
+from sexton_runner.runtimes.agent.model_calls import ModelCalls
+from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits, unused
+from sexton_runner.runtimes.agent.saved_conversation import TooLarge
+from sexton_runner.runtimes.agent.time_limit import TimeLimit
 from sexton_runner.tools.toolbox import open_toolbox
 
 log = structlog.get_logger()
@@ -24,11 +24,11 @@ async def run_agent(run: Run) -> Ending:
     if not policy.provider or not policy.model:
         return failed("agent_init", "no provider or no model is set up for this agent")
     try:
-        plan = read_plan(policy.context)
+        limits = read_run_limits(policy.context)
         for key in unused(policy.context):
             run.show(frames.chunk(f"[context: {run.redactor.text(key)} means nothing to this runtime]\n"))
-        return await _within_wall(run, plan)
-    except BadPlan as fault:
+        return await _within_time_limit(run, limits)
+    except BadRunLimits as fault:
         return failed("invalid_config", str(fault))
     except msgspec.ValidationError as fault:
         return failed("invalid_config", f"the gates of this agent cannot be read: {fault}")
@@ -36,8 +36,8 @@ async def run_agent(run: Run) -> Ending:
         return failed("agent_init", str(fault))
 
 
-async def _within_wall(run: Run, plan: Plan) -> Ending:
-    wall = Wall(run.sandbox.limits.wall_s, run.live.usage)
+async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
+    limit = TimeLimit(run.sandbox.limits.wall_s, run.live.usage)
     policy = run.live.lease.policy
     provider_name = policy.provider or ""
     opening = open_provider(
@@ -47,16 +47,16 @@ async def _within_wall(run: Run, plan: Plan) -> Ending:
         patience=run.models.patience,
         rng=run.rng,
     )
-    async with opening as provider, open_toolbox(run, wall.rest) as toolbox:
-        talk = Talk(run, provider)
-        loop = Loop(run, talk, toolbox, plan)
+    async with opening as provider, open_toolbox(run, limit.rest) as toolbox:
+        model_calls = ModelCalls(run, provider)
+        loop = Loop(run, model_calls, toolbox, limits)
         ending: Ending | None = None
-        with wall.begin():
-            ending = await _to_its_end(loop, talk)
+        with limit.begin():
+            ending = await _to_its_end(loop, model_calls)
         return ending or loop.broken("agent_timeout", "the run took longer than this runner lets one take")
 
 
-async def _to_its_end(loop: Loop, talk: Talk) -> Ending:
+async def _to_its_end(loop: Loop, model_calls: ModelCalls) -> Ending:
     try:
         return await loop.carry_out()
     except TokenRejected:
@@ -67,7 +67,7 @@ async def _to_its_end(loop: Loop, talk: Talk) -> Ending:
         return loop.broken("checkpoint_failed", str(fault))
     except (KeyRefused, ModelRefused) as fault:
         # Before the first answer it is the set-up that is wrong: the key, the model's name, the address.
-        reason = "agent_run" if talk.questions else "agent_init"
+        reason = "agent_run" if model_calls.questions else "agent_init"
         return loop.broken(reason, f"the model cannot be used: {fault}")
     except ModelFault as fault:
         return loop.broken("agent_run", f"the model did not answer: {fault}")

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 
 from sexton_runner.providers.base import Message, Part, Prompt, ToolAnswer
-from sexton_runner.runtimes.agent.plan import Plan
+from sexton_runner.runtimes.agent.run_limits import RunLimits
 
 FIRST_CHARS_PER_TOKEN = 3.5
 LEAST_CHARS_PER_TOKEN, MOST_CHARS_PER_TOKEN = 1.0, 8.0
@@ -70,20 +70,20 @@ def answers_in(messages: Sequence[Message]) -> int:
 
 
 def fitted(
-    messages: Sequence[Message], plan: Plan, tokens_of: Callable[[Sequence[Message]], int]
+    messages: Sequence[Message], limits: RunLimits, tokens_of: Callable[[Sequence[Message]], int]
 ) -> list[Message]:
     """Give the conversation as it may be asked.
 
     With a ``tool_window`` of a number the answers before it are short. With ``auto`` nothing is touched
     until the window fills; then the oldest are shortened until there is room again, the newest one never.
     """
-    if isinstance(plan.tool_window, int) and plan.tool_window > 0:
-        return windowed(messages, plan.tool_window)
-    if tokens_of(messages) <= plan.full_at:
+    if isinstance(limits.tool_window, int) and limits.tool_window > 0:
+        return windowed(messages, limits.tool_window)
+    if tokens_of(messages) <= limits.full_at:
         return list(messages)
     keep = answers_in(messages)
     found = list(messages)
-    while keep > 1 and tokens_of(found) > plan.full_at * ROOM:
+    while keep > 1 and tokens_of(found) > limits.full_at * ROOM:
         keep //= 2
         found = windowed(found, max(keep, 1))
     return found

@@ -1,0 +1,58 @@
+"""Joins the pieces of an answer that was cut at its bound, or paused by its provider."""
+
+from sexton_runner.providers.base import Message, ToolUse
+
+CUT_CALL = "the answer was cut off before the arguments of this call were whole; call again"
+
+
+class AnswerPieces:
+    """The answer that is being given now, from its first piece; bounded by the number of pieces."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    @property
+    def count(self) -> int:
+        """How many pieces are there already."""
+        return len(self._texts)
+
+    @property
+    def text(self) -> str:
+        """What was said so far, without a seam: the model goes on where it stopped, within a word too."""
+        return "".join(self._texts)
+
+    def add(self, text: str) -> None:
+        """Keep a piece that is not the last."""
+        self._texts.append(text)
+
+    def whole(self, last: str) -> str:
+        """Give the answer, with its last piece; what is said next is another answer."""
+        said = self.text + last
+        self._texts.clear()
+        return said
+
+
+def joined(begun: Message, rest: Message) -> Message:
+    """Make one turn of one that was paused and what came when it was sent back.
+
+    >>> from sexton_runner.providers.base import Text
+    >>> joined(Message("assistant", (Text("The heron"),)), Message("assistant", (Text(" is grey."),))).text
+    'The heron is grey.'
+    """
+    return Message("assistant", (*begun.parts, *rest.parts))
+
+
+def without_cut_call(message: Message) -> Message:
+    """Mark the last tool use of a cut answer when nothing was said of its arguments.
+
+    A call that was cut before its first argument looks like one that needs none. Carried out, it would do
+    something that the model did not ask for. One that was cut later is marked already: it is no JSON.
+
+    >>> without_cut_call(Message("assistant", (ToolUse("1", "clean"),))).tool_uses[0].fault
+    'the answer was cut off before the arguments of this call were whole; call again'
+    """
+    match message.parts:
+        case (*before, ToolUse(arguments={}, fault="") as use) if not use.arguments:
+            return Message("assistant", (*before, ToolUse(use.id, use.name, {}, CUT_CALL)))
+        case _:
+            return message

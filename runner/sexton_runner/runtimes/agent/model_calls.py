@@ -1,0 +1,106 @@
+"""Asks the model, shows what it says as it says it, and counts what that costs."""
+
+from contextlib import aclosing
+from typing import assert_never
+
+from sexton_runner import frames
+from sexton_runner.providers.base import (
+    Again,
+    Prompt,
+    Provider,
+    Reply,
+    Stop,
+    TextDelta,
+    ToolCalled,
+    Usage,
+    Used,
+)
+from sexton_runner.providers.faults import ModelAway
+from sexton_runner.redact import StreamRedactor
+from sexton_runner.run import Run
+from sexton_runner.runtimes.agent.window import Measure, size_of
+
+
+class ModelCalls:
+    """The questions of one run. The lease's counters follow every count of the provider's."""
+
+    def __init__(self, run: Run, provider: Provider) -> None:
+        self._run, self._provider = run, provider
+        self._began = run.clock()
+        self._spent = Usage()
+        self._try = Usage()
+        self._measure = Measure()
+        self.questions = 0
+        self.guessed = False
+        self.first_output_ms: int | None = None
+
+    async def ask(self, prompt: Prompt) -> Reply:
+        """Ask once and wait for the whole answer; raises ``ModelFault``."""
+        voice = StreamRedactor(self._run.redactor)
+        reply: Reply | None = None
+        self._try = Usage()
+        async with aclosing(self._provider.stream(prompt)) as deltas:
+            async for delta in deltas:
+                match delta:
+                    case TextDelta(text):
+                        self._first()
+                        self._show(voice.feed(text))
+                    case ToolCalled():
+                        self._first()
+                    case Used(usage):
+                        self._count(usage)
+                    case Again():
+                        voice = self._again(delta)
+                    case Reply():
+                        reply = delta
+                    case _:
+                        assert_never(delta)
+        self._show(voice.flush())
+        if reply is None:
+            raise ModelAway("the answer ended without its end")
+        # What comes next goes on within the same line, perhaps within a word.
+        goes_on = reply.stop in {Stop.LENGTH, Stop.PAUSED} and not reply.message.tool_uses
+        if reply.message.text and not goes_on:
+            self._show("\n")
+        self._learn(prompt, reply)
+        self.questions += 1
+        return reply
+
+    def tokens(self, prompt: Prompt) -> int:
+        """Guess how many tokens a question would take."""
+        return self._measure.tokens(size_of(prompt))
+
+    def _first(self) -> None:
+        if self.first_output_ms is None:
+            self.first_output_ms = int((self._run.clock() - self._began) * 1000)
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._run.show(frames.chunk(text))
+
+    def _again(self, again: Again) -> StreamRedactor:
+        # What the broken try has cost is gone all the same.
+        self._spent, self._try = self._spent + self._try, Usage()
+        lead = "\n[the answer broke off" if again.void else "[no answer"
+        self._show(f"{lead}: {self._run.redactor.text(again.why)}; the model is asked again]\n")
+        return StreamRedactor(self._run.redactor)
+
+    def _count(self, usage: Usage) -> None:
+        self._try = usage
+        total, use = self._spent + usage, self._run.live.usage
+        use.input_tokens = max(use.input_tokens, total.input_tokens)
+        use.cached_input_tokens = max(use.cached_input_tokens, total.cached_input_tokens)
+        use.output_tokens = max(use.output_tokens, total.output_tokens)
+
+    def _learn(self, prompt: Prompt, reply: Reply) -> None:
+        chars = size_of(prompt)
+        usage = reply.usage
+        if usage.total == 0:
+            # A server that does not count: a guess is nearer to the truth than nothing.
+            said = len(reply.message.text) + sum(len(str(use.arguments)) for use in reply.message.tool_uses)
+            usage = Usage(self._measure.tokens(chars), 0, self._measure.tokens(said))
+            self.guessed = True
+        else:
+            self._measure.learn(chars, usage.input_tokens + usage.cached_input_tokens)
+        self._count(usage)
+        self._spent, self._try = self._spent + usage, Usage()

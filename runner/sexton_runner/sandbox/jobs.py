@@ -1,0 +1,151 @@
+"""Runs one job in the chosen tier and group, and leaves nothing of it behind."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sexton_runner.background_tasks import run_in_background
+from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.sandbox.cgroup import Group, Layout
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
+from sexton_runner.sandbox.process import Child, start
+from sexton_runner.sandbox.seccomp import open_filter
+from sexton_runner.sandbox.tiers import Job, Tier
+from sexton_runner.sandbox.watchdog import Watchdog
+from sexton_runner.settings import SandboxTier
+
+# The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
+# parent any more, so nothing is started that nobody would end. Then the child enters its group before it
+# becomes the sandbox: whatever it forks is counted from the first.
+ENTER = """
+[ "$PPID" = "$1" ] || exit 125
+ulimit -S -d "$(ulimit -H -d)"  # The soft bound was for our parent, which watches over this one run.
+n=$2
+shift 2
+while [ "$n" -gt 0 ]; do
+    echo $$ >"$1" || exit 125
+    shift
+    n=$((n - 1))
+done
+exec "$@"
+"""
+INSIDE_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that has been started."""
+
+    child: Child
+    group: Group | None
+    watchdog: Watchdog | None = None
+
+    def out_of_memory(self) -> bool:
+        """Tell whether something of it was killed for want of memory, by the kernel or the watchdog."""
+        if self.watchdog is not None:
+            return self.watchdog.has_bitten
+        return self.group is not None and self.group.out_of_memory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What this host can give, found out once at the start.
+
+    ``name`` tells its groups from those of other runners. With a ``lowering`` commands are not this user.
+    """
+
+    tier: Tier
+    layout: Layout | None
+    name: str
+    limits: Limits
+    setpriv: str
+    lowering: PrivilegeDrop | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Tell whether a watchdog bounds the memory of a run, because no control group does.
+
+        Without walls there is no process namespace to look into.
+        """
+        return self.layout is None and self.tier.name is not SandboxTier.NONE
+
+    def interpreter(self, language: str, program: str) -> list[str]:
+        """Give the words that run ``program`` (a path inside).
+
+        Python is this process's own, isolated from its packages.
+        """
+        if language == "sh":
+            return ["/bin/sh", program]
+        return [str(_python()), "-I", "-u", "-X", "utf8", program]
+
+    @asynccontextmanager
+    async def open(
+        self, argv: Sequence[str], *, run_dir: Path, workspace: Path, env: Mapping[str, str], serial: str
+    ) -> AsyncIterator[Running]:
+        """Start a job; on the way out its whole tree is dead, reaped, and its group gone."""
+        job = Job(
+            argv=[*argv],
+            env=env,
+            run_dir=run_dir,
+            workspace=workspace,
+            read_only={folder: folder for folder in python_folders()},
+            limits=self.limits,
+            grouped=self.layout is not None,
+        )
+        group = self._group(serial)
+        try:
+            child = self._start(job, group)
+            try:
+                if self.is_watched:
+                    watchdog = Watchdog(child, self.limits.memory_bytes)
+                    async with run_in_background(watchdog.run):
+                        yield Running(child, group, watchdog)
+                else:
+                    yield Running(child, group)
+            finally:
+                await child.finish()
+        finally:
+            if group is not None:
+                await group.empty()
+
+    def _start(self, job: Job, group: Group | None) -> Child:
+        descriptor = open_filter(grouped=job.grouped)
+        try:
+            job = replace(job, seccomp=descriptor)
+            runner = os.getpid()
+            wrapped = (
+                self.tier.wrap(job) if self.lowering is None else self.lowering.wrap(self.tier, job, runner)
+            )
+            words = entered(wrapped, runner=runner, setpriv=self.setpriv, group=group)
+            passed = () if descriptor is None else (descriptor,)
+            return start(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)}, passed)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _group(self, serial: str) -> Group | None:
+        try:
+            return None if self.layout is None else self.layout.make(f"{self.name}-{serial}", self.limits)
+        except OSError as fault:
+            raise SandboxUnavailable(f"control group: {fault}") from fault
+
+
+def entered(words: Sequence[str], *, runner: int, setpriv: str, group: Group | None) -> list[str]:
+    """Give the words that run ``words`` in ``group`` and no longer than the process ``runner`` lives."""
+    joins = () if group is None else group.joins
+    guard = [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", ENTER, "sh"]
+    return [*guard, str(runner), str(len(joins)), *joins, *words]
+
+
+def _python() -> Path:
+    return Path(sys.executable).resolve()
+
+
+def python_folders() -> tuple[Path, ...]:
+    """Give what ``python`` blocks need beside /usr: the prefix that this interpreter was installed to."""
+    prefix = Path(sys.base_prefix).resolve()
+    return () if prefix == Path("/usr") or prefix.is_relative_to("/usr") else (prefix,)
