@@ -231,7 +231,7 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     """What the run wants remembered; kept in the same commit as far as there is room."""
     proposals: tuple[Proposal, ...] = ()
     """What the run proposes; kept in the same commit, and so not twice."""
-    follower: Event | None = None
+    continuation: Event | None = None
     """A new event that goes on where this one ended; kept in the same commit, with its checkpoint."""
 
 

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.grants import transitions
+from sexton_actors.lease.transitions.integrations import may_use, used
 from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.grants import Grant, GrantStatus
@@ -53,7 +54,7 @@ def outcome(asked: str, state: str) -> str:
     if asked == "request":
         done: object = transitions.request(grant, AGENT, request_of(), NOW)
     elif asked == "use":
-        done = transitions.may_use(grant, "slack")
+        done = may_use(grant, "slack")
     elif grant is None:
         # That there is none is its actor's to say: see test_actors_grants.py.
         return "`UZ-APPROVAL-002`"
@@ -127,6 +128,6 @@ def test_nobody_decides_that_a_grant_is_pending() -> None:
 
 
 def test_the_frame_of_a_loan_holds_nothing_of_the_credential() -> None:
-    frame = transitions.used(FIRST, EVENT, NOW)
+    frame = used(FIRST, EVENT, NOW)
     assert (frame.kind, frame.event_id) == ("grant_used", EVENT)
     assert set(frame.data) == {"grant_id", "service", "status"}

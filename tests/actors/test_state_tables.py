@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.gate import transitions as gate_rules
-from sexton_actors.lease.transitions import activity, endings, renewal
+from sexton_actors.lease.transitions import activity, approvals, reclaim, releases, renewals, reports
 from sexton_actors.lease.transitions.state import LeaseState, fenced
 from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.gate import Resolve
@@ -171,26 +171,26 @@ def report(outcome: str, runner_id: UUID, token: int = 7) -> m.Report:
 Call = Callable[[LeaseState, UUID], Outcome]
 
 CALLS: dict[str, Call] = {
-    "renew": lambda s, me: renewal.renew(s, m.Renew(me, 0, 0, 0), NOW),
-    "renew with another token": lambda s, me: renewal.renew(s, m.Renew(me, 0, 0, 0, None, 6), NOW),
-    "renew at the ceiling": lambda s, me: renewal.renew(at_ceiling(s), m.Renew(me, 0, 0, 0), NOW),
-    "report processed": lambda s, me: endings.report(s, report("processed", me), NOW),
-    "report agent_error": lambda s, me: endings.report(s, report("agent_error", me), NOW),
-    "report cancelled": lambda s, me: endings.report(s, report("cancelled", me), NOW),
-    "report with another token": lambda s, me: endings.report(s, report("processed", me, 8), NOW),
-    "release": lambda s, me: endings.release(s, m.Release(me, "drain"), NOW),
-    "park": lambda s, me: endings.park(s, m.Park(me, IT, {}), gate(), NOW),
+    "renew": lambda s, me: renewals.renew(s, m.Renew(me, 0, 0, 0), NOW),
+    "renew with another token": lambda s, me: renewals.renew(s, m.Renew(me, 0, 0, 0, None, 6), NOW),
+    "renew at the ceiling": lambda s, me: renewals.renew(at_ceiling(s), m.Renew(me, 0, 0, 0), NOW),
+    "report processed": lambda s, me: reports.report(s, report("processed", me), NOW),
+    "report agent_error": lambda s, me: reports.report(s, report("agent_error", me), NOW),
+    "report cancelled": lambda s, me: reports.report(s, report("cancelled", me), NOW),
+    "report with another token": lambda s, me: reports.report(s, report("processed", me, 8), NOW),
+    "release": lambda s, me: releases.release(s, m.Release(me, "drain"), NOW),
+    "park": lambda s, me: releases.park(s, m.Park(me, IT, {}), gate(), NOW),
     "activity": lambda s, me: activity.activity(s, m.Activity(me, (m.FrameIn("chunk", None, {}),)), NOW),
     "ask approval": lambda s, me: (
-        fenced(s.lease, me, None, NOW, "UZ-RUN-005") or activity.open_gate(s, gate(), NOW)
+        fenced(s.lease, me, None, NOW, "UZ-RUN-005") or approvals.open_gate(s, gate(), NOW)
     ),
-    "the grant reached nobody": lambda s, _: endings.undelivered(s, NOW),
-    "the run must not start": lambda s, _: endings.abort(s, m.Abort("secret_missing", ""), NOW),
-    "reclaim": lambda s, _: endings.reclaim(s, event(), NOW, "expired"),
-    "reclaim after the fifth attempt": lambda s, _: endings.reclaim(s, event(MAX_ATTEMPTS), NOW, "expired"),
-    "reclaim at the ceiling": lambda s, _: endings.reclaim(at_ceiling(s), event(), NOW, "expired"),
-    "the runner is revoked": lambda s, _: endings.reclaim(s, event(), NOW, "revoked"),
-    "the runner has died": lambda s, _: endings.reclaim(s, event(), NOW, "died"),
+    "the grant reached nobody": lambda s, _: releases.undelivered(s, NOW),
+    "the run must not start": lambda s, _: reclaim.abort(s, m.Abort("secret_missing", ""), NOW),
+    "reclaim": lambda s, _: reclaim.reclaim(s, event(), NOW, "expired"),
+    "reclaim after the fifth attempt": lambda s, _: reclaim.reclaim(s, event(MAX_ATTEMPTS), NOW, "expired"),
+    "reclaim at the ceiling": lambda s, _: reclaim.reclaim(at_ceiling(s), event(), NOW, "expired"),
+    "the runner is revoked": lambda s, _: reclaim.reclaim(s, event(), NOW, "revoked"),
+    "the runner has died": lambda s, _: reclaim.reclaim(s, event(), NOW, "died"),
 }
 AT_ONCE = ("the runner is revoked", "the runner has died")
 BY_A_RUNNER = [name for name in CALLS if not name.startswith(("the ", "reclaim"))]
@@ -237,13 +237,13 @@ def test_every_call_stands_in_the_table() -> None:
 
 def test_a_report_for_another_event_is_malformed() -> None:
     wrong = replace(report("processed", ME), event_id=OTHER)
-    assert told(endings.report(LeaseState(lease("active")), wrong, NOW)) == "`UZ-REQ-001`"
+    assert told(reports.report(LeaseState(lease("active")), wrong, NOW)) == "`UZ-REQ-001`"
 
 
 def test_a_run_parks_only_at_a_gate_of_its_own_event() -> None:
     state, call = LeaseState(lease("active")), m.Park(ME, IT, {})
-    assert told(endings.park(state, call, None, NOW)) == "`UZ-APPROVAL-002`"
-    assert told(endings.park(state, call, replace(gate(), event_id=OTHER), NOW)) == "`UZ-APPROVAL-002`"
+    assert told(releases.park(state, call, None, NOW)) == "`UZ-APPROVAL-002`"
+    assert told(releases.park(state, call, replace(gate(), event_id=OTHER), NOW)) == "`UZ-APPROVAL-002`"
 
 
 def test_a_runner_writes_only_its_own_kinds_of_frames_and_none_from_the_future() -> None:

@@ -13,7 +13,7 @@ from tests.conformance.house import House, new_id
 PROCESSED = EventEnd(EventStatus.PROCESSED, response_text="half")
 
 
-async def follower_of(house: House, lease: Lease) -> Event:
+async def continuation_of(house: House, lease: Lease) -> Event:
     event = await house.storage.events.load(lease.event_id)
     assert event is not None
     return Event(
@@ -32,38 +32,38 @@ async def follower_of(house: House, lease: Lease) -> Event:
     )
 
 
-async def test_a_follower_is_the_next_to_be_leased_and_has_its_checkpoint(house: House) -> None:
+async def test_a_continuation_is_the_next_to_be_leased_and_has_its_checkpoint(house: House) -> None:
     lease = await house.lease()
-    follower = await follower_of(house, lease)
-    ended = await house.end(lease, PROCESSED, follower=follower)
-    assert (ended.more, ended.next_event_at) == (True, follower.created_at)
+    continuation = await continuation_of(house, lease)
+    ended = await house.end(lease, PROCESSED, continuation=continuation)
+    assert (ended.more, ended.next_event_at) == (True, continuation.created_at)
     assert ended.event.status is EventStatus.PROCESSED
-    assert await house.storage.events.load(follower.id) == follower
+    assert await house.storage.events.load(continuation.id) == continuation
     agent = await house.storage.zombies.load(lease.zombie_id)
     assert agent is not None
     claimed = await house.claim(agent)
-    assert claimed.event.id == follower.id
-    assert claimed.event.checkpoint == follower.checkpoint
+    assert claimed.event.id == continuation.id
+    assert claimed.event.checkpoint == continuation.checkpoint
     assert claimed.event.resumes_event_id == lease.event_id
 
 
-async def test_an_end_that_is_lost_leaves_no_follower(house: House) -> None:
+async def test_an_end_that_is_lost_leaves_no_continuation(house: House) -> None:
     lease = await house.lease()
-    follower = await follower_of(house, lease)
-    late = house.end_of(replace(lease, version=lease.version - 1), PROCESSED, follower=follower)
+    continuation = await continuation_of(house, lease)
+    late = house.end_of(replace(lease, version=lease.version - 1), PROCESSED, continuation=continuation)
     assert isinstance(await house.storage.journal.write(late), Lost)
-    assert await house.storage.events.load(follower.id) is None
-    twice = house.end_of(lease, PROCESSED, follower=follower)
+    assert await house.storage.events.load(continuation.id) is None
+    twice = house.end_of(lease, PROCESSED, continuation=continuation)
     assert isinstance(await house.storage.journal.write(twice), Ended)
-    again = house.end_of(lease, PROCESSED, follower=replace(follower, id=new_id()))
+    again = house.end_of(lease, PROCESSED, continuation=replace(continuation, id=new_id()))
     assert isinstance(await house.storage.journal.write(again), Lost)
 
 
-async def test_a_follower_that_cannot_be_kept_lets_nothing_else_be_kept(house: House) -> None:
+async def test_a_continuation_that_cannot_be_kept_lets_nothing_else_be_kept(house: House) -> None:
     lease = await house.lease()
-    follower = replace(await follower_of(house, lease), id=lease.event_id)
+    continuation = replace(await continuation_of(house, lease), id=lease.event_id)
     with pytest.raises(RowRefused):
-        await house.storage.journal.write(house.end_of(lease, PROCESSED, nanos=40, follower=follower))
+        await house.storage.journal.write(house.end_of(lease, PROCESSED, nanos=40, continuation=continuation))
     event = await house.storage.events.load(lease.event_id)
     assert event is not None
     assert event.status is EventStatus.RUNNING

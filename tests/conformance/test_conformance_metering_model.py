@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from sexton_actors.lease.metering import Wait
-from sexton_actors.lease.transitions import endings, renewal
+from sexton_actors.lease.transitions import releases, renewals, reports
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.protocol.lease import Release, Renew, Renewal, Report
 from sexton_actors.refusal import Refusal
@@ -151,7 +151,7 @@ class Desk:
             run = self.runs[place]
             lease = run.lease
             message = Renew(lease.runner_id, *said, fencing_token=lease.fencing_token)
-            decided = renewal.renew(self.state(run), message, self.now)
+            decided = renewals.renew(self.state(run), message, self.now)
             assert isinstance(decided, Refusal) == (not run.live)
             if isinstance(decided, RenewLease):
                 writes[place] = decided
@@ -169,7 +169,7 @@ class Desk:
             charged = run.bill(said, self.now, self.balance)
             self.balance -= charged
             assert (answer.charged_nanos, answer.balance_nanos) == (charged, self.balance)
-            told = renewal.answer(write.lease, answer)
+            told = renewals.answer(write.lease, answer)
             stops = self.balance == 0 and charged == 0
             assert isinstance(told, Refusal) == stops
             if isinstance(told, Renewal):
@@ -203,7 +203,7 @@ class Desk:
             cached_input_tokens=said[1],
             output_tokens=said[2],
         )
-        decided = endings.report(self.state(run), message, self.now)
+        decided = reports.report(self.state(run), message, self.now)
         assert isinstance(decided, Refusal) == (not run.live)
         if isinstance(decided, EndLease):
             run.last = message
@@ -212,10 +212,10 @@ class Desk:
     async def report_again(self, run: Run) -> None:
         """A report whose answer was lost finds its lease ended, and bills nothing."""
         if run.last is not None:
-            assert isinstance(endings.report(self.state(run), run.last, self.now), Refusal)
+            assert isinstance(reports.report(self.state(run), run.last, self.now), Refusal)
 
     async def release(self, run: Run) -> None:
-        decided = endings.release(self.state(run), Release(run.lease.runner_id, "drained"), self.now)
+        decided = releases.release(self.state(run), Release(run.lease.runner_id, "drained"), self.now)
         assert isinstance(decided, Refusal) == (not run.live)
         if isinstance(decided, EndLease):
             await self.end(run, decided, run.seen)
@@ -324,16 +324,16 @@ async def spend(
         for ms, more in slices:
             now, said = now + ms, said + more
             message = Renew(lease.runner_id, said, 0, 0, fencing_token=lease.fencing_token)
-            write = renewal.renew(LeaseState(lease), message, now)
+            write = renewals.renew(LeaseState(lease), message, now)
             assert isinstance(write, RenewLease)
             saved = await storage.journal.write(write)
             assert isinstance(saved, Renewed)
             largest, lease = max(largest, saved.charged_nanos), write.lease
-            told = renewal.answer(lease, saved)
+            told = renewals.answer(lease, saved)
             if isinstance(told, Refusal):
                 assert told.code == "UZ-ZMB-001"
                 break
-        report = endings.release(LeaseState(lease), Release(lease.runner_id, "done"), now)
+        report = releases.release(LeaseState(lease), Release(lease.runner_id, "done"), now)
         assert isinstance(report, EndLease)
         ended = await storage.journal.write(replace(report, status=LeaseStatus.REPORTED))
         assert isinstance(ended, Ended)

@@ -1,4 +1,4 @@
-"""How a grant comes about, is decided and taken back, and when a service may be used."""
+"""How a grant comes about, is decided and is taken back."""
 
 from typing import Any, assert_never
 from uuid import UUID
@@ -13,7 +13,6 @@ from sexton_storage.records.grants import Grant, GrantStatus
 OPEN = frozenset({GrantStatus.PENDING, GrantStatus.APPROVED})
 """A grant that a request finds; another is asked for anew."""
 GRANT_CHANGED = "grant_changed"
-GRANT_USED = "grant_used"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -82,30 +81,6 @@ def decide(grant: Grant, message: Decide, now: int) -> Change | Unchanged | Refu
         grant, status=message.status, version=grant.version + 1, decided_at=now, decided_by=message.by
     )
     return _changed(decided, None, message.by, now)
-
-
-def may_use(grant: Grant | None, service: str) -> Grant | Refusal:
-    """The grant by which a service may be used, or why it may not.
-
-    >>> may_use(None, "slack").code
-    'UZ-GRANT-001'
-    """
-    if grant is None:
-        return Refusal("UZ-GRANT-001", f"The agent has not asked for {service}.")
-    match grant.status:
-        case GrantStatus.APPROVED:
-            return grant
-        case GrantStatus.PENDING:
-            return Refusal("UZ-GRANT-002", f"Nobody has decided yet on {service}.", _facts(grant))
-        case GrantStatus.DENIED | GrantStatus.REVOKED:
-            return Refusal("UZ-GRANT-003", f"The grant for {service} is {grant.status}.", _facts(grant))
-        case _:
-            assert_never(grant.status)
-
-
-def used(grant: Grant, event_id: UUID, now: int) -> NewFrame:
-    """What shows that a credential has left for a run; nothing of the credential itself."""
-    return NewFrame(grant.zombie_id, event_id, GRANT_USED, now, _facts(grant))
 
 
 def _changed(grant: Grant, event_id: UUID | None, by: str, now: int) -> Change:

@@ -2,7 +2,17 @@
 
 from typing import Any, assert_never
 
-from sexton_actors.lease import activity, follow_ups, integrations, renewals, reports
+from sexton_actors.lease import (
+    activity,
+    approvals,
+    cancellation,
+    follow_ups,
+    integrations,
+    reclaim,
+    releases,
+    renewals,
+    reports,
+)
 from sexton_actors.lease.row import LeaseRow
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.protocol import lease as m
@@ -66,11 +76,11 @@ class LeaseActor(Actor):
             case m.Report():
                 reply = await reports.report(self._row, message)
             case m.Release():
-                reply = await reports.release(self._row, message)
+                reply = await releases.release(self._row, message)
             case m.Park():
-                reply = await reports.park(self._row, message)
+                reply = await releases.park(self._row, message)
             case m.AskApproval():
-                reply = await activity.ask_approval(self._row, message)
+                reply = await approvals.ask_approval(self._row, message)
             case m.AskIntegration():
                 reply = await integrations.ask(self._row, message)
             case m.Lend():
@@ -87,16 +97,16 @@ class LeaseActor(Actor):
     ) -> None:
         match message:
             case m.GateClosed():
-                activity.gate_closed(self._row, message)
+                approvals.gate_closed(self._row, message)
             case m.CancelRun():
-                await activity.cancel(self._row)
+                await cancellation.cancel(self._row)
             case m.Undelivered():
-                await reports.take_back(self._row)
+                await releases.undelivered(self._row)
             case m.Abort():
-                await reports.abort(self._row, message)
+                await reclaim.abort(self._row, message)
             case m.Expire():
-                await reports.reclaim(self._row, "expired")
+                await reclaim.reclaim(self._row, "expired")
             case m.Revoke(cause=cause):
-                await reports.reclaim(self._row, cause)
+                await reclaim.reclaim(self._row, cause)
             case _:
                 assert_never(message)

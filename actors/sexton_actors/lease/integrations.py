@@ -1,8 +1,8 @@
 """Lets a run ask for a service, and lends it the credential of one that was granted."""
 
-from sexton_actors.grants.transitions import may_use, used
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.transitions.integrations import may_use, used
 from sexton_actors.lease.transitions.state import STALE, fenced
 from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.grants import Request, Requested

@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from sexton_actors.lease.row import LeaseRow, is_waiting
-from sexton_actors.lease.transitions import renewal
+from sexton_actors.lease.transitions import renewals as transitions
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
@@ -32,7 +32,7 @@ async def _look(row: LeaseRow, message: Renew) -> Reply:
 
 def _decide(row: LeaseRow, message: Renew, state: LeaseState, races: int) -> Reply:
     world = row.world
-    decision = renewal.renew(state, message, world.now_ms())
+    decision = transitions.renew(state, message, world.now_ms())
     if isinstance(decision, Refusal):
         world.meters.renewed(decision)
         world.meters.refused("renew", decision)
@@ -64,7 +64,7 @@ def _saved(
         row.world.entitlements.forget(decision.lease.tenant_id)
     # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
     row.adopt(LeaseState(decision.lease, before.waits if before else ()))
-    reply = renewal.answer(decision.lease, saved)
+    reply = transitions.answer(decision.lease, saved)
     meters.renewed(reply)
     return reply
 

@@ -116,6 +116,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def budget_monthly_nanos(self) -> int | None:
         return self.budget.monthly_nanos if self.budget else None
 
+    @property
+    def ungated_credentials(self) -> tuple[str, ...]:
+        """Those that the agent has by its files alone: no service of their name needs a grant."""
+        return tuple(name for name in self.credentials if name not in self.integrations)
+
     def cron_for(self, schedule: str, timezone: str) -> CronTrigger | None:
         """The trigger of that schedule in that time zone; there is at most one."""
         sought = (schedule, timezone)

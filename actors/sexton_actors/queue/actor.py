@@ -4,7 +4,6 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.addresses import uuid_key
-from sexton_actors.lease.handover.secrets import ungated
 from sexton_actors.manifest.model import Manifest, Runtime, from_json
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import AgentNotReady, AgentReady, ClaimSettled, StillReady
@@ -163,7 +162,7 @@ class QueueActor(Actor):
         now = self._world.now_ms()
         if now < self._over_until:
             return NothingToClaim(OVER_BUDGET)
-        missing = await self._world.secrets.missing(zombie.workspace_id, ungated(manifest))
+        missing = await self._world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
         choice = await self._choice(zombie, manifest)
         taken = await self._write(runner_id, manifest, choice)
         if not isinstance(taken, Claimed):

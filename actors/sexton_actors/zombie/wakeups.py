@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
-from sexton_actors.gate.evidence import evidence_of
+from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
+from sexton_actors.gate_requests.evidence import evidence_of
 from sexton_actors.gate_rules.anomaly import Observation
 from sexton_actors.gate_rules.rules import match_rules
 from sexton_actors.manifest.model import Manifest

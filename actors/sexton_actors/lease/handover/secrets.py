@@ -33,11 +33,6 @@ class Lending(NamedTuple):
     offered: tuple[str, ...]
 
 
-def ungated(manifest: Manifest) -> tuple[str, ...]:
-    """Credentials that the agent has by its manifest alone: no service of their name needs a grant."""
-    return tuple(name for name in manifest.credentials if name not in manifest.integrations)
-
-
 def standing(manifest: Manifest, grants: Sequence[Grant]) -> dict[str, str]:
     """Each service that the manifest names, or the agent asked for, with the status of its grant."""
     return dict.fromkeys(manifest.integrations, NONE) | {g.service: g.status.value for g in grants}
@@ -46,7 +41,7 @@ def standing(manifest: Manifest, grants: Sequence[Grant]) -> dict[str, str]:
 def lending(manifest: Manifest, services: Mapping[str, str]) -> Lending:
     """What may leave the vault: a service's credential, which is the one of its name, only when granted."""
     granted = [service for service, status in services.items() if status == GrantStatus.APPROVED]
-    needed = (*ungated(manifest), *(name for name in manifest.credentials if name in granted))
+    needed = (*manifest.ungated_credentials, *(name for name in manifest.credentials if name in granted))
     needed = tuple(dict.fromkeys(needed))
     return Lending(needed, tuple(name for name in granted if name not in needed))
 

@@ -1,14 +1,11 @@
-"""What a run may write while it holds its lease: activity, and questions to people."""
-
-from typing import Any
+"""What a run may show of its work."""
 
 from sexton_actors.lease.transitions.chunks import coalesced
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Activity
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.frames import NewFrame
-from sexton_storage.records.gates import Gate, GateStatus
-from sexton_storage.writes import AppendFrames, OpenGate
+from sexton_storage.writes import AppendFrames
 
 ACTIVITY_KINDS = frozenset({"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk"})
 
@@ -31,21 +28,3 @@ def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | R
 def _at(said: int | None, granted_at: int, now: int) -> int:
     # A runner's clock may be wrong, but what it did lies between its grant and now.
     return now if said is None else max(granted_at, min(said, now))
-
-
-def open_gate(state: LeaseState, gate: Gate, now: int) -> OpenGate:
-    """Ask people; the frame says what is waited for."""
-    data: dict[str, Any] = {
-        "gate_id": str(gate.id),
-        "action_id": gate.action_id,
-        "tool_name": gate.tool_name,
-        "action_name": gate.action_name,
-        "proposed_action": gate.proposed_action,
-        "timeout_at": gate.timeout_at,
-    }
-    kind = "gate_pending"
-    if gate.status is not GateStatus.PENDING:
-        kind = "gate_resolved"
-        data |= {"status": str(gate.status), "resolved_by": gate.resolved_by}
-    frame = NewFrame(gate.zombie_id, gate.event_id, kind, now, data)
-    return OpenGate(gate, state.lease.fencing_token, (frame,))

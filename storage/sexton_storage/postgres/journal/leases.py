@@ -283,11 +283,11 @@ async def end_events(
 ) -> None:
     """Bring the events of ended leases to their new state and free their agents; answers the ends.
 
-    What ends with its event is scored, and what it proposes is kept. A follower is there before its agent is
-    free, so that the answer names it as the next to be leased.
+    What ends with its event is scored, and what it proposes is kept. A continuation is there before its
+    agent is free, so that the answer names it as the next to be leased.
     """
-    if followers := [write.follower for _, write, _ in ends if write.follower is not None]:
-        await connection.executemany(_FOLLOW, [EVENTS.values(event) for event in followers])
+    if continuations := [write.continuation for _, write, _ in ends if write.continuation is not None]:
+        await connection.executemany(_FOLLOW, [EVENTS.values(event) for event in continuations])
     columns = _ENDS.arrays([_event_values(ord_, w, row[5]) for ord_, w, row in ends])
     rows = await connection.fetch(_END_EVENTS, *columns)
     settled = {ord_: (write, row) for ord_, write, row in ends}

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sexton_actors.lease.handover.secrets import Lending, lending, standing, ungated, within
+from sexton_actors.lease.handover.secrets import Lending, lending, standing, within
 from sexton_actors.manifest.model import Manifest
 from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.memories import Memory
@@ -34,7 +34,7 @@ def test_a_credential_of_a_service_is_lent_only_when_it_is_granted() -> None:
         assert lending(agent, dict.fromkeys(("slack", "github", "jira"), status)) == Lending(("own",), ())
     services = {"slack": "approved", "github": "pending", "jira": "approved", "extra": "approved"}
     assert lending(agent, services) == Lending(("own", "slack"), ("jira", "extra"))
-    assert ungated(agent) == ("own",)
+    assert agent.ungated_credentials == ("own",)
 
 
 def test_a_credential_without_a_service_of_its_name_needs_no_grant() -> None:

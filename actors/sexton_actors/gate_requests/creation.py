@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.gate.evidence import reach_of
+from sexton_actors.gate_requests.evidence import reach_of
 from sexton_actors.gate_rules.anomaly import anomaly
 from sexton_actors.gate_rules.model import Behaviour
 from sexton_actors.gate_rules.rules import match_rules

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sexton_actors.chat.notices import notice_of
-from sexton_actors.gate.evidence import MASKED, MAX_EVIDENCE_BYTES, evidence_of, reach_of
+from sexton_actors.gate_requests.evidence import MASKED, MAX_EVIDENCE_BYTES, evidence_of, reach_of
 from sexton_storage.records.gates import GateStatus
 from tests.actors.test_chat_states import gate_of
 from tests.actors.test_manifest_parse import manifest_of, with_config

@@ -1,0 +1,56 @@
+"""How an event goes back before its run is over: released, parked at a gate, or never delivered."""
+
+import msgspec
+
+from sexton_actors.lease.transitions.end import back_to_queue, end_lease, slice_to
+from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced, is_live
+from sexton_actors.protocol.lease import Park, Release
+from sexton_actors.refusal import Refusal
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.writes import EndLease, EventEnd
+
+
+def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal:
+    """Back to the queue at once; one that was to be cancelled ends instead."""
+    lease = state.lease
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
+        return refusal
+    ended = back_to_queue(lease, now, "released", message.reason)
+    return msgspec.structs.replace(ended, slice=slice_to(state, now), require_unexpired=True)
+
+
+def undelivered(state: LeaseState, now: int) -> EndLease | None:
+    """The grant reached nobody: back at once, unbilled; None when it is over or up for reclaim already."""
+    if not is_live(state.lease, now):
+        return None
+    return back_to_queue(state.lease, now, "undelivered")
+
+
+def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLease | Refusal:
+    """Leave the slot while a gate of this event is pending; the run goes on from its checkpoint.
+
+    A run that is to be cancelled waits for nothing any more: it ends.
+    """
+    lease = state.lease
+    if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
+        return refusal
+    if gate is None or gate.event_id != lease.event_id:
+        return Refusal("UZ-APPROVAL-002", f"/gate_id: {message.gate_id} is no gate of this event.")
+    if lease.status is LeaseStatus.CANCELLING:
+        ended = back_to_queue(lease, now, "released")
+    else:
+        end = EventEnd(
+            status=EventStatus.WAITING_APPROVAL,
+            give_attempt_back=True,
+            checkpoint=message.checkpoint,
+            input_tokens=lease.input_tokens,
+            cached_input_tokens=lease.cached_input_tokens,
+            output_tokens=lease.output_tokens,
+            wall_ms=max(0, now - lease.granted_at),
+        )
+        ended = end_lease(lease, LeaseStatus.PARKED, end, now)
+        # A gate resolved meanwhile does not keep the event waiting: it is received again in the same commit.
+        ended = msgspec.structs.replace(ended, parked_gate_id=gate.id)
+    return msgspec.structs.replace(ended, slice=slice_to(state, now), require_unexpired=True)
