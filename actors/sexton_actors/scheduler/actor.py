@@ -1,17 +1,17 @@
 """The scheduler: has the agents fire whose time has come."""
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import assert_never
 from uuid import UUID
 
 from sexton_actors.protocol import scheduler as m
 from sexton_actors.protocol.zombie import Fire, FollowUpDue
+from sexton_actors.rounds import Round, RoundsActor
 from sexton_actors.schedules import times
 from sexton_actors.terms import DEADLINE_SLACK_S, SCHEDULE_INTERVAL_S, SCHEDULE_MORE_S
 from sexton_actors.world import World
-from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.errors import StorageUnavailable
+from sexton_engine import Context, MailboxSpec
 from sexton_storage.records.crons import NEVER, CronEntry
 
 DUE_PAGE = 500
@@ -22,7 +22,7 @@ log = logging.getLogger("sexton.scheduler")
 Told = dict[Hashable, int]
 
 
-class Scheduler(Actor):
+class Scheduler(RoundsActor):
     """One for a node; it keeps nothing that is not in the database.
 
     It reads what is due from an index, so that agents without a schedule, and those that sleep long, cost
@@ -31,27 +31,24 @@ class Scheduler(Actor):
 
     kind = "scheduler"
     mailbox = MailboxSpec(capacity=1024)
-    transparent = (StorageUnavailable,)
 
     def __init__(self, context: Context, world: World) -> None:
-        super().__init__(context)
-        self._world = world
+        super().__init__(context, world)
         self._told: Told = {}
 
-    def on_start(self) -> None:
-        """Look at once: a restart may have missed some."""
-        self.context.set_timer("look", 0, m.Look())
+    def rounds(self) -> Sequence[Round]:
+        """At once: a restart may have missed some."""
+        return (Round(m.Look(), SCHEDULE_INTERVAL_S, self._look),)
 
     async def on_receive(self, message: m.Look | m.SchedulesChanged) -> None:
-        """Dispatch; the next look is set before this one, so that an outage does not end them."""
+        """News of a schedule is a round that comes early."""
         match message:
             case m.Look() | m.SchedulesChanged():
-                self.context.set_timer("look", SCHEDULE_INTERVAL_S, m.Look())
-                await self._look()
+                await self.come_round(m.Look())
             case _:
                 assert_never(message)
 
-    async def _look(self) -> None:
+    async def _look(self) -> float | None:
         crons, now = self._world.storage.crons, self._world.now_ms()
         self._told = {firing: at for firing, at in self._told.items() if now - at < TOLD_FOR_MS}
         found = await crons.due(before=now, limit=DUE_PAGE)
@@ -69,21 +66,20 @@ class Scheduler(Actor):
         for follow_up in asked:
             self._tell_once(follow_up.id, follow_up.zombie_id, FollowUpDue(follow_up.id), now)
         if DUE_PAGE in {len(found), len(asked)}:
-            self.context.set_timer("look", SCHEDULE_MORE_S, m.Look())
-            return
-        await self._look_when_due(now)
+            return SCHEDULE_MORE_S
+        return await self._next_firing_s(now)
 
-    async def _look_when_due(self, now: int) -> None:
+    async def _next_firing_s(self, now: int) -> float | None:
         """Other nodes may plan meanwhile, so this waits for the next firing, but not for long."""
         storage = self._world.storage
         next_ones = (await storage.crons.next_at(), await storage.follow_ups.next_at())
         earliest = min((at for at in next_ones if at is not None), default=None)
         if earliest is None:
-            return
+            return None
         left_s = max(0, earliest - now) / 1000 + DEADLINE_SLACK_S
         if earliest <= now:
             left_s = SCHEDULE_MORE_S
-        self.context.set_timer("look", min(left_s, SCHEDULE_INTERVAL_S), m.Look())
+        return min(left_s, SCHEDULE_INTERVAL_S)
 
     def _first(self, entry: CronEntry) -> int:
         try:

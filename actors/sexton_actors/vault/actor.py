@@ -1,18 +1,19 @@
 """Keeps the vault's secrets under its newest master key, a page at a time, while all else goes on."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, assert_never
 from uuid import UUID
 
 from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.protocol import vault as m
 from sexton_actors.refusal import Refusal
+from sexton_actors.rounds import Round, RoundsActor
 from sexton_actors.secrets import credential_identity
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
-from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.errors import StorageUnavailable
+from sexton_engine import Context, MailboxSpec
 from sexton_storage.startup import StartupFailed
 from sexton_storage.vault import VaultError, version_of
 
@@ -31,7 +32,7 @@ def setting_identity(name: str) -> bytes:
     return b"setting:" + name.encode()
 
 
-class VaultKeeper(Actor):
+class VaultKeeper(RoundsActor):
     """Harmless when run twice, and after a crash at any step: a secret is put under the newest key by a swap.
 
     The older key is forgotten last, and only when all of that is done and has stood for a while.
@@ -39,21 +40,19 @@ class VaultKeeper(Actor):
 
     kind = "vault_keeper"
     mailbox = MailboxSpec(capacity=64)
-    transparent = (StorageUnavailable,)
 
     def __init__(self, context: Context, world: World) -> None:
-        super().__init__(context)
-        self._world = world
+        super().__init__(context, world)
         self._after: tuple[UUID, str] | None = None
         self._clean_since: int | None = None
 
-    def on_start(self) -> None:
-        """Begin the rounds: what an earlier life left is gone on with."""
-        if self._world.vault is not None:
-            self.context.set_timer("round", 0, m.Reseal())
+    def rounds(self) -> Sequence[Round]:
+        """At once: what an earlier life left is gone on with."""
+        vault = self._world.vault
+        return () if vault is None else (Round(m.Reseal(), ROUND_S, partial(self._reseal, vault)),)
 
     async def on_receive(self, message: m.ReadVault | m.Rotate | m.Reseal) -> Any:
-        """Dispatch; the next round is set before the work, so that an outage does not end the rounds."""
+        """Dispatch."""
         vault = self._world.vault
         if vault is None:
             return Refusal("UZ-REQ-003", "This server has no vault of its own.")
@@ -63,9 +62,7 @@ class VaultKeeper(Actor):
             case m.Rotate():
                 return await self._rotate(vault)
             case m.Reseal():
-                self.context.set_timer("round", ROUND_S, message)
-                await self._round(vault, message)
-                return None
+                return await self.come_round(message)
             case _:
                 assert_never(message)
 
@@ -88,10 +85,10 @@ class VaultKeeper(Actor):
                 return Refusal("UZ-INTERNAL-003", "The file of master keys cannot be written.")
             log.info("made master key %s", version)
         self._after = self._clean_since = None
-        self.context.set_timer("round", 0, m.Reseal())
+        self.come_now(m.Reseal())
         return await self._state(vault)
 
-    async def _round(self, vault: MasterKeys, message: m.Reseal) -> None:
+    async def _reseal(self, vault: MasterKeys) -> float | None:
         credentials, newest = self._world.storage.credentials, vault.newest
         page = await credentials.sealed_before(newest, after=self._after, limit=PAGE)
         if page:
@@ -104,11 +101,11 @@ class VaultKeeper(Actor):
                 await credentials.reseal(row, sealed)
         if len(page) == PAGE:
             self._after = (page[-1].workspace_id, page[-1].name)
-            self.context.set_timer("round", MORE_INTERVAL_S, message)
-            return
+            return MORE_INTERVAL_S
         self._after = None
         await self._reseal_settings(vault)
         await self._retire(vault)
+        return None
 
     async def _settings(self) -> Mapping[str, tuple[int, bytes]]:
         found = {name: await self._world.storage.instance.setting(name) for name in SEALED_SETTINGS}
