@@ -6,7 +6,7 @@ from pathlib import Path
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_http.wire.forwarded import Network
-from sexton_http.wire.server import Tls
+from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
 
 DEFAULT_DATABASE_WAIT_S = 30.0

@@ -13,7 +13,7 @@ from sexton_http.pipeline import NO_CONTENT, Mounted
 from sexton_http.services import Services
 from sexton_http.tracing import refuse, refuse_stranger
 from sexton_http.wire.forwarded import forwarded_scope
-from sexton_http.wire.http1 import UNLESS_GONE
+from sexton_http.wire.hang_ups import unless_gone
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -139,8 +139,7 @@ class Front:
         if body is GONE:
             return
         if mounted.operation.wait is Wait.LONG_POLL:
-            unless_gone = scope.get("extensions", {}).get(UNLESS_GONE) or partial(_unless_gone, receive)
-            answer = await unless_gone(partial(mounted, head, params, body))
+            answer = await unless_gone(scope, receive, partial(mounted, head, params, body))
             if answer is not None:
                 await _send(send, answer)
         else:
@@ -184,24 +183,6 @@ def is_over(scope: Mapping[str, Any], limit: int) -> bool:
 async def _receive_when_wanted(wanted: trio.Event, receive: Receive) -> dict[str, Any]:
     await wanted.wait()
     return await receive()
-
-
-async def _unless_gone(
-    receive: Receive, ask: Callable[[], Awaitable[Answer | StreamAnswer]]
-) -> Answer | StreamAnswer | None:
-    """A long poll whose client leaves is withdrawn, so that nothing is given to nobody; then it is None."""
-    answers: list[Answer | StreamAnswer] = []
-
-    async def watch(scope: trio.CancelScope) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        scope.cancel()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch, nursery.cancel_scope)
-        answers.append(await ask())
-        nursery.cancel_scope.cancel()
-    return answers[0] if answers else None
 
 
 async def _send(send: Send, answer: Answer | StreamAnswer) -> None:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from sexton_http.wire.server import Tls
+from sexton_http.wire.tls import Tls
 
 
 def make_certificate(folder: Path, *names: str) -> Tls:

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from sexton_http.wire.tls import Tls
+from tests.http.certificates import make_certificate
 from tests.http.house import House, open_house
 
 LAST = "test_every_declared_code_was_seen"
@@ -19,3 +21,15 @@ async def house() -> AsyncIterator[House]:
     """A server with one tenant, one workspace and the admin's key."""
     async with open_house() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    """For localhost and its address, of nobody in particular."""
+    return make_certificate(tmp_path_factory.mktemp("tls"), "localhost", "127.0.0.1")
+
+
+@pytest.fixture(params=["plain", "tls"])
+def tls(request: pytest.FixtureRequest, certificate: Tls) -> Tls | None:
+    """Whoever asks for it is run twice: over a plain socket, and over TLS."""
+    return certificate if request.param == "tls" else None

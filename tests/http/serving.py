@@ -1,26 +1,26 @@
 """Serves an ASGI app on a free port of loopback, and speaks to it in bytes."""
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
 
-from sexton_http.wire.server import Doors, Tls, open_doors, serve
+from sexton_http.wire.server import Doors, open_doors, serve
+from sexton_http.wire.tls import Tls
 
 App = Callable[..., Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(
-    app: App, *, tls: Tls | None = None, grace_s: float = 1.0, quick: bool = True
-) -> AsyncIterator[Doors]:
+async def serving(app: App, *, tls: Tls | None = None, grace_s: float = 1.0) -> AsyncIterator[Doors]:
     doors = await open_doors("127.0.0.1", 0, secure=tls is not None)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None]) -> None:
-            await serve(app, doors, stop=stop, tls=tls, grace_s=grace_s, quick=quick, task_status=task_status)
+            await serve(app, doors, stop=stop, tls=tls, grace_s=grace_s, task_status=task_status)
 
         await nursery.start(run)
         try:
@@ -53,18 +53,36 @@ async def answer(send: Callable[[Any], Any], status: int, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def dial(doors: Doors) -> trio.SocketStream:
-    return await dial_port(doors.port)
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+
+
+async def dial(doors: Doors, *, alpn: str | None = None) -> Stream:
+    """A connection to the doors, over TLS if they are secure; whoever answers there is believed."""
+    plain = await dial_port(doors.port)
+    if not doors.secure:
+        return plain
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if alpn is not None:
+        context.set_alpn_protocols([alpn])
+    stream = trio.SSLStream(plain, context, https_compatible=True)
+    await stream.do_handshake()
+    return stream
 
 
 async def dial_port(port: int) -> trio.SocketStream:
     return await trio.open_tcp_stream("127.0.0.1", port)
 
 
+def socket_of(stream: Stream) -> trio.SocketStream:
+    """What is beneath TLS, if there is TLS."""
+    return stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+
+
 class Reader:
     """Reads answers off a stream; what follows one is kept for the next."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.rest = b""
 

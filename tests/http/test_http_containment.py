@@ -12,10 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sexton_http.wire.http2_connection import KEEP_ALIVE_S, READ_S, WRITE_S
-from sexton_http.wire.http2_intake import DRAIN_BYTES
 from sexton_http.wire.server import Doors
-from tests.http.serving import Reader, deaf, dial, echo, serving
+from sexton_http.wire.timeouts import DRAIN_BYTES, KEEP_ALIVE_S, READ_S, WRITE_S
+from sexton_http.wire.tls import Tls
+from tests.http.serving import Reader, deaf, dial, echo, serving, socket_of
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -57,13 +57,6 @@ ROUNDS = int(os.environ.get("SEXTON_HOSTILE", "250"))
 """Connections that are opened and abused; a hundred thousand take some minutes."""
 
 
-@pytest.fixture(params=[True, False], ids=["llhttp", "h11"])
-def quick(request: pytest.FixtureRequest) -> bool:
-    """Which of the two reads HTTP/1.1."""
-    chosen: bool = request.param
-    return chosen
-
-
 async def is_alive(doors: Doors) -> bool:
     async with await dial(doors) as stream:
         await stream.send_all(GET + b"\r\n")
@@ -77,10 +70,10 @@ def descriptors() -> int:
 
 @pytest.mark.parametrize("app", [echo, deaf])
 async def test_a_server_outlives_whatever_bytes_it_is_sent_and_keeps_no_descriptor(
-    app: Any, quick: bool
+    app: Any, tls: Tls | None
 ) -> None:
     rng = random.Random(20)
-    async with serving(app, quick=quick) as doors:
+    async with serving(app, tls=tls) as doors:
         assert await is_alive(doors)
         await settle()
         before = descriptors()
@@ -102,9 +95,9 @@ async def be_hostile(doors: Doors, rng: random.Random) -> None:
                 with trio.move_on_after(0.002):
                     await stream.receive_some(4096)
         if rng.random() < 0.3:
-            await stream.send_eof()
+            await socket_of(stream).send_eof()
         if rng.random() < 0.4:
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            socket_of(stream).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except (trio.BrokenResourceError, OSError):
         pass
     finally:
@@ -119,8 +112,10 @@ async def settle(is_done: Callable[[], bool] = lambda: False) -> None:
         await trio.sleep(0.01)
 
 
-async def test_an_upgrade_to_a_websocket_is_passed_over_and_its_junk_closes_only_itself(quick: bool) -> None:
-    async with serving(echo, quick=quick) as doors:
+async def test_an_upgrade_to_a_websocket_is_passed_over_and_its_junk_closes_only_itself(
+    tls: Tls | None,
+) -> None:
+    async with serving(echo, tls=tls) as doors:
         async with await dial(doors) as stream:
             await stream.send_all(WEBSOCKET + b"\x81\x85\x00junk!")
             status, _, _ = await Reader(stream).answer()
@@ -128,8 +123,8 @@ async def test_an_upgrade_to_a_websocket_is_passed_over_and_its_junk_closes_only
         assert await is_alive(doors)
 
 
-async def test_an_upgrade_to_h2c_is_answered_in_http_1(quick: bool) -> None:
-    async with serving(echo, quick=quick) as doors:
+async def test_an_upgrade_to_h2c_is_answered_in_http_1(tls: Tls | None) -> None:
+    async with serving(echo, tls=tls) as doors:
         async with await dial(doors) as stream:
             await stream.send_all(H2C)
             status, head, _ = await Reader(stream).answer()
@@ -139,10 +134,12 @@ async def test_an_upgrade_to_h2c_is_answered_in_http_1(quick: bool) -> None:
 
 
 @pytest.mark.parametrize("app", [echo, deaf])
-async def test_a_body_that_comes_after_its_head_does_not_hang_the_connection(app: Any, quick: bool) -> None:
+async def test_a_body_that_comes_after_its_head_does_not_hang_the_connection(
+    app: Any, tls: Tls | None
+) -> None:
     body = b'{"a":1}'
     head = POST + b"Content-Length: %d\r\n\r\n" % len(body)
-    async with serving(app, quick=quick) as doors:
+    async with serving(app, tls=tls) as doors:
         for _ in range(20):
             async with await dial(doors) as stream:
                 reader = Reader(stream)
@@ -154,8 +151,8 @@ async def test_a_body_that_comes_after_its_head_does_not_hang_the_connection(app
                     assert status in {200, 401}
 
 
-async def test_an_early_answer_to_an_endless_body_arrives_and_closes_the_connection(quick: bool) -> None:
-    async with serving(deaf, quick=quick) as doors, await dial(doors) as stream:
+async def test_an_early_answer_to_an_endless_body_arrives_and_closes_the_connection(tls: Tls | None) -> None:
+    async with serving(deaf, tls=tls) as doors, await dial(doors) as stream:
         reader = Reader(stream)
         answers: list[tuple[int, bytes, bytes]] = []
 
@@ -177,21 +174,21 @@ async def test_an_early_answer_to_an_endless_body_arrives_and_closes_the_connect
     assert b"connection: close" in head.lower()
 
 
-async def test_pipelined_requests_are_answered_in_order(quick: bool) -> None:
-    async with serving(echo, quick=quick) as doors, await dial(doors) as stream:
+async def test_pipelined_requests_are_answered_in_order(tls: Tls | None) -> None:
+    async with serving(echo, tls=tls) as doors, await dial(doors) as stream:
         reader = Reader(stream)
         for word in (b"one", b"two"):
             await stream.send_all(POST + b"Content-Length: 3\r\n\r\n" + word)
         assert [(await reader.answer())[2] for _ in range(2)] == [b"one", b"two"]
 
 
-async def test_a_handler_that_crashes_costs_its_client_the_answer_and_nobody_else(quick: bool) -> None:
+async def test_a_handler_that_crashes_costs_its_client_the_answer_and_nobody_else(tls: Tls | None) -> None:
     async def broken(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/crash":
             raise RuntimeError("handler")
         await echo(scope, receive, send)
 
-    async with serving(broken, quick=quick) as doors:
+    async with serving(broken, tls=tls) as doors:
         async with await dial(doors) as stream:
             await stream.send_all(b"GET /crash HTTP/1.1\r\nHost: x\r\n\r\n")
             status, _, _ = await Reader(stream).answer()
@@ -204,8 +201,8 @@ async def test_a_handler_that_crashes_costs_its_client_the_answer_and_nobody_els
     [b"GET /a HT", POST + b"Content-Length: 9\r\n\r\nhalf"],
     ids=["in its head", "in its body"],
 )
-async def test_a_sender_that_stalls_is_cut(beginning: bytes, mock_clock: MockClock, quick: bool) -> None:
-    async with serving(echo, quick=quick) as doors, await dial(doors) as stream:
+async def test_a_sender_that_stalls_is_cut(beginning: bytes, mock_clock: MockClock, tls: Tls | None) -> None:
+    async with serving(echo, tls=tls) as doors, await dial(doors) as stream:
         await stream.send_all(beginning)
         await let_the_server_read()
         mock_clock.jump(READ_S - 1)
@@ -216,9 +213,9 @@ async def test_a_sender_that_stalls_is_cut(beginning: bytes, mock_clock: MockClo
 
 
 async def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
-    mock_clock: MockClock, quick: bool
+    mock_clock: MockClock, tls: Tls | None
 ) -> None:
-    async with serving(echo, quick=quick) as doors, await dial(doors) as stream:
+    async with serving(echo, tls=tls) as doors, await dial(doors) as stream:
         reader = Reader(stream)
         for _ in range(3):
             mock_clock.jump(KEEP_ALIVE_S - 1)
@@ -231,7 +228,7 @@ async def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
 
 
 async def test_a_request_that_takes_long_to_answer_is_no_stalled_sender(
-    mock_clock: MockClock, quick: bool
+    mock_clock: MockClock, tls: Tls | None
 ) -> None:
     begun, go = trio.Event(), trio.Event()
 
@@ -240,7 +237,7 @@ async def test_a_request_that_takes_long_to_answer_is_no_stalled_sender(
         await go.wait()
         await echo(scope, receive, send)
 
-    async with serving(slow, quick=quick) as doors, await dial(doors) as stream:
+    async with serving(slow, tls=tls) as doors, await dial(doors) as stream:
         await stream.send_all(GET + b"\r\n")
         await begun.wait()
         await let_the_server_read()
@@ -250,7 +247,7 @@ async def test_a_request_that_takes_long_to_answer_is_no_stalled_sender(
         assert status == 200
 
 
-async def test_a_client_that_reads_nothing_is_cut(mock_clock: MockClock, quick: bool) -> None:
+async def test_a_client_that_reads_nothing_is_cut(mock_clock: MockClock, tls: Tls | None) -> None:
     ended = trio.Event()
 
     async def flood(scope: Any, receive: Any, send: Any) -> None:
@@ -261,7 +258,7 @@ async def test_a_client_that_reads_nothing_is_cut(mock_clock: MockClock, quick: 
         finally:
             ended.set()
 
-    async with serving(flood, quick=quick) as doors, await dial(doors) as stream:
+    async with serving(flood, tls=tls) as doors, await dial(doors) as stream:
         await stream.send_all(GET + b"\r\n")
         for _ in range(50):
             await let_the_server_read()
@@ -284,7 +281,7 @@ def _nap() -> None:
 
 
 async def test_a_stop_closes_idle_connections_at_once_and_lets_a_running_request_end(
-    mock_clock: MockClock, quick: bool
+    mock_clock: MockClock, tls: Tls | None
 ) -> None:
     begun, go = trio.Event(), trio.Event()
 
@@ -295,7 +292,7 @@ async def test_a_stop_closes_idle_connections_at_once_and_lets_a_running_request
         await echo(scope, receive, send)
 
     async with trio.open_nursery() as nursery:
-        async with serving(slow, quick=quick) as doors:
+        async with serving(slow, tls=tls) as doors:
             idle, busy = await dial(doors), await dial(doors)
             await idle.send_all(GET + b"\r\n")
             assert (await Reader(idle).answer())[0] == 200

@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from sexton_http.answers import Answer
-from sexton_http.wire import http1
+from sexton_http.wire import timeouts
+from sexton_http.wire.tls import Tls
 from tests.http.house import House, open_house
 from tests.http.serving import Reader, dial as open_stream, serving
 
@@ -21,7 +22,7 @@ EXPECT = b"Expect: 100-continue\r\n"
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for the rest of a body waits for ever: so a test that ends has seen that nobody did."""
-    monkeypatch.setattr(http1, "DRAIN_S", math.inf)
+    monkeypatch.setattr(timeouts, "DRAIN_S", math.inf)
 
 
 async def dial(house: House) -> trio.SocketStream:
@@ -153,9 +154,8 @@ class Speaking:
         return Answer(400, ((b"content-type", b"text/x"),), detail.encode())
 
 
-@pytest.mark.parametrize("by_llhttp", [True, False])
-async def test_whoever_reads_the_connection_lets_the_app_say_what_is_wrong(by_llhttp: bool) -> None:
-    async with serving(Speaking(), quick=by_llhttp) as doors, await open_stream(doors) as stream:
+async def test_whoever_reads_the_connection_lets_the_app_say_what_is_wrong(tls: Tls | None) -> None:
+    async with serving(Speaking(), tls=tls) as doors, await open_stream(doors) as stream:
         await stream.send_all(MALFORMED["no host"])
         status, head, body = await Reader(stream).answer()
     assert (status, body.startswith((b"one Host", b"this is no request"))) == (400, True)

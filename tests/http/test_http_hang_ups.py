@@ -16,23 +16,24 @@ from prometheus_client import CollectorRegistry
 from sexton_http.app import create_app
 from sexton_http.wire.hang_ups import HangUps
 from sexton_http.wire.stopping import Stop, until_stopped
+from sexton_http.wire.tls import Tls
 from tests.http.house import House
-from tests.http.serving import Reader, dial, serving
+from tests.http.serving import Reader, Stream, dial, serving, socket_of
 
 RESET = struct.pack("ii", 1, 0)
 
 
-async def close(stream: trio.SocketStream) -> None:
+async def close(stream: Stream) -> None:
     await trio.aclose_forcefully(stream)
 
 
-async def reset(stream: trio.SocketStream) -> None:
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+async def reset(stream: Stream) -> None:
+    socket_of(stream).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     await trio.aclose_forcefully(stream)
 
 
-async def say_no_more(stream: trio.SocketStream) -> None:
-    await stream.send_eof()
+async def say_no_more(stream: Stream) -> None:
+    await socket_of(stream).send_eof()
 
 
 def poll(token: str, wait_ms: int) -> bytes:
@@ -48,7 +49,7 @@ def poll(token: str, wait_ms: int) -> bytes:
 class Line:
     """A connection to the house."""
 
-    stream: trio.SocketStream
+    stream: Stream
     registry: CollectorRegistry
 
     async def polls(self, count: int) -> None:
@@ -59,23 +60,22 @@ class Line:
 
 
 @asynccontextmanager
-async def connected(house: House, *, quick: bool) -> AsyncIterator[Line]:
-    """Read by llhttp or by h11, at a door of its own."""
+async def connected(house: House, *, tls: Tls | None) -> AsyncIterator[Line]:
+    """At a door of its own."""
     registry = CollectorRegistry()
     app = create_app(replace(house.ctx, registry=registry))
-    async with serving(app, quick=quick) as doors, await dial(doors) as stream:
+    async with serving(app, tls=tls) as doors, await dial(doors) as stream:
         yield Line(stream, registry)
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["llhttp", "h11"])
 @pytest.mark.parametrize("leave", [close, reset, say_no_more])
 async def test_a_runner_that_hangs_up_in_its_poll_is_given_nothing(
-    house: House, leave: Callable[[trio.SocketStream], Awaitable[None]], quick: bool
+    house: House, leave: Callable[[Stream], Awaitable[None]], tls: Tls | None
 ) -> None:
     await house.keep_secret()
     zombie = await house.install()
     gone, there = await house.enrol("gone"), await house.enrol("there")
-    async with connected(house, quick=quick) as line:
+    async with connected(house, tls=tls) as line:
         await line.stream.send_all(poll(gone, 25_000))
         await line.polls(1)
         await leave(line.stream)
@@ -85,10 +85,11 @@ async def test_a_runner_that_hangs_up_in_its_poll_is_given_nothing(
     assert (lease["attempt"], lease["fencing_token"]) == (1, 1)
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["llhttp", "h11"])
-async def test_a_poll_is_answered_though_the_next_request_is_there_already(house: House, quick: bool) -> None:
+async def test_a_poll_is_answered_though_the_next_request_is_there_already(
+    house: House, tls: Tls | None
+) -> None:
     token = await house.enrol()
-    async with connected(house, quick=quick) as line:
+    async with connected(house, tls=tls) as line:
         await line.stream.send_all(poll(token, 50) + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         reader = Reader(line.stream)
         status, _, body = await reader.answer()
@@ -97,9 +98,9 @@ async def test_a_poll_is_answered_though_the_next_request_is_there_already(house
         assert status == 200
 
 
-async def test_a_connection_polls_again_and_again(house: House) -> None:
+async def test_a_connection_polls_again_and_again(house: House, tls: Tls | None) -> None:
     token = await house.enrol()
-    async with connected(house, quick=True) as line:
+    async with connected(house, tls=tls) as line:
         reader = Reader(line.stream)
         for _ in range(5):
             await line.stream.send_all(poll(token, 5))

@@ -1,7 +1,6 @@
 """HTTP/2 and TLS, with and without each other."""
 
 import ssl
-from pathlib import Path
 
 import h2.config
 import h2.connection
@@ -10,15 +9,9 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.wire.server import Tls, open_doors
-from tests.http.certificates import make_certificate
-from tests.http.serving import deaf, dial, echo, serving
-
-
-@pytest.fixture
-def tls(tmp_path: Path) -> Tls:
-    """A certificate for localhost, of nobody in particular."""
-    return make_certificate(tmp_path, "localhost")
+from sexton_http.wire.server import open_doors
+from sexton_http.wire.tls import Tls
+from tests.http.serving import Stream, deaf, dial, dial_port, echo, serving
 
 
 def trusting(tls: Tls) -> ssl.SSLContext:
@@ -26,10 +19,10 @@ def trusting(tls: Tls) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize(("http2", "version"), [(False, "HTTP/1.1"), (True, "HTTP/2")])
-async def test_tls_carries_both_versions(tls: Tls, http2: bool, version: str) -> None:
-    async with serving(echo, tls=tls) as doors:
+async def test_tls_carries_both_versions(certificate: Tls, http2: bool, version: str) -> None:
+    async with serving(echo, tls=certificate) as doors:
         url = f"https://localhost:{doors.port}/"
-        async with httpx2.AsyncClient(verify=trusting(tls), http2=http2, trust_env=False) as client:
+        async with httpx2.AsyncClient(verify=trusting(certificate), http2=http2, trust_env=False) as client:
             for _ in range(3):
                 answer = await client.post(url, content=b"x" * 100_000)
                 assert (answer.status_code, len(answer.content), answer.http_version) == (
@@ -55,20 +48,20 @@ async def test_many_streams_share_a_plain_connection_by_prior_knowledge() -> Non
     assert sorted(answers, key=int) == [b"%d" % number for number in range(20)]
 
 
-async def test_junk_in_place_of_a_handshake_ends_only_its_connection(tls: Tls) -> None:
-    async with serving(echo, tls=tls) as doors:
+async def test_junk_in_place_of_a_handshake_ends_only_its_connection(certificate: Tls) -> None:
+    async with serving(echo, tls=certificate) as doors:
         for junk in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00", b"\x00" * 64):
-            async with await dial(doors) as stream:
+            async with await dial_port(doors.port) as stream:
                 await stream.send_all(junk)
                 await stream.send_eof()
                 with trio.fail_after(10):
                     while await closed(stream) is False:
                         pass
-        async with httpx2.AsyncClient(verify=trusting(tls), trust_env=False) as client:
+        async with httpx2.AsyncClient(verify=trusting(certificate), trust_env=False) as client:
             assert (await client.get(f"https://localhost:{doors.port}/")).status_code == 200
 
 
-async def closed(stream: trio.SocketStream) -> bool:
+async def closed(stream: Stream) -> bool:
     try:
         return not await stream.receive_some(4096)
     except trio.BrokenResourceError:
@@ -78,7 +71,7 @@ async def closed(stream: trio.SocketStream) -> bool:
 class Http2Client:
     """An HTTP/2 client that does what it should not."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.connection = h2.connection.H2Connection(h2.config.H2Configuration())
         self.connection.initiate_connection()

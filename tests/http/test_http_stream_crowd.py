@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from sexton_http.wire import http1
+from sexton_http.wire import timeouts
 from tests.http.house import House, open_house
 from tests.http.listening import Listener, listening
 
@@ -109,7 +109,7 @@ async def all_of(stream: Listener) -> list[int]:
 async def test_a_reader_who_does_not_read_is_cut_and_goes_on_by_its_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http1, "WRITE_S", 0.2)
+    monkeypatch.setattr(timeouts, "WRITE_S", 0.2)
     async with open_house() as house:
         zombie, token, lease = await house.working()
         path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"

@@ -12,7 +12,7 @@ from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.wire.forwarded import read_networks
-from sexton_http.wire.server import Tls
+from sexton_http.wire.tls import Tls
 from sexton_runner.__main__ import command as runner_command
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
 from sexton_runner.settings import DEFAULT_DRAIN_S, SandboxTier

@@ -1,0 +1,125 @@
+"""What HTTP is spoken over: a plain socket here, TLS beside it."""
+
+import os
+import socket
+from typing import Final, Protocol
+
+import trio
+
+RECEIVE_BYTES: Final = 64 * 1024
+
+End = tuple[str, int]
+Ends = tuple[End, End]
+"""The client's host and port, and the server's."""
+
+
+class Transport(Protocol):
+    """Bytes in both directions, in order. At most one task reads at a time, and at most one writes."""
+
+    @property
+    def secure(self) -> bool: ...
+
+    @property
+    def descriptor(self) -> int:
+        """The socket's; -1 once it is closed."""
+        ...
+
+    def ends(self) -> Ends:
+        """Raises OSError when the client has gone already."""
+        ...
+
+    async def receive(self) -> bytes:
+        """Wait for some bytes; none at the end, however it came."""
+        ...
+
+    def send_now(self, data: bytes) -> bool:
+        """Give the kernel what it takes at once; whether that was all. Else call ``flush`` before the next.
+
+        Raises OSError.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Wait until the rest is sent. Cut short it leaves a torn stream, fit only to be closed.
+
+        Raises OSError, trio.BrokenResourceError or trio.ClosedResourceError.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Tell the client that nothing more comes. Reading goes on with ``discard``. Raises OSError."""
+        ...
+
+    async def discard(self) -> bool:
+        """Wait for bytes and throw them away; False at the end."""
+        ...
+
+    async def close(self) -> None:
+        """Close the socket, at once and for both directions."""
+        ...
+
+
+class PlainTransport:
+    """A socket."""
+
+    __slots__ = ("_rest", "_socket", "_stream")
+
+    secure: Final = False
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self._socket = stream.socket
+        self._rest = b""
+
+    @property
+    def descriptor(self) -> int:
+        return self._socket.fileno()
+
+    def ends(self) -> Ends:
+        return ends_of(self._socket)
+
+    async def receive(self) -> bytes:
+        return await receive_raw(self._socket)
+
+    def send_now(self, data: bytes) -> bool:
+        taken = write_now(self._socket, data)
+        if taken == len(data):
+            return True
+        self._rest = data[taken:]
+        return False
+
+    async def flush(self) -> None:
+        rest, self._rest = self._rest, b""
+        await self._stream.send_all(rest)
+
+    def finish(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+
+    async def discard(self) -> bool:
+        return bool(await receive_raw(self._socket))
+
+    async def close(self) -> None:
+        await trio.aclose_forcefully(self._stream)
+
+
+def ends_of(sock: trio.socket.SocketType) -> Ends:
+    """Hosts and ports; of IPv6 the other two numbers are left out."""
+    peer, own = sock.getpeername(), sock.getsockname()
+    return (peer[0], peer[1]), (own[0], own[1])
+
+
+async def receive_raw(sock: trio.socket.SocketType) -> bytes:
+    """Bytes as they came; none at the end, a reset included."""
+    try:
+        return await sock.recv(RECEIVE_BYTES)
+    except (OSError, trio.ClosedResourceError):
+        return b""
+
+
+def write_now(sock: trio.socket.SocketType, data: bytes) -> int:
+    """How many bytes the kernel took at once. Raises OSError."""
+    # An answer nearly always fits. `os.write` on the descriptor costs no checkpoint, where `sock.send` would.
+    try:
+        return os.write(sock.fileno(), data)
+    except BlockingIOError:
+        return 0
