@@ -204,7 +204,7 @@ async def test_work_that_another_node_made_ready_is_found_within_a_second(
         await trio.sleep(3)
         began = trio.current_time()
         del tables.leases[lease.id]
-        tables.heads[zombie_id].live_lease_id = None
+        tables.heads[zombie_id] = replace(tables.heads[zombie_id], live_lease_id=None)
         tables.put_event(replace(tables.events[event_id], status=EventStatus.RECEIVED))
         assert (await poll.value()).event.id == event_id
         assert trio.current_time() - began <= 1.01

@@ -14,7 +14,9 @@ from tests.actors.plant import Plant, crash_commit_once
 def age(plant: Plant, span_ms: int) -> None:
     """Let all that was seen so far have been seen so much earlier."""
     rows = plant.storage.tables.dedup
-    plant.storage.tables.dedup = {key: (row[0], row[1] - span_ms, row[2]) for key, row in rows.items()}
+    plant.storage.tables.dedup = {
+        key: replace(row, seen_at=row.seen_at - span_ms) for key, row in rows.items()
+    }
 
 
 def stripped(message: Deliver) -> Deliver:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 import trio
+from msgspec.structs import replace
 from trio.testing import MockClock
 
 from sexton_actors.protocol.hub import GONE, AwaitFrames, News
@@ -76,7 +77,8 @@ async def test_what_another_node_wrote_rings_within_a_second(plant: Plant, autoj
     async with trio.open_nursery() as nursery:
         reader = Later(nursery, reading(plant, zombie_id, 0))
         await trio.sleep(3)
-        plant.storage.tables.heads[zombie_id].frame_seq = 7
+        heads = plant.storage.tables.heads
+        heads[zombie_id] = replace(heads[zombie_id], frame_seq=7)
         assert await reader.value() == 7
         assert reader.at is not None
         assert reader.at <= 4.01
@@ -106,7 +108,8 @@ async def test_an_outage_leaves_readers_waiting_and_the_rounds_go_on(
         reader = Later(nursery, reading(plant, zombie_id, 0))
         await trio.sleep(5)
         plant.faults.away = False
-        plant.storage.tables.heads[zombie_id].frame_seq = 1
+        heads = plant.storage.tables.heads
+        heads[zombie_id] = replace(heads[zombie_id], frame_seq=1)
         assert await reader.value() == 1
         assert reader.at is not None
         assert reader.at <= 6.1

@@ -5,32 +5,28 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions.kill import KillRows, kill
+from sexton_storage.decisions.rows import Head
 from sexton_storage.documents import copied
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.globs import matches
-from sexton_storage.memory.apply_events import close_gates, end_as_cancelled, mark_cancelling
-from sexton_storage.memory.apply_follow_ups import drop_follow_ups
 from sexton_storage.memory.apply_improvement import check_pending, put_decision
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.crons import keep_crons
 from sexton_storage.memory.purge import purge
-from sexton_storage.memory.tables import Head
 from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
-from sexton_storage.records.events import EventStatus
 from sexton_storage.records.frames import NewFrame
-from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
-from sexton_storage.rules import ACTIVE_CONFIG, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
-from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame
+from sexton_storage.rules import ACTIVE_CONFIG, CONFIGS_KEPT, SUPERSEDED_CONFIG
 
 
 class MemoryZombies(MemoryStore):
     async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
         await self._round_trip()
         self._check_name(zombie)
-        self._tables.heads[zombie.id] = Head()
+        self._tables.heads[zombie.id] = Head(zombie.id)
         self._put_config(config)
         self._put(zombie)
 
@@ -158,27 +154,22 @@ class MemoryZombies(MemoryStore):
     async def kill(self, zombie: Zombie, frames: Sequence[NewFrame], now: int) -> Sequence[UUID]:
         await self._round_trip()
         self._replace(replace(zombie, status=ZombieStatus.KILLED), None)
-        self._end_gates(zombie.id, now)
-        self._end_events(zombie.id, now)
-        drop_follow_ups(self._tables, zombie.id, now)
-        lease_id = mark_cancelling(self._tables, zombie.id)
-        self._tables.append_frames(frames)
+        lease_ids = self._tables.put(kill(self._open_rows(zombie.id), frames, now))
         self._journal.announce_frames()
-        return () if lease_id is None else (lease_id,)
+        return lease_ids
 
-    def _end_events(self, zombie_id: UUID, now: int) -> None:
-        ended = []
-        for event in list(self._tables.events.values()):
-            mine = event.zombie_id == zombie_id and event.completed_at is None
-            if mine and event.status is not EventStatus.RUNNING:
-                end_as_cancelled(self._tables, event, now)
-                ended.append(event.id)
-        newest = sorted(ended)[-KILL_FRAMES_MAX:]
-        self._tables.append_frames(cancelled_frame(zombie_id, event_id, now) for event_id in newest)
-
-    def _end_gates(self, zombie_id: UUID, now: int) -> None:
-        gates = [g for g in self._tables.gates.values() if g.zombie_id == zombie_id]
-        close_gates(self._tables, gates, GateStatus.AUTO_KILLED, KILLED_BY, now)
+    def _open_rows(self, zombie_id: UUID) -> KillRows:
+        tables = self._tables
+        rows = [
+            tables.event_row(event.id) for event in tables.events.values() if event.zombie_id == zombie_id
+        ]
+        return KillRows(
+            zombie_id,
+            events=[row for row in rows if row is not None],
+            gates=[gate for gate in tables.gates.values() if gate.zombie_id == zombie_id],
+            follow_ups=[f for f in tables.follow_ups.values() if f.zombie_id == zombie_id],
+            lease=tables.live_lease(zombie_id),
+        )
 
     async def delete(self, zombie_id: UUID) -> bool:
         await self._round_trip()
@@ -186,4 +177,5 @@ class MemoryZombies(MemoryStore):
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         await self._round_trip()
-        return self._tables.spent(zombie_id, now)
+        spent = self._tables.spent(zombie_id, now)
+        return spent.day, spent.month

@@ -2,8 +2,7 @@
 
 from uuid import UUID
 
-from msgspec.structs import replace
-
+from sexton_storage.decisions.follow_ups import closed
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FollowUpStatus
 
@@ -13,14 +12,8 @@ def close_follow_up(tables: Tables, follow_up_id: UUID, status: FollowUpStatus, 
     follow_up = tables.follow_ups.get(follow_up_id)
     if follow_up is None or follow_up.status is not FollowUpStatus.PENDING:
         return False
-    tables.follow_ups[follow_up_id] = replace(follow_up, status=status, closed_at=now)
+    tables.follow_ups[follow_up_id] = closed(follow_up, status, now)
     return True
-
-
-def drop_follow_ups(tables: Tables, zombie_id: UUID, now: int) -> None:
-    """End all that wait of an agent that is killed."""
-    for follow_up_id in [f.id for f in tables.follow_ups.values() if f.zombie_id == zombie_id]:
-        close_follow_up(tables, follow_up_id, FollowUpStatus.DROPPED, now)
 
 
 def sweep_follow_ups(tables: Tables, now: int) -> int:

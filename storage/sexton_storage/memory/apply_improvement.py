@@ -1,4 +1,4 @@
-"""Keeps proposals, decisions on them, and the scores of runs that end."""
+"""Keeps proposals, and decisions on them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -8,8 +8,6 @@ from msgspec.structs import replace
 from sexton_storage.documents import storable
 from sexton_storage.errors import Conflict
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.events import Event, EventStatus
-from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.improvement import (
     DISPLACED_BY,
     DISPLACED_REASON,
@@ -17,11 +15,6 @@ from sexton_storage.records.improvement import (
     Proposal,
     ProposalStatus,
 )
-from sexton_storage.records.leases import Lease
-from sexton_storage.scoring import score_of
-
-_REFUSED = frozenset({GateStatus.DENIED, GateStatus.TIMED_OUT, GateStatus.AUTO_KILLED})
-_FAILURES = frozenset({EventStatus.AGENT_ERROR, EventStatus.DEAD_LETTERED})
 
 
 def add_proposals(tables: Tables, proposals: Sequence[Proposal]) -> None:
@@ -77,21 +70,3 @@ def put_decision(tables: Tables, proposal: Proposal) -> None:
         decided_at=proposal.decided_at,
         decided_by=proposal.decided_by,
     )
-
-
-def settle_score(tables: Tables, event: Event, lease: Lease, failed_checks: int) -> None:
-    """Score a run that has just ended with its event, move the streak, and mark what it has heard."""
-    head = tables.heads[event.zombie_id]
-    if event.status is EventStatus.PROCESSED:
-        head.streak += 1
-        _mark_heard(tables, lease.id, event.updated_at)
-    elif event.status in _FAILURES:
-        head.streak = 0
-    denied = sum(gate.event_id == event.id and gate.status in _REFUSED for gate in tables.gates.values())
-    tables.scores.setdefault(event.id, score_of(event, denied, failed_checks, lease.budget_daily_nanos))
-
-
-def _mark_heard(tables: Tables, lease_id: UUID, now: int) -> None:
-    for proposal in list(tables.proposals.values()):
-        if proposal.handed_lease_id == lease_id and proposal.heard_at is None:
-            tables.proposals[proposal.id] = replace(proposal, heard_at=now)

@@ -128,7 +128,7 @@ class MemoryInstance(MemoryStore):
         before = len(tables.dedup) + len(tables.enrolments)
         kept_from = day_of(now) - COUNT_KEEP_DAYS
         tables.event_counts = {key: n for key, n in tables.event_counts.items() if key[1] >= kept_from}
-        tables.dedup = {key: row for key, row in tables.dedup.items() if row[1] > now - DEDUP_WINDOW_MS}
+        tables.dedup = {key: row for key, row in tables.dedup.items() if row.seen_at > now - DEDUP_WINDOW_MS}
         tables.enrolments = {
             key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now
         }

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions.append import seen
 from sexton_storage.globs import matches
-from sexton_storage.memory.apply_events import seen
+from sexton_storage.memory.apply_events import dedup_rows
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
@@ -64,7 +65,7 @@ class MemoryEvents(MemoryStore):
         self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
     ) -> UUID | None:
         await self._round_trip()
-        return seen(self._tables, zombie_id, dedup_key, body_key, now)
+        return seen(*dedup_rows(self._tables, zombie_id, dedup_key, body_key), now)
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
         await self._round_trip()

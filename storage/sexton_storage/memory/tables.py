@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, assert_never
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions.rows import DayCount, DaySpend, Decided, DedupKey, EventRow, Head, Row, Spent
 from sexton_storage.documents import copied
 from sexton_storage.errors import RowRefused
 from sexton_storage.periods import day_of, month_of
@@ -26,7 +28,7 @@ from sexton_storage.records.improvement import Proposal, Score
 from sexton_storage.records.key_uses import KeyUse
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.memories import Memory
-from sexton_storage.records.metering import MeteringPeriod, Slice
+from sexton_storage.records.metering import MeteringPeriod
 from sexton_storage.records.plans import Plan
 from sexton_storage.records.providers import PlatformKey, TenantProvider
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
@@ -36,17 +38,7 @@ from sexton_storage.records.users import User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie
 
-
-@dataclass(slots=True)
-class Head:
-    """What changes about an agent with every event, beside its record."""
-
-    fence: int = 0
-    live_lease_id: UUID | None = None
-    last_runner_id: UUID | None = None
-    frame_seq: int = 0
-    streak: int = 0
-    """Runs that were processed in a row."""
+A = TypeVar("A")
 
 
 @dataclass(slots=True)
@@ -87,8 +79,8 @@ class Tables:
     metered_tenants: dict[UUID, UUID] = field(default_factory=dict)
     """Event to tenant, kept when the event is purged."""
     spend: dict[tuple[UUID, int], int] = field(default_factory=dict)
-    dedup: dict[tuple[UUID, bytes], tuple[UUID, int, bool]] = field(default_factory=dict)
-    """Agent and key to the event, when it was seen, and whether the key is that of its body only."""
+    dedup: dict[tuple[UUID, bytes], DedupKey] = field(default_factory=dict)
+    """By agent and key."""
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
     follow_ups: dict[UUID, FollowUp] = field(default_factory=dict)
@@ -124,66 +116,104 @@ class Tables:
             head = self.heads.get(new.zombie_id)
             if head is None:
                 continue
-            head.frame_seq += 1
-            frame = Frame(new.zombie_id, head.frame_seq, new.event_id, new.kind, new.at_ms, copied(new.data))
+            seq = head.frame_seq + 1
+            self.heads[new.zombie_id] = replace(head, frame_seq=seq)
+            frame = Frame(new.zombie_id, seq, new.event_id, new.kind, new.at_ms, copied(new.data))
             self.frames.setdefault(new.zombie_id, []).append(frame)
-            self.new_heads[new.zombie_id] = head.frame_seq
+            self.new_heads[new.zombie_id] = seq
 
-    def spent(self, zombie_id: UUID, now: int) -> tuple[int, int]:
-        """Nanos charged in the UTC day and in the UTC month of ``now``."""
+    def spent(self, zombie_id: UUID, now: int) -> Spent:
+        """What the agent was charged in the UTC day and in the UTC month of ``now``."""
         day = day_of(now)
         month = month_of(day)
         in_month = sum(self.spend.get((zombie_id, d), 0) for d in range(month.first_day, month.end_day))
-        return self.spend.get((zombie_id, day), 0), in_month
+        return Spent(self.spend.get((zombie_id, day), 0), in_month)
 
-    def charge(self, lease: Lease, part: Slice, now: int) -> int:
-        """Add the metering row, debit the tenant and count the agent's spend; gives what was charged."""
-        tenant = self.tenants[lease.tenant_id]
-        if (lease.attempt, part.seq) in self.metering.get(lease.event_id, {}):
-            raise RowRefused(f"slice {part.seq} of lease {lease.id} is there already")
-        cost = part.run_fee_nanos + part.token_cost_nanos
-        charged = cost if tenant.unlimited else min(cost, max(0, tenant.balance_nanos))
-        self._debit(tenant, charged, now)
-        rows = self.metering.setdefault(lease.event_id, {})
-        rows[lease.attempt, part.seq] = MeteringPeriod(
-            event_id=lease.event_id,
-            attempt=lease.attempt,
-            slice_seq=part.seq,
-            d_input_tokens=part.d_input_tokens,
-            d_cached_tokens=part.d_cached_tokens,
-            d_output_tokens=part.d_output_tokens,
-            run_ms=part.run_ms,
-            run_fee_nanos=part.run_fee_nanos,
-            token_cost_nanos=part.token_cost_nanos,
-            charged_nanos=charged,
-            created_at=now,
-        )
-        self.metered_tenants[lease.event_id] = lease.tenant_id
-        key = (lease.zombie_id, day_of(now))
-        self.spend[key] = self.spend.get(key, 0) + charged
-        return charged
+    def event_row(self, event_id: UUID) -> EventRow | None:
+        event = self.events.get(event_id)
+        if event is None:
+            return None
+        return EventRow(event, self.waits_at.get(event_id), self.lease_counts.get(event_id, 0))
 
-    def _debit(self, tenant: Tenant, charged: int, now: int) -> None:
-        balance = tenant.balance_nanos - charged
-        lasts = tenant.unlimited or balance > 0
-        exhausted_at = tenant.exhausted_at if lasts else tenant.exhausted_at or now
-        self.tenants[tenant.id] = replace(
-            tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now
-        )
+    def put(self, decided: Decided[A]) -> A:
+        """Put the rows down, append the frames, and give the answer."""
+        for row in decided.rows:
+            self._put_row(row)
+        self.append_frames(decided.frames)
+        return decided.answer
+
+    def _put_row(self, row: Row) -> None:
+        match row:
+            case EventRow():
+                self.put_event_row(row)
+            case MeteringPeriod():
+                self._add_metering(row)
+            case DaySpend():
+                self.spend[row.zombie_id, row.day] = row.nanos
+            case DayCount():
+                self.event_counts[row.tenant_id, row.day] = row.events
+            case DedupKey():
+                self.dedup[row.zombie_id, row.key] = row
+            case CronEntry():
+                self.crons[row.zombie_id, row.schedule, row.timezone] = row
+            case Head():
+                self.heads[row.zombie_id] = row
+            case Score():
+                self.scores[row.event_id] = row
+            case Lease():
+                self.leases[row.id] = row
+            case Gate():
+                self.gates[row.id] = row
+            case Tenant():
+                self.tenants[row.id] = row
+            case Zombie():
+                self.zombies[row.id] = row
+            case FollowUp():
+                self.follow_ups[row.id] = row
+            case Charge():
+                self.charges[row.id] = row
+            case Proposal():
+                self.proposals[row.id] = row
+            case _:
+                assert_never(row)
+
+    def _add_metering(self, period: MeteringPeriod) -> None:
+        rows = self.metering.setdefault(period.event_id, {})
+        key = (period.attempt, period.slice_seq)
+        if key in rows:
+            raise RowRefused(f"slice {key} of event {period.event_id} is there already")
+        rows[key] = period
+        self.metered_tenants[period.event_id] = self.events[period.event_id].tenant_id
 
     def metered(self, event_id: UUID) -> int:
         """The sum of the event's metering rows."""
         return sum(row.charged_nanos for row in self.metering.get(event_id, {}).values())
 
     def put_event(self, event: Event) -> None:
-        """Save the event as given; a new one takes the next number of arrival."""
+        """Save the event as given, and leave the rest of its row."""
+        row = self.event_row(event.id) or EventRow(event)
+        self.put_event_row(replace(row, event=event))
+
+    def put_event_row(self, row: EventRow) -> None:
+        """Save the row as given; a new one takes the next number of arrival."""
+        event = row.event
         self.events[event.id] = event
         self.arrivals.setdefault(event.id, len(self.arrivals) + 1)
+        self.lease_counts[event.id] = row.lease_count
+        if row.waits_at is None:
+            self.waits_at.pop(event.id, None)
+        else:
+            self.waits_at[event.id] = row.waits_at
         waiting = self.waiting.setdefault(event.zombie_id, set())
         if event.status is EventStatus.RECEIVED:
             waiting.add(event.id)
         else:
             waiting.discard(event.id)
+
+    def live_lease(self, zombie_id: UUID) -> Lease | None:
+        """The lease that the agent's head names."""
+        head = self.heads.get(zombie_id)
+        return None if head is None or head.live_lease_id is None else self.leases[head.live_lease_id]
 
     def received(self, zombie_id: UUID) -> Sequence[Event]:
         """The agent's events that wait to be leased, in the order in which they came."""

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions.claim import unblocked
 from sexton_storage.errors import NameTaken
 from sexton_storage.memory.base import MemoryStore, page_of
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import API_KEY_SORTS, sort_key
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.credentials import Credential
-from sexton_storage.records.events import EventStatus
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.tenants import Tenant
 from sexton_storage.records.users import User
 from sexton_storage.records.workspaces import Workspace
-from sexton_storage.rules import BALANCE_EXHAUSTED
+from sexton_storage.rules import waits_for_credit
 
 
 class MemoryTenants(MemoryStore):
@@ -74,13 +74,8 @@ class MemoryTenants(MemoryStore):
 
 def _free(tables: Tables, tenant_id: UUID, now: int) -> None:
     for event in list(tables.events.values()):
-        blocked = event.status is EventStatus.GATE_BLOCKED and event.failure_label == BALANCE_EXHAUSTED
-        if event.tenant_id == tenant_id and blocked and event.completed_at is None:
-            tables.put_event(
-                replace(
-                    event, status=EventStatus.RECEIVED, failure_label=None, error_code=None, updated_at=now
-                )
-            )
+        if event.tenant_id == tenant_id and waits_for_credit(event) and event.completed_at is None:
+            tables.put_event(unblocked(event, now))
 
 
 class MemoryWorkspaces(MemoryStore):
