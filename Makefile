@@ -121,7 +121,7 @@ fmt: $(TO_CHECK) ## format, and fix what can be fixed safely
 # The newest versions that agree, for all Pythons from 3.11, with hashes and without the address of any index.
 COMPILE := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate
-lock: $(TO_CHECK) ## resolve the locks anew
+lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --group dev pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock

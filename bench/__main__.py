@@ -34,11 +34,11 @@ BY_NAME = ("memory", "soak")
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""
 LONG_LIMIT_S = 1800
-"""The same of those that take their time."""
+"""The limit of those that take longer."""
 
 
 def run_one(name: str) -> dict[str, Any] | None:
-    """Its result; None when it failed, which it has then explained itself."""
+    """The result; None when the benchmark failed, which it has then explained itself."""
     limit_s = LONG_LIMIT_S if name in BY_NAME else LIMIT_S
     try:
         done = subprocess.run(

@@ -70,7 +70,7 @@ class Agents:
         return f"{self._family}{kind:0>7}"
 
     def ids(self, kind: str, count: int) -> list[str]:
-        """The ids that the first so many have, as text."""
+        """The ids of the first agents, as text."""
         return [f"{self._kind(kind)}-0000-7000-8000-{number:012x}" for number in range(1, count + 1)]
 
     def enrich(self) -> None:
@@ -79,12 +79,12 @@ class Agents:
         query(self._url, f"UPDATE tenants SET balance_nanos = {BALANCE_NANOS} WHERE id = {tenant}")
 
     def install(self, count: int) -> None:
-        """So many, asleep, without an event."""
+        """Make ``count`` agents, asleep, without an event."""
         for at in range(0, count, PAGE):
             self._run(_INSTALL, at + 1, min(at + PAGE, count))
 
     def queue(self, agents: int, *, each: int, offset: int = 0) -> None:
-        """Give each of the first agents so many received events; the offset is of events there already.
+        """Give each of the first agents that many received events; the offset is of events there already.
 
         They stand in turns, so far apart in age that every agent's first is run before any agent's second.
         """

@@ -33,7 +33,7 @@ MOST = harness.size("AGENTS", 100_000)
 COUNTS = (10, 1_000, MOST) if MOST > 1_000 else (10, MOST)
 """Agents beside the one that is given out."""
 CLAIMS = 200
-"""Of one round, one after the other; the round's figure is their median."""
+"""The claims of one round, one after the other; the round's figure is their median."""
 WARM = 20
 ROUNDS = 3
 AWAKE = 8
@@ -51,7 +51,7 @@ class Arena:
         self.leased = 0
 
     async def prepare(self, kind: str, count: int) -> str:
-        """A database with so many agents; its address."""
+        """Make a database with that many agents; give its address."""
         dsn = await self._database(f"{kind}_{count}")
         async with open_house(dsn) as house:
             workspace = await house.tenant("bench")

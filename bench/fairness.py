@@ -33,7 +33,7 @@ RUN_S = 6.0
 ROUNDS = 3
 RUNNERS = 8
 SLOTS = 4
-"""Of each runner, each of which polls for one event, runs it, and polls again."""
+"""The slots of each runner; each polls for one event, runs it, and polls again."""
 WORK_S = 0.05
 """What a run takes, so that the flood outlasts the round and slots are what is scarce."""
 WAIT_MS = 500
@@ -51,7 +51,7 @@ class Town:
         self._queued = 0
         self._given: set[UUID] = set()
         self.waits_ns: dict[str, list[list[int]]] = {"alone": [], "flooded": []}
-        """Of the quiet events, by round."""
+        """How long the quiet events waited, by round."""
 
     async def settle(self) -> None:
         """Found it: tenants, agents, runners."""
@@ -126,7 +126,7 @@ async def measure() -> dict[str, Any]:
 
 
 def figures(waits_ns: dict[str, list[list[int]]], rounds: int) -> list[harness.Figure]:
-    """Of the last so many rounds of each; those before were warm-up."""
+    """The figures of the last rounds of each; those before were warm-up."""
     made = []
     for label, share in (("p50", 0.5), ("p99", 0.99)):
         alone, flooded = (

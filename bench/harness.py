@@ -33,11 +33,11 @@ class Budget:
 
     text: str
     holds: Callable[[float, float | None], bool]
-    """Of the value and the ratio."""
+    """Takes the value and the ratio."""
 
 
 def at_least_times(factor: float) -> Budget:
-    """So many times what it is measured against, in the median of the rounds."""
+    """At least this many times what it is measured against, in the median of the rounds."""
     return Budget(f"≥ {factor:g} x", lambda _, ratio: ratio is not None and ratio >= factor)
 
 
@@ -50,7 +50,7 @@ def at_most(bound: float, unit: str) -> Budget:
 
 
 def at_most_times(factor: float) -> Budget:
-    """No more than so many times what it is measured against, in the median of the rounds."""
+    """At most this many times what it is measured against, in the median of the rounds."""
     return Budget(f"≤ {factor:g} x", lambda _, ratio: ratio is not None and ratio <= factor)
 
 

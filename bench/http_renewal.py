@@ -21,7 +21,7 @@ from bench.product import Held, Site, payload, renew, renew_many, send_renewals
 
 LEASES = 2048
 SLOTS = 256
-"""Of a runner, each with its own leases; a batch is of one runner's."""
+"""The slots of a runner, each with its own leases; a batch belongs to one runner."""
 BATCH = 64
 CONNECTIONS = 32
 BATCH_CONNECTIONS = LEASES // BATCH
@@ -29,7 +29,7 @@ BATCH_CONNECTIONS = LEASES // BATCH
 RUN_S = 3.0
 ROUNDS = 3
 SHARE = 0.5
-"""Of what the closed loop reached: the rate of the open one, whose latencies count from when each was due."""
+"""The open loop's rate as a share of the closed loop's; its latencies count from when each was due."""
 OPEN_S = 5.0
 
 

@@ -24,7 +24,7 @@ CONNECTIONS = 32
 RUN_S = 3.0
 ROUNDS = 3
 SHARE = 0.5
-"""Of what the closed loop reached: the rate of the open one, whose latencies count from when each was due."""
+"""The open loop's rate as a share of the closed loop's; its latencies count from when each was due."""
 OPEN_S = 5.0
 
 

@@ -31,14 +31,14 @@ TENANTS = 100
 WRITERS = 1024
 """Two batches' worth: one commits while the other collects."""
 CLIENTS = 32
-"""Of pgbench."""
+"""The connections of pgbench."""
 RUN_S = 4
 ROUNDS = 3
 DAY_MS = 86_400_000
 
 
 class Writers:
-    """Keeps so many renewals under way, each writer going round its own share of the leases."""
+    """Keeps a number of renewals under way, each writer going round its own share of the leases."""
 
     def __init__(self, storage: PostgresStorage, leases: list[Lease]) -> None:
         self._storage = storage

@@ -20,7 +20,7 @@ from bench.product import Site, payload, run_cycles
 AGENTS = 100
 RUNNERS = 8
 SLOTS = 4
-"""Of each runner; each slot is a connection that leases, reports, and leases again."""
+"""The slots of each runner; each is a connection that leases, reports, and leases again."""
 RUN_S = 3.0
 WARM_S = 0.5
 ROUNDS = 3

@@ -2,7 +2,7 @@
 
 One server, one run, fsync on. Each renewal is a conditional update of its lease, a metering row, a debit of
 its tenant and the agent's spend; ours goes through a supervised actor with a bounded mailbox, an ask with a
-deadline, and a timer that is set anew.
+deadline, and a timer that is set again.
 """
 
 import sys
@@ -35,11 +35,11 @@ LEASES = 10_000
 TENANTS = 100
 ASKERS = 256
 CLIENTS = 32
-"""Of pgbench."""
+"""The connections of pgbench."""
 RUN_S = 4
 ROUNDS = 3
 TERM_MS = 25_000
-"""Of the leases at first: less than a renewal gives, so that each of them moves its deadline and timer."""
+"""The first term of the leases: less than a renewal gives, so that each moves its deadline and timer."""
 DAY_MS = 86_400_000
 WOKEN_AT_ONCE = 1000
 """Leases that are made and woken together, so that none ends before its turn on a slow machine."""

@@ -65,7 +65,7 @@ def identity(family: str, number: str) -> str:
 
 
 class Leases:
-    """Leases 1..count of a family of ids, over so many tenants; ``family`` is a hex digit."""
+    """Leases 1..count of a family of ids, spread over the tenants; ``family`` is a hex digit."""
 
     def __init__(self, database_url: str, family: str, *, count: int, tenants: int) -> None:
         self._url = database_url

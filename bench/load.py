@@ -106,12 +106,12 @@ class Loaded:
     """Those that came between the end of the warm-up and the end of the run."""
     run_s: float = 0.0
     latencies_ns: list[int] = field(default_factory=list)
-    """Of the counted and timed, ascending."""
+    """The latencies of the counted and timed, ascending."""
     statuses: Counter[int] = field(default_factory=Counter)
     notes: list[Any] = field(default_factory=list)
     client_cpu_s: float = 0.0
     server_cpu_s: float = 0.0
-    """Of the server's process, its database not included; 0 when ``Client.run`` is not told which."""
+    """The server's processor time, without its database; 0 when ``Client.run`` is not told which."""
 
     @property
     def per_second(self) -> float:
@@ -124,7 +124,7 @@ class Loaded:
 
     @property
     def server_us(self) -> float:
-        """The same of the server. Unlike a rate, it hardly changes when others use the machine as well."""
+        """The server's processor time. Unlike a rate, it hardly changes when the machine is shared."""
         return 1e6 * self.server_cpu_s / max(1, self.answers)
 
     def latency_ms(self, share: float) -> float:

@@ -19,7 +19,7 @@ ASKED = (
 
 
 def processor() -> str:
-    """Its model, as the kernel names it."""
+    """The processor's model, as the kernel names it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 """Asks through the full engine, and the memory of an idle actor.
 
 Against pykka's ThreadingActor and against a bare trio task with memory channels, in alternating rounds of one
-run. Everybody does the same: so many askers, each waiting for its reply before it asks again. The engine does
+run. All do the same: a number of askers, each waiting for its reply before it asks again. The engine does
 it with all it has: directory, bounded mailbox, deadline, counters by type of message. Once with a handler
 that is a plain function, which an idle actor runs in the asker's own task, and once with an ``async def``
 one, which always goes through the mailbox and a worker. Memory is what a fresh process grows by, as the
@@ -32,7 +32,7 @@ ROUNDS = 5
 ASKS = 12_000
 """A round, shared among the askers."""
 THREAD_ASKS = 4_000
-"""The same for threads, which are slower."""
+"""The number of asks for threads, which are slower."""
 TIMEOUT_S = 5.0
 IDLE_ACTORS = 20_000
 TOLD_AT_ONCE = 100
@@ -77,7 +77,7 @@ def tree(idle_s: float = 60.0) -> SupervisorSpec:
 
 
 async def together(askers: int, asks: int, asker: Callable[[int], Awaitable[None]]) -> float:
-    """Asks a second of so many askers."""
+    """Asks a second of that many askers."""
     began = perf_counter()
     async with trio.open_nursery() as nursery:
         for _ in range(askers):

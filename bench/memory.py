@@ -38,7 +38,7 @@ class Node:
     def __init__(self, process: server.Server) -> None:
         self.process = process
         self.rested: list[float] = []
-        """Its memory just after each start, in MiB."""
+        """The server's memory just after each start, in MiB."""
 
     async def started(self) -> float:
         """Seconds until it is ready; then it is stopped again."""

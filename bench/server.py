@@ -85,7 +85,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Of the server's process; its database is another."""
+        """The memory of the server's process; its database is another."""
         assert self._process is not None
         return self._process.pid
 
@@ -126,27 +126,27 @@ async def open_folder() -> AsyncIterator[Server]:
 
 
 async def make_agents(client: Client, site: Site, count: int) -> list[str]:
-    """Install so many agents that sleep until a signed webhook comes; their ids."""
+    """Install that many agents that sleep until a signed webhook comes; give their ids."""
     await client.call(site.address, keep_secret(site))
     requests = [create_agent(site, f"bench-{number}") for number in range(count)]
     return [made["zombie_id"] for made in await client.call_all(site.address, requests)]
 
 
 async def make_runners(client: Client, site: Site, count: int, slots: int) -> list[str]:
-    """Enrol so many; their tokens."""
+    """Enrol that many runners; give their tokens."""
     minted = await client.call_all(site.address, [mint_enrolment(site)] * count)
     requests = [enrol(site, one["token"], f"bench-{n}", slots) for n, one in enumerate(minted)]
     return [made["runner_token"] for made in await client.call_all(site.address, requests)]
 
 
 async def wake(client: Client, site: Site, deliveries: Sequence[Delivery], times: int) -> list[str]:
-    """Send each delivery so many times under new ids; the ids of the events."""
+    """Send each delivery that many times under new ids; give the ids of the events."""
     requests = [one.with_id(f"fill-{n}-{i}") for n in range(times) for i, one in enumerate(deliveries)]
     return [answer["event_id"] for answer in await client.call_all(site.address, requests)]
 
 
 async def lease_all(client: Client, site: Site, token: str, count: int) -> list[Held]:
-    """Take so many leases for one runner."""
+    """Take that many leases for one runner."""
     taken: list[Held] = []
     while len(taken) < count:
         most = min(LEASES_A_POLL, count - len(taken))

@@ -51,7 +51,7 @@ class Line:
         return answer
 
     async def read_until(self, request: bytes | None, mark: bytes) -> None:
-        """Of a stream, which is asked for first if there is a request: read until something stands in it."""
+        """Read a stream until something is in it; if there is a request, send that first."""
         if request is not None:
             await self._stream.send_all(request)
         await self._until(mark)

@@ -44,7 +44,7 @@ class Entitlements:
         return f"<Entitlements of {len(self._known)} tenants>"
 
     def forget(self, tenant_id: UUID) -> None:
-        """Its plan or its balance was changed on this node."""
+        """Note that the tenant's plan or balance was changed on this node."""
         self._known.pop(tenant_id, None)
 
     async def of(self, tenant_id: UUID) -> Entitled | Refusal:

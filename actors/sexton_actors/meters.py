@@ -49,7 +49,7 @@ class Meters:
         self.ended: Counter[str] = Counter(dict.fromkeys(("reported", "released", "parked", "reclaimed"), 0))
         """Leases that ended here, by how."""
         self.reclaimed: Counter[str] = Counter({"expired": 0, "revoked": 0, "died": 0})
-        """Of them those that were taken back, by cause: ``expired`` or ``revoked``."""
+        """The leases that were taken back, by cause: ``expired`` or ``revoked``."""
         self.finished: Counter[str] = Counter(dict.fromkeys(FINISHED, 0))
         """Events that ended with a lease of this node, by their status."""
         self.late: Counter[str] = Counter(dict.fromkeys(WRITES, 0))

@@ -16,14 +16,14 @@ STARTER_CREDIT_NANOS: Final = 5_000_000_000
 
 
 class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """None: without a limit."""
+    """The limits of a plan; None means that there is no limit."""
 
     requests_per_second: int | None = None
-    """Of each workspace."""
+    """The rate of each workspace."""
     workspaces: int | None = None
     agents_per_workspace: int | None = None
     events_per_day: int | None = None
-    """Of the whole tenant, by the UTC day."""
+    """The bound of the whole tenant, by the UTC day."""
     tools: tuple[str, ...] | None = None
     """Names, or globs of names; None: all."""
     runtimes: tuple[str, ...] | None = None
@@ -39,7 +39,7 @@ class BillingTerms(msgspec.Struct, frozen=True):
     first_tenant_nanos: int | None = None
     """What the tenant of the first start begins with; None: no balance stops it."""
     sign_in_nanos: int | None = STARTER_CREDIT_NANOS
-    """The same of a tenant that a sign-in makes."""
+    """The starting credit of a tenant that a sign-in makes."""
 
     def is_trial(self, now: int) -> bool:
         return self.free_trial_ends_ms is not None and now < self.free_trial_ends_ms

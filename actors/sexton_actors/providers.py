@@ -103,7 +103,7 @@ class Providers:
         return known
 
     def _provider_for(self, model: str | None, wanted: _Wanted, own: Mapping[str, Any]) -> str | None:
-        """Of the model that was asked for, if the catalogue knows it; else what was set up nearest."""
+        """The choice for the requested model, if the catalogue knows it; else the nearest set up."""
         row = None if model is None else self._catalogue.find(model)
         if row is not None:
             return row.provider

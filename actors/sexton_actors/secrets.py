@@ -78,7 +78,7 @@ class Secrets:
         return opened
 
     async def missing(self, workspace_id: UUID, names: Sequence[str]) -> Sequence[str]:
-        """Those of ``names`` that the workspace's vault does not hold, in their order."""
+        """The ``names`` that the workspace's vault does not hold, in their order."""
         return [name for name in names if await self.open(workspace_id, name) is None]
 
     async def list(self, workspace_id: UUID) -> Sequence[Credential]:

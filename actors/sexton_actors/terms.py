@@ -11,7 +11,7 @@ COUNT_MAX = 10**12
 MAX_RACES = 4
 """Times a decision is made again after another node was first; more means something is wrong."""
 MAX_RENEWAL_RACES = 8
-"""The same of renewals, which several nodes may be asked for at once; their runner comes again."""
+"""The bound for renewals, which several nodes may be asked for at once; the runner asks again."""
 LOOK_EVERY_S = 1.0
 """How often a node looks for what other nodes did, by default; mostly they have told it long before."""
 RECORD_FRESH_MS = 1_000

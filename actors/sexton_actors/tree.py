@@ -40,7 +40,7 @@ from sexton_engine import (
 CALM = Intensity(max_restarts=10, period_s=60.0)
 """More crashes of one actor within a minute than this, and its supervisor is asked."""
 LAST_RESORT = Intensity(max_restarts=3, period_s=120.0)
-"""More restarts of whole branches than this, and the server ends, to be started anew.
+"""More restarts of whole branches than this, and the server ends, to be started again.
 
 One actor that can never live comes to it in a minute and a half, back-off included.
 """

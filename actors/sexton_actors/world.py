@@ -27,7 +27,7 @@ class World:
     catalogue: Catalogue
     new_id: Callable[[], UUID]
     new_token: Callable[[int], str]
-    """Random bytes, so many, as lower-case hex."""
+    """Gives that many random bytes, as lower-case hex."""
     chat: ChatPlatform | None = None
     """Where approval requests are shown too; None: nowhere, they wait in the inbox."""
     meters: Meters = field(default_factory=Meters)

@@ -46,7 +46,7 @@ BALANCE_NANOS = 10**15
 
 
 async def cycles(dsn: str, jobs: int) -> float:
-    """Cycles a second over so many events, which were kept before the clock began."""
+    """Cycles a second over that many events, which were kept before the clock began."""
     async with open_postgres_storage(dsn, new_id=uuid_utils.compat.uuid7) as postgres:
         storage = cast("Storage", postgres)
         random = SystemRandom()

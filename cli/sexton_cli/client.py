@@ -205,7 +205,7 @@ def _wait_s(method: str, reply: Reply) -> float | None:
 
 
 def _kept_certificate(base_url: str) -> Path | None:
-    """Of a server of this machine's own user, which nobody has to vouch for."""
+    """The certificate of a server of this machine's own user, which nobody has to vouch for."""
     if not base_url.startswith("https:"):
         return None
     return kept_certificate(Path(os.environ.get(DATA_VARIABLE) or default_data()), base_url)

@@ -59,7 +59,7 @@ from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, VaultError, open_vault
 
 VISIT_S = 2.0
-"""So long a command waits for the database of a server that should be running."""
+"""How long a command waits for the database of a server that should be running."""
 ENROLMENT_MS = 3600 * 1000
 """An enrolment token is good for an hour, and once."""
 
@@ -75,7 +75,7 @@ class Node:
     world: World
     installation: Installation
     api_key: str | None
-    """Of the first start; None when its file was taken away."""
+    """The key made at the first start; None when its file was removed."""
     key_file: Path
     """Where that key is kept."""
     local_url: str
@@ -117,7 +117,7 @@ class Node:
 
     @property
     def postgres_pid(self) -> int | None:
-        """Of the embedded database; None for one that is not ours."""
+        """The age of the embedded database; None for one that is not ours."""
         return None if self.database is None else self.database.pid
 
     async def runner_died(self, runner_id: UUID) -> None:

@@ -30,7 +30,7 @@ from sexton_storage.startup import StartupFailed
 HEALTHY: Final = 200
 ABOUT_THE_CALLER: Final = ("token", "workspace", "balance")
 MAX_SKEW_S: Final = 30
-"""So far a user token's times may be off; see the leeway of its check."""
+"""How far a user token's times may be off; see the leeway of its check."""
 
 
 class State(StrEnum):

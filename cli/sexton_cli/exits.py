@@ -76,7 +76,7 @@ class StartupFault(Fault):
 
 
 def first_of(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
-    """Of what a nursery raised, the first."""
+    """The first fault of those that a nursery raised."""
     inner = group.exceptions[0]
     return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner
 

@@ -14,7 +14,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def load_identity(path: Path | None, data: Path) -> IdentitySettings:
-    """None: the file of the data folder, if there is one. Raises StartupFault."""
+    """Read the operator's file; None means the data folder's, if there is one. Raises StartupFault."""
     file = data / IDENTITY_FILE if path is None else path
     if path is None and not file.exists():
         return IdentitySettings()

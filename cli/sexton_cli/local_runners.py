@@ -44,7 +44,7 @@ def spawn(command: list[str], environment: dict[str, str], log_file: Path) -> su
 
 
 async def wait(process: subprocess.Popen[bytes]) -> int:
-    """Its exit status, without holding a thread."""
+    """The process's exit status, without holding a thread."""
     if process.poll() is not None:
         # Reaped: its number may be another's by now.
         return process.returncode

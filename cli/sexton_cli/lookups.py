@@ -92,7 +92,7 @@ def page(client: Client, path: str, query: Mapping[str, Any], kinds: Mapping[str
 def first_of(
     client: Client, path: str, query: Mapping[str, Any], kinds: Mapping[str, type], limit: int
 ) -> Found:
-    """So many items at most, and where the list goes on."""
+    """At most ``limit`` items, and where the list goes on."""
     items: list[Row] = []
     cursor = query.get("cursor")
     while True:

@@ -16,7 +16,7 @@ from sexton_cli.exits import printable
 PIPE_COLUMNS: Final = 1000
 """A file has no edge: nothing that is read by a program is folded."""
 ELASTIC_COLUMNS: Final = 10
-"""So much of a name is left at least."""
+"""The least that is left of a name."""
 GAP: Final = "  "
 TAB: Final = "    "
 MINUTE_S: Final = 60
@@ -175,7 +175,7 @@ def dollars(nanos: Any) -> str | None:
 
 
 def span(ms: Any) -> str | None:
-    """So many ms, as a person says it; None for what is none.
+    """A number of ms as a person would say it; None for what is not a number.
 
     >>> span(900), span(61_000), span(7_200_000), span(None)
     ('0.9 s', '1 min 1 s', '2 h 0 min', None)

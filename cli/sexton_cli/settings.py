@@ -31,7 +31,7 @@ class NodeSettings:
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
     trusted_proxies: tuple[Network, ...] = ()
-    """Whose ``X-Forwarded-For`` tells the address of a client."""
+    """The proxies whose ``X-Forwarded-For`` gives the address of a client."""
     catalogue: Path | None = None
     """The file of models and prices; None: that of ``data``, if it is there, else the one shipped."""
     billing: Path | None = None

@@ -15,7 +15,7 @@ AGAIN_S: Final = 2.0
 """Between two tries, until the server says otherwise."""
 MAX_AGAIN_S: Final = 30.0
 PATIENCE_S: Final = 300.0
-"""So long a server may be away before nobody waits for it any more."""
+"""How long a server may be away before the command gives up."""
 OPENED: Final = "opened"
 """The kind of what is not from the server: the stream stands, and from here on nothing is missed."""
 ALWAYS: Final = frozenset({"kind", "event_id", "zombie_id", "at_ms"})

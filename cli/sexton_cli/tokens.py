@@ -57,7 +57,7 @@ class Token:
         return f"{API_KEY}…{self.value[-SHOWN_CHARS:]}" if self.is_api_key else "a user token"
 
     def claims(self) -> Claims | None:
-        """Of a user token; None of any other.
+        """The claims of a user token; None for any other.
 
         >>> Token("e30.eyJzdWIiOiJ1In0.c2ln", "--token").claims().sub
         'u'

@@ -32,7 +32,7 @@ class AuthKeys:
         return "<AuthKeys>"
 
     def code_mac(self, session_id: UUID, code: str) -> bytes:
-        """Of six digits: a plain hash would be found by trying a million."""
+        """Hash six digits with a key: a plain hash would be found by trying a million."""
         return hmac.digest(self._code, session_id.bytes + code.encode(), "sha256")
 
     def client_mac(self, session_id: UUID, address: str) -> bytes:

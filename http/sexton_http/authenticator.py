@@ -20,11 +20,11 @@ from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 
 REMEMBER_S: Final = 1.0
-"""So long another node may go on with a token that was revoked here."""
+"""How long another node may go on accepting a token that was revoked here."""
 REMEMBER_COUNT: Final = 16_384
 JWT_DOTS: Final = 2
 KEY_USE_MS: Final = 60_000
-"""A key's ``last_used_at`` is written at most so often."""
+"""How often a key's ``last_used_at`` is written at most."""
 
 _ROLES: Final = frozenset(role.value for role in Role)
 
@@ -155,7 +155,7 @@ class Authenticator:
             del self._known[hashed]
 
     def forget_tenant(self, tenant_id: UUID) -> None:
-        """Its plan was changed."""
+        """Note that the tenant's plan was changed."""
         theirs = [
             hashed
             for hashed, known in self._known.items()

@@ -18,16 +18,16 @@ from sexton_storage.stores import Storage
 HOUR_MS: Final = 3600 * 1000
 DAY_MS: Final = 24 * HOUR_MS
 IDLE_MS: Final = 7 * DAY_MS
-"""A browser that nobody used for so long is signed out. Long enough for a weekend: who has no provider needs
+"""How long a browser may be unused before it is signed out. It covers a weekend: without a provider one needs
 a link from the server to come in again."""
 LIFE_MS: Final = 30 * DAY_MS
-"""And any, however much it is used, after so long."""
+"""How long any sign-in lasts, however much it is used."""
 TERMINAL_IDLE_MS: Final = 30 * DAY_MS
-"""A terminal that nobody used for so long is signed out."""
+"""How long a terminal may be unused before it is signed out."""
 TERMINAL_LIFE_MS: Final = 365 * DAY_MS
 LINK_MS: Final = HOUR_MS
 TOUCH_MS: Final = 60_000
-"""Use is written at most so often."""
+"""How often use is written at most."""
 _TOKEN: Final = re.compile(rf"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
 
 Header = tuple[bytes, bytes]
@@ -92,7 +92,7 @@ class Browsers:
         return self._cookie(token, LIFE_MS // 1000)
 
     async def sign_out(self, session_id: UUID) -> Header:
-        """End the session and all that hangs on it; gives the header that takes the cookie away."""
+        """End the session and all that belongs to it; gives the header that takes the cookie away."""
         await self._storage.sign_ins.sign_out(session_id)
         for stop in self._watched.get(session_id, ()):
             stop.set()
@@ -106,7 +106,7 @@ class Browsers:
     # --- who it is ------------------------------------------------------------------------------------------
 
     async def find(self, head: RequestHead) -> SignedIn | None:
-        """Whose browser it is; looking counts as use."""
+        """Say whose browser it is; looking counts as use."""
         session = await self._session(head)
         if session is None:
             return None

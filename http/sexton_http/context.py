@@ -133,7 +133,7 @@ class HttpSettings:
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()
-    """Whose ``X-Forwarded-For`` is believed."""
+    """The proxies whose ``X-Forwarded-For`` is believed."""
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
 
@@ -153,7 +153,7 @@ class HttpContext:
     other_issuers: tuple[Issuer, ...] = ()
     providers: tuple[Provider, ...] = ()
     previewer: Previewer | None = None
-    """None: this server has no way to a language model."""
+    """None when this server has no access to a language model."""
     catalogue_key: str = ""
     """Part of the public catalogue's address; empty: it is not shown."""
     slack: Slack | None = None

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Example(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one route."""
+    """The examples of one route."""
 
     request: Any = msgspec.UNSET
     """What was sent with the first of the answers."""

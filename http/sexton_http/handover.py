@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from sexton_http.answers import Problem
 
 SPKI_BYTES: Final = 91
-"""Of an uncompressed P-256 point: there is one form, so a key has one spelling."""
+"""The size of an uncompressed P-256 point: there is one form, so a key has one spelling."""
 NONCE_BYTES: Final = 12
 TAG_BYTES: Final = 16
 MAX_CIPHERTEXT_CHARS: Final = 16 * 1024

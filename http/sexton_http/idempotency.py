@@ -156,7 +156,7 @@ def _scope_of(call: Call[Any, Any]) -> UUID | None:
 
 
 def _digest(operation: Operation, call: Call[Any, Any]) -> bytes:
-    """Of the request; of who asks only what he may, so that an answer reaches nobody who may less."""
+    """The digest of the request and of the caller's rights, so that nobody with fewer gets the answer."""
     match call.principal:
         case Member(role=role, platform_admin=platform_admin):
             rank = f"{role.value} {platform_admin}".encode()

@@ -68,7 +68,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class IdentitySettings(msgspec.Struct, frozen=True):
-    """Whom a server trusts beside itself."""
+    """The issuers and providers that a server trusts beside itself."""
 
     providers: tuple[ProviderSettings, ...] = ()
     issuers: tuple[IssuerSettings, ...] = ()

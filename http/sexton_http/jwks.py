@@ -1,4 +1,4 @@
-"""The public keys of an issuer elsewhere: fetched, kept, and fetched anew when a token names another."""
+"""The public keys of an issuer elsewhere: fetched, kept, and fetched again when a token names another."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from sexton_http.answers import Problem
 
 FRESH_S: Final = 3600.0
-"""Older keys are fetched anew when they are next needed; a key that was withdrawn counts for so long."""
+"""Keys older than this are fetched again when next needed; a withdrawn key counts that long."""
 FLOOR_S: Final = 30.0
 """Between two fetches, whatever tokens come: strangers make up key ids at will."""
 RETRY_S: Final = 5.0
@@ -41,7 +41,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 def read_keys(document: Mapping[str, Any]) -> dict[str, Key]:
-    """Those of a key set that we can use, by their ids; the others are passed over."""
+    """The keys of a set that we can use, by their ids; the others are skipped."""
     keys: dict[str, Key] = {}
     rows = document.get("keys")
     for row in rows[:MAX_KEYS] if isinstance(rows, list) else ():

@@ -9,7 +9,7 @@ BURST_S: Final = 2
 """A burst may be twice the rate: what two seconds would allow."""
 MAX_BUCKETS: Final = 65_536
 EPSILON: Final = 1e-6
-"""So that 38.9999 of 40 are 39."""
+"""Rounds 38.9999 of 40 up to 39."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Quota(msgspec.Struct, frozen=True):
-    """So many within a window, all at once if need be."""
+    """At most ``count`` within a window, all at once if need be."""
 
     count: int
     window_s: int
@@ -41,7 +41,7 @@ class Limiter(Protocol):
         ...
 
     def spend(self, key: object, quota: Quota) -> Verdict:
-        """One of what ``key`` may do so many times within a window."""
+        """Take one of what ``key`` may do within a window."""
         ...
 
 

@@ -17,7 +17,7 @@ from sexton_http.oidc_issuer import discover, text_of, unauthorized, verify_sign
 from sexton_http.tokens import same
 
 DESCRIPTION_S: Final = 3600.0
-"""So long an issuer's description of itself is taken to be true."""
+"""How long an issuer's discovery document is kept."""
 MAX_SUBJECT_CHARS: Final = 255
 ClientAuth = Literal["basic", "post"]
 

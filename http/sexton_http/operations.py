@@ -87,7 +87,7 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
         return self.ctx.world.new_id() if self.seed is None else self.seed.id
 
     def new_token(self, size: int) -> str:
-        """So many random bytes in hex, for the one secret that is made; 32 at most."""
+        """``size`` random bytes in hex, for the one secret that is made; 32 at most."""
         return self.ctx.world.new_token(size) if self.seed is None else self.seed.token(size)
 
     @property
@@ -103,7 +103,7 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
 
     @property
     def browser(self) -> UUID | None:
-        """The browser session that the caller's token hangs on, if it hangs on one."""
+        """The browser session that the caller's token belongs to, if any."""
         return self.principal.browser if isinstance(self.principal, Member) else None
 
     @property
@@ -160,7 +160,7 @@ class Operation:
     wait: Wait
     max_body: int
     media: str
-    """Of a success; several are parted by commas."""
+    """The media type of a success; several are separated by commas."""
     never_shed: bool
     still: bool
     """Neither the database nor an actor is asked, so neither can fail it."""
@@ -173,7 +173,7 @@ class Operation:
     """The answer is a document of another standard, to which nothing is added."""
     creates: Creates
     quota: Quota | None
-    """So often from one address, beside the rates of the plan."""
+    """The quota of one address, in addition to the rates of the plan."""
     cookie: bool
     """A signed-in browser needs no token."""
     form: type[msgspec.Struct] | None

@@ -32,7 +32,7 @@ UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204
 BUSY_WAIT_S: Final = 1
 CODING_CHARS: Final = 64
-"""Of a coding that is named to its sender."""
+"""How much of an unknown coding's name is repeated to its sender."""
 STORAGE_WAIT_S: Final = 2
 SHOWN: Final = Quota(count=10, window_s=60)
 FORM_TYPE: Final = b"application/x-www-form-urlencoded"

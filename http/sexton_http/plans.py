@@ -9,7 +9,7 @@ from sexton_http.operations import Call
 
 
 async def entitled_of(call: Call[Any, Any]) -> Entitled:
-    """Its tier and limits. Raises Problem UZ-ENTL-001 when they cannot be read now."""
+    """The tenant's tier and limits. Raises Problem UZ-ENTL-001 when they cannot be read now."""
     entitled = await call.ctx.world.entitlements.of(call.member.tenant_id)
     if isinstance(entitled, Refusal):
         raise Problem(entitled.code, entitled.detail, wait_s=entitled.retry_after_s)

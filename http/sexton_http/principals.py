@@ -31,7 +31,7 @@ class Member(msgspec.Struct, frozen=True):
     device: UUID | None = None
     """The auth session of the terminal that the token was made for."""
     user_id: UUID | None = None
-    """Of somebody whom the built-in issuer knows."""
+    """The user's id, if the built-in issuer knows them."""
 
 
 class SignedIn(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Enroller(msgspec.Struct, frozen=True):
 
     enrolment_hash: bytes | None
     tenant_id: UUID | None = None
-    """Of a platform admin."""
+    """The platform admin's tenant."""
 
 
 class Approver(msgspec.Struct, frozen=True):

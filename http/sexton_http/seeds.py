@@ -32,7 +32,7 @@ class Seed(msgspec.Struct, frozen=True):
         return hmac.digest(self.secret, b"key", "sha256")
 
     def token(self, size: int) -> str:
-        """So many bytes in hex, at most 32."""
+        """``size`` bytes in hex, at most 32."""
         return hmac.digest(self.secret, b"token", "sha256")[:size].hex()
 
 

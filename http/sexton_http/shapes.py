@@ -15,7 +15,7 @@ MAX_NUMBER: Final = 2**53 - 1
 MAX_PAGE: Final = 1_000_000
 """Later ones are as empty as this one, and are not looked for."""
 NAME_CHARS: Final = 64
-"""Of a workspace."""
+"""The bound of a workspace's name."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)]

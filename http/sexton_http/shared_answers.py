@@ -57,7 +57,7 @@ _MEANS: Final[Mapping[int, tuple[str, str]]] = {
 }
 GENERAL: Final = GENERAL_CODES | {"UZ-REQ-003"}
 _ALWAYS: Final = frozenset({401, 429, 503})
-"""Of these the header that the status brings is understood."""
+"""For these, the header that the status brings goes without saying."""
 
 
 def codes_by_status(operation: Operation) -> dict[int, list[str]]:
@@ -80,7 +80,7 @@ def own_codes(operation: Operation) -> dict[str, list[str]]:
 
 
 def name_of(operation: Operation, status: int) -> str:
-    """Of the shared answer: what the status means, and which headers come with it.
+    """Describe the shared answer: what the status means, and which headers come with it.
 
     >>> from sexton_http.routes.service import healthz
     >>> name_of(healthz, 500)

@@ -11,7 +11,7 @@ import msgspec
 MAX_ACTIONS = 256
 """Different actions that are remembered; the one that is not seen for the longest is forgotten first."""
 KIND = "anomaly"
-"""Of the gate that is opened then: the control plane pauses the agent without asking anybody."""
+"""The kind of gate that is opened then: the control plane pauses the agent without asking anybody."""
 
 
 class AnomalyRule(msgspec.Struct, frozen=True):

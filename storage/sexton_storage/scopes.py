@@ -1,4 +1,4 @@
-"""Whose events a runner is given, and which labels it may carry only by leave."""
+"""The events a runner may be given, and the labels it may carry only with permission."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -21,7 +21,7 @@ class ScopeKind(StrEnum):
 
 
 class Scope(msgspec.Struct, frozen=True, gc=False):
-    """Whose events: everybody's, one tenant's, or one workspace's (its tenant is named too)."""
+    """A scope of events: everybody's, one tenant's, or one workspace's (its tenant is named too)."""
 
     tenant_id: UUID | None = None
     workspace_id: UUID | None = None

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 PAYLOAD_BYTES: Final = 7_900
-"""Of one notification; PostgreSQL takes 7,999."""
+"""The bound of one notification; PostgreSQL takes 7,999."""
 _SIGNALS_OF_ONE: Final = 80
 
 

@@ -58,7 +58,7 @@ class StorageStatistics(Struct, frozen=True):
     outstanding: int
     """Units of work that wait for the database, those of the journal included."""
     connections: int
-    """Of the pool, in use now."""
+    """The pool's connections in use now."""
     connections_max: int
     waits: SpreadStatistics
     """Seconds that a unit of work waited for a connection."""

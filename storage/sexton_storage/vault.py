@@ -76,7 +76,7 @@ class Vault:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Of all master keys, oldest first."""
+        """The versions of all master keys, oldest first."""
         return tuple(sorted(self._ciphers))
 
     @property
@@ -163,7 +163,7 @@ class Vault:
 
 
 def version_of(sealed: bytes) -> int | None:
-    """Of the master key that sealed it; None for bytes that are not a sealed secret."""
+    """The version of the master key that sealed it; None for bytes that are not a sealed secret."""
     if len(sealed) < _SECRET_AT + 16 or sealed[0] != _FORMAT:
         return None
     version: int = _HEAD.unpack_from(sealed)[1]

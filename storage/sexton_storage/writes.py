@@ -198,7 +198,7 @@ class EventEnd(msgspec.Struct, frozen=True, gc=False):
     wall_ms: int = 0
     """Tokens and wall time are added to the event's own."""
     failed_checks: int = 0
-    """Of the agent's work, at its end; they count in the score."""
+    """The checks of the agent's work that failed at its end; they count in the score."""
 
 
 class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
@@ -318,7 +318,7 @@ class Cancelled(msgspec.Struct, frozen=True, gc=False):
     outcome: CancelOutcome
     lease_id: UUID | None
     status: EventStatus
-    """Of the event, as it is now."""
+    """The status of the event now."""
     gate_ids: tuple[UUID, ...] = ()
     """Gates that waited for an answer about it, and are closed with it."""
 

@@ -51,7 +51,7 @@ agents = st.builds(
 
 
 class IndexAgainstList(RuleBasedStateMachine):
-    """The model ranks every agent anew for each offer."""
+    """The model ranks every agent again for each offer."""
 
     def __init__(self) -> None:
         super().__init__()

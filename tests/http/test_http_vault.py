@@ -86,7 +86,7 @@ async def test_the_old_key_is_forgotten_when_nothing_has_used_it_for_a_while(tmp
         now[0] += RETIRE_AFTER_MS - 1
         await house.system.ask("vault_keeper", "", Reseal())
         assert open_vault(tmp_path, {}).versions == (1, 2)
-        # Somebody who took his time comes with the old key: all begins anew.
+        # Somebody who waited too long comes with the old key: everything starts over.
         late = Vault({1: _key(tmp_path, 1)}).seal(b'{"value":"late"}', identity(house, "late"))
         await storage.credentials.put(Credential(house.installation.workspace_id, "late", late, 0, 0))
         now[0] += 1

@@ -157,7 +157,7 @@ def test_streams_polls_and_signed_bodies_come_through_at_once(
     name = f"behind-{request.node.callspec.params['connect']}"
     workspace = f"/v1/workspaces/{server.ready['workspace_id']}"
     admin = {"authorization": f"Bearer {server.ready['admin_token']}"}
-    # Odd blanks and letters: whoever wrote this anew on its way would break the signature.
+    # Odd blanks and letters: whatever rewrote this on its way would break the signature.
     raw = b'{"type": "order.paid",\t"n":1.10 , "who": "Zo\\u00eb \xc3\xab"}\n' + b" " * 900_000
     signed = {"x-signature": hmac.digest(b"s", raw, hashlib.sha256).hex()}
     polled: list[httpx2.Response] = []

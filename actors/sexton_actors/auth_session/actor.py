@@ -61,7 +61,7 @@ class AuthSessionActor(Actor):
         return self._session
 
     async def _save(self, session: AuthSession) -> bool:
-        """False when another node was first; it is read anew then."""
+        """False when another node was first; it is then read again."""
         try:
             await self._world.storage.auth_sessions.save(session)
         except Conflict:

@@ -13,7 +13,7 @@ from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession, Auth
 SESSION_TTL_MS: Final = 5 * 60 * 1000
 MAX_WRONG_CODES: Final = 5
 REPEAT_MS: Final = 60_000
-"""A terminal that lost the answer to its code may ask again for so long."""
+"""How long a terminal that lost the answer to its code may ask again."""
 EXPIRED: Final = "expired"
 
 

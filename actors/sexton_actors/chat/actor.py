@@ -19,7 +19,7 @@ from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.chats import ChatInstall, ChatWork
 
 CLAIM_MS = 60_000
-"""What a node has begun and not finished, another begins again after so long."""
+"""What a node has begun and not finished, another node begins again after this time."""
 TOKEN_NAME = "chat/slack"  # noqa: S105  the credential's name; with a slash no person can give, read or lend it
 TURN = 20
 """Things done before other messages have their turn."""

@@ -38,7 +38,7 @@ Message = (
 
 
 class Dispatcher(Actor):
-    """Keeps nothing that is not in the database: its index is a view, made anew at every start.
+    """Keeps nothing that is not in the database: its index is a view, rebuilt at every start.
 
     Other nodes tell of agents that found no runner there. Once a second it walks through what the database
     holds ready. So whatever it was not told, and whatever a claim that failed has left behind, is found then;

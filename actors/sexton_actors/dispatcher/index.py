@@ -22,7 +22,7 @@ from sexton_storage.scopes import PLATFORM, Scope
 HOME_WAIT_MS = 1_000
 """How much younger an agent may be than the oldest and still go first to the runner that ran it last."""
 SLACK = 64
-"""Entries that a heap may hold beyond twice those that are true, before it is built anew."""
+"""Entries that a heap may hold beyond twice those that are true, before it is rebuilt."""
 
 Tags = tuple[str, ...]
 Need = tuple[Tags, bool]

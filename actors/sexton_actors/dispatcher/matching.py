@@ -181,7 +181,7 @@ class Matching:
             self._end(entry)
 
     def over(self, offer_id: int) -> None:
-        """Its time has passed: it ends now, or with the claims under way, but no later than after a grace."""
+        """End a poll whose time is over: now, or with its claims, but no later than after a grace."""
         entry = self.offers.get(offer_id)
         if entry is not None:
             self._close(entry)

@@ -30,7 +30,7 @@ class OpenOffer:
         self.over = False
         """It takes nothing more, and ends with the last claim under way."""
         self.full = False
-        """Its runner has no slot left, by the database's word."""
+        """The database says that its runner has no slot left."""
 
     def __repr__(self) -> str:
         return f"<OpenOffer {self.id}: {len(self.grants)}+{len(self.claiming)}/{self.offer.max_leases}>"
@@ -99,7 +99,7 @@ class OfferBook:
             del self._in_line[entry.offer.scope]
 
     def rejoin_line(self, entry: OpenOffer) -> None:
-        """Its claims came to nothing: it has waited longest, so it stands in front."""
+        """Put an offer back whose claims came to nothing: it has waited longest, so it goes to the front."""
         line = self._line_for(entry)
         line[entry.id] = entry
         line.move_to_end(entry.id, last=False)

@@ -11,7 +11,7 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import Grant, GrantStatus
 
 OPEN = frozenset({GrantStatus.PENDING, GrantStatus.APPROVED})
-"""A grant that a request finds; another is asked for anew."""
+"""A grant that a request finds; another one is requested."""
 GRANT_CHANGED = "grant_changed"
 
 

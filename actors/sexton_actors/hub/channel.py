@@ -89,6 +89,6 @@ class Channel:
                 yield ticket, port, news
 
     def is_over(self) -> bool:
-        """Whether nobody has waited for so many looks; each call is one."""
+        """Whether nobody has waited for this many rounds; each call is one."""
         self._quiet = 0 if self._waiting else self._quiet + 1
         return self._quiet > LINGER_LOOKS

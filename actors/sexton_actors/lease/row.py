@@ -47,7 +47,7 @@ class LeaseRow:
         return self.state is not None and self.state.lease.status in LIVE_LEASE
 
     async def load(self) -> LeaseState | None:
-        """Read it anew; None when there is no such lease, or no longer."""
+        """Read it again; None when there is no such lease, or no longer."""
         found = await self.world.storage.leases.load_with_gates(self.id)
         if found is None:
             self.state = None

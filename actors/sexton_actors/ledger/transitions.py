@@ -83,7 +83,7 @@ def _recovered(plan: Plan, reason: str, by: str, now: int) -> Plan:
         case PlanStatus.GRACE:
             return _active(plan, plan.tier, reason, by, now)
         case PlanStatus.DOWNGRADED:
-            # One that was given up, and not lost for want of payment, comes back by a subscription only.
+            # One that was given up, and not lost because it was not paid, comes back by a subscription only.
             return plan if plan.lapsed_tier is None else _active(plan, plan.lapsed_tier, reason, by, now)
         case _:
             assert_never(plan.status)

@@ -86,4 +86,4 @@ class Surroundings(msgspec.Struct, frozen=True):
     providers: frozenset[str] = frozenset()
     """Those with an address of their own."""
     mcp_servers: frozenset[str] | None = None
-    """None: it is not known here which servers runners have."""
+    """None when it is not known here which servers runners have."""

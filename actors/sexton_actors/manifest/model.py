@@ -46,7 +46,7 @@ class WebhookTrigger(msgspec.Struct, frozen=True, tag_field="type", tag="webhook
     events: tuple[str, ...] | None = None
     """Event types, or their parts before the first dot; None lets all in."""
     signature: Signature | None = None
-    """None: the sender cannot sign, and the address holds a secret instead."""
+    """None when the sender cannot sign; the address then holds a secret instead."""
     tolerance_seconds: int = DEFAULT_TOLERANCE_S
     """How far a signed time may be from now, either way."""
     payload: Payload | None = None
@@ -71,7 +71,7 @@ class Command(msgspec.Struct, frozen=True):
     """``sh`` or ``python``."""
     code: str
     line: int
-    """Of SKILL.md, of the first line of code."""
+    """The line of SKILL.md on which the code begins."""
 
 
 class Manifest(msgspec.Struct, frozen=True):

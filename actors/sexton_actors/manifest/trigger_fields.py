@@ -24,13 +24,13 @@ MAX_CRON_MESSAGE_CHARS = 8_192
 MAX_HEADER_CHARS = 128
 
 NATIVE_SOURCES = frozenset({"github", "slack", "linear", "stripe", "sentry", "svix", "standard-webhooks"})
-"""Their headers and prefixes are known: a signature needs no more than ``secret_ref``."""
+"""Sources whose headers and prefixes are known: a signature needs no more than ``secret_ref``."""
 MULTISIG_SOURCES = frozenset({"svix", "standard-webhooks"})
 """Reached by the multi-signature route, one address an agent for both."""
 TIMELESS_SOURCES = frozenset({"github", "linear"})
 """They sign no time, whatever a header says."""
 RESERVED_SOURCES = frozenset({"approval", "grant-approval"})
-"""Their addresses are taken."""
+"""The addresses of triggers that are taken."""
 
 CREDENTIAL_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 

@@ -16,7 +16,7 @@ class Count(msgspec.Struct, Message[None], frozen=True):
 
 
 class CensusTaker(RoundsActor):
-    """So that no scrape has to ask the database.
+    """Keeps the counts, so that no scrape has to ask the database.
 
     Every node takes its own; all see the same database, so their numbers agree but for seconds.
     """

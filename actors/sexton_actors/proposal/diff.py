@@ -8,7 +8,7 @@ from sexton_actors.manifest.problems import SKILL_FILE, TRIGGER_FILE
 
 CONTEXT_LINES: Final = 3
 MAX_COMPARED_LINES: Final = 400
-"""Of what is left between the lines that both begin and both end with.
+"""The bound of what is left once the common beginning and end are set aside.
 
 The comparison takes time by the square, so more than these are shown as taken out and put in as a whole.
 """

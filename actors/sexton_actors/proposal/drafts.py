@@ -26,7 +26,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Whose proposal it is, and which event it comes from if a run makes it."""
+    """Say whose proposal it is, and which event it comes from if a run makes it."""
 
     workspace_id: UUID
     tenant_id: UUID

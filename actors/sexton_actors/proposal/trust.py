@@ -56,5 +56,5 @@ def _no_better(trust: Trust) -> bool:
 
 
 def _compared(one: Rate, other: Rate) -> int:
-    """Of two rates, without a division."""
+    """Compare two rates without a division."""
     return one.processed * other.runs - other.processed * one.runs

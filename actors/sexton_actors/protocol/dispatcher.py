@@ -24,7 +24,7 @@ class AgentNotReady(msgspec.Struct, Message[None], frozen=True):
 
 
 class TenantCredited(msgspec.Struct, Message[None], frozen=True):
-    """Its events that waited for money are back: look for them now."""
+    """The events that waited for money are back: look for them now."""
 
     tenant_id: UUID
 
@@ -48,7 +48,7 @@ class ReadyElsewhere(msgspec.Struct, Message[None], frozen=True):
 
 
 class LookedUp(msgspec.Struct, Message[None], frozen=True):
-    """Those of them that are ready by the database."""
+    """Look the ready ones up in the database."""
 
     agents: tuple[ReadyAgent, ...]
 
@@ -63,7 +63,7 @@ class Offer(msgspec.Struct, Message[None], frozen=True):
     wait_s: float
     reply: ReplyPort
     scope: Scope = PLATFORM
-    """Whose agents it may have."""
+    """The agents it may run: everybody's, one tenant's or one workspace's."""
 
 
 class ClaimSettled(msgspec.Struct, Message[None], frozen=True):

@@ -40,7 +40,7 @@ class Refresh(msgspec.Struct, Message[None], frozen=True):
 
 
 class Close(msgspec.Struct, Message[None], frozen=True):
-    """Its run is over without it: nobody needs the answer any more."""
+    """The run is over without the gate: nobody needs the answer any more."""
 
 
 class AwaitOver(msgspec.Struct, Message[None], frozen=True):

@@ -20,7 +20,7 @@ class Request(msgspec.Struct, Message[Requested | Refusal], frozen=True):
     """Ask for a service (``[a-z0-9_-]{1,64}``); an open grant for it, pending or approved, is the answer."""
 
     grant_id: UUID
-    """Of the grant that is made, if none was there."""
+    """The id for a new grant, used if there is none yet."""
     tenant_id: UUID
     workspace_id: UUID
     service: str
@@ -28,7 +28,7 @@ class Request(msgspec.Struct, Message[Requested | Refusal], frozen=True):
     by: str
     """``user:<id>``, ``api:<id>``, ``agent:<key id>`` or ``run:<event id>``."""
     event_id: UUID | None = None
-    """Of the run that asks."""
+    """The event of the run that asks."""
     held: Held | None = None
     """The lease of the run that asks; it must hold still."""
 

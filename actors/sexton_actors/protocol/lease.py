@@ -47,7 +47,7 @@ class Reported(msgspec.Struct, frozen=True):
     status: str
     """The event's status after the report."""
     charged_nanos: int
-    """Of the final slice."""
+    """The price of the final slice."""
 
 
 class Report(msgspec.Struct, Message[Reported | Refusal], frozen=True):

@@ -38,7 +38,7 @@ class Grant(msgspec.Struct, frozen=True):
     lease: Lease
     manifest: Manifest
     provider: ProviderChoice | None = None
-    """Of the model that it runs with; None for a run without one, and where none is set up."""
+    """The choice of model; None for a run without a model, and where none is set up."""
     endowed: bool = True
     """Whether the agent had grants or memories when it was leased."""
 

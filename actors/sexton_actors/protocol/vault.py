@@ -10,7 +10,7 @@ from sexton_engine import Message
 
 class VaultState(msgspec.Struct, frozen=True):
     sealing_version: int
-    """Of the master key that seals."""
+    """The version of the master key that seals."""
     secrets: Mapping[int, int]
     """By the version of each master key that is there, or is needed: how many secrets it has sealed."""
     keeps_its_keys: bool

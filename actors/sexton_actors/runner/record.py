@@ -39,9 +39,9 @@ class Standing:
         self.runner: Runner | None = None
         self.held: set[UUID] = set()
         self.cancelling: set[UUID] = set()
-        """Those of ``held`` that are to be stopped."""
+        """The leases among ``held`` that are to be stopped."""
         self.told: set[UUID] = set()
-        """Those of ``cancelling`` that a poll was answered with."""
+        """The leases among ``cancelling`` that a poll was answered with."""
 
     def __repr__(self) -> str:
         return f"<Standing {self.runner and self.runner.admin_state}, {len(self.held)} held>"
@@ -65,7 +65,7 @@ class Standing:
         self._loaded_at = now
 
     async def save(self, runner: Runner, by: str) -> bool:
-        """False when another node was first; it is read anew then. Changes of standing are remembered."""
+        """False when another node was first; it is then read again. Changes of standing are remembered."""
         try:
             await self._world.storage.runners.save(runner, self._change(runner, by))
         except Conflict:
@@ -91,7 +91,7 @@ class Standing:
             self._seen_at = now
 
     async def lost(self, claimed: Sequence[UUID]) -> Sequence[UUID]:
-        """Those of the leases that the runner works on which it does not hold: ended, or purged.
+        """The leases that the runner works on but does not hold: ended, or purged.
 
         What is known may be a moment old, so the database has the last word.
         """

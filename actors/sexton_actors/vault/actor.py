@@ -20,7 +20,7 @@ from sexton_storage.vault import VaultError, version_of
 ROUND_S: Final = 60.0
 PAGE: Final = 200
 RETIRE_AFTER_MS: Final = 600_000
-"""So long nothing may have been under an older key before it is forgotten: no request lasts that long."""
+"""An older key is forgotten when nothing has used it for this long: no request lasts longer."""
 SEALED_SETTINGS: Final = ("issuer_key", "auth_key")
 """What the installation itself keeps sealed."""
 

@@ -218,7 +218,7 @@ _BODY_SLIPS: tuple[tuple[str, Callable[[bytes], bytes | None]], ...] = (
         lambda b: b.rstrip(b"\r\n"),
     ),
     ("It fits the body with a line end behind it: send the very bytes that are signed.", lambda b: b + b"\n"),
-    ("It fits the same JSON without blanks: something wrote the body anew on its way.", _compact),
-    ("It fits the same JSON with blanks: something wrote the body anew on its way.", _spaced),
+    ("It fits the same JSON without blanks: something rewrote the body on its way.", _compact),
+    ("It fits the same JSON with blanks: something rewrote the body on its way.", _spaced),
     ("It fits an empty body: the sender does not sign the body.", lambda _: b""),
 )

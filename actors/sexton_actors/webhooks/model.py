@@ -65,7 +65,7 @@ class Delivery(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
     """A JSON object, no deeper than the limit."""
     text: str
-    """The same as it is kept: what the sender wrote stays as it was written, numbers to the last digit."""
+    """The text that is kept: exactly what the sender wrote, numbers to the last digit."""
 
 
 class Ping(msgspec.Struct, frozen=True):

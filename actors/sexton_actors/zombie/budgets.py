@@ -5,7 +5,7 @@ from sexton_storage.periods import DAY_MS, day_of, month_of
 
 
 def seconds_to_midnight(now: int) -> int:
-    """Until the UTC day, and with it the daily budget, begins anew; at least one.
+    """Milliseconds until the next UTC day, when the daily budget starts again; at least one.
 
     >>> seconds_to_midnight(DAY_MS - 1)
     1
@@ -16,7 +16,7 @@ def seconds_to_midnight(now: int) -> int:
 
 
 def seconds_to_next_month(now: int) -> int:
-    """Until the UTC month, and with it the monthly budget, begins anew; at least one.
+    """Milliseconds until the next UTC month, when the monthly budget starts again; at least one.
 
     >>> seconds_to_next_month(31 * DAY_MS - 1), seconds_to_next_month(31 * DAY_MS)
     (1, 2419200)

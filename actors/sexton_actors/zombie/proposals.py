@@ -74,7 +74,7 @@ class Proposing:
             return Next(judged.compiled, judged.proposal)
 
         for _ in range(MAX_RACES):
-            # Read anew: whether its base is still the active version must not be judged by an old record.
+            # Read again: whether its base is still the active version must not be judged by an old record.
             await self._record.load()
             configured = await self._configuring.activate(choose, message.by)
             if isinstance(configured, Refusal):

@@ -1,4 +1,4 @@
-"""Shows rejected deliveries in an agent's stream, so many that a person sees them and no flood fills it."""
+"""Shows rejected deliveries in an agent's stream, enough for a person to see, too few to flood it."""
 
 from msgspec.structs import replace
 
@@ -9,12 +9,12 @@ from sexton_storage.writes import AppendFrames
 
 BURST = 10
 REFILL_MS = 6_000
-"""One more each so many milliseconds: ten a minute for each reason."""
+"""Milliseconds for each further one: ten a minute for each reason."""
 TOO_LARGE, RATE_LIMITED, NOT_ACTIVE, ENCODED = "too_large", "rate_limited", "not_active", "encoded"
 """What needs no look at the delivery."""
 REASONS_MAX = 32
 SOURCE_CHARS = 64
-"""Of a source, in the frame."""
+"""The bound of a source's name in the frame."""
 
 
 class RejectionMeter:

@@ -16,7 +16,7 @@ from sexton_storage.records.zombies import Zombie
 async def replay(
     record: ZombieRecord, waker: Waker, zombie: Zombie, manifest: Manifest, message: m.Replay
 ) -> Any:
-    """A new event with the same actor, type and request: it passes the gates, budgets and limits anew.
+    """A new event with the same actor, type and request: it passes the gates, budgets and limits again.
 
     It begins at the beginning: what people approved was approved for the first event, and the checkpoint that
     remembers it stays with that.

@@ -28,7 +28,7 @@ class Change(msgspec.Struct, frozen=True):
     zombie: Zombie
     frames: tuple[NewFrame, ...]
     config: ConfigVersion | None = None
-    """Its new active version, if it has one."""
+    """The agent's new active version, if it has one."""
     proposal: Proposal | None = None
     """The proposal that this applies, as decided."""
 
@@ -47,7 +47,7 @@ class Waking(msgspec.Struct, frozen=True):
     """How ``request`` is written, where somebody else wrote it: it is kept so, to the last digit."""
     dedup_key: bytes | None = None
     body_key: bytes | None = None
-    """Of a delivery whose ``dedup_key`` is an id that could be dropped."""
+    """The body's key, for a delivery whose ``dedup_key`` is an id that could be dropped."""
     firing: Firing | None = None
     follow_up_id: UUID | None = None
     source_event_id: str | None = None

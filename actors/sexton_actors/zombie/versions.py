@@ -78,10 +78,10 @@ def refused(rejected: ManifestRejected) -> Refusal:
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """Of the addresses of triggers without a signature, by source."""
+    """The secrets in the addresses of triggers without a signature, by source."""
 
     hashes: Mapping[str, str]
-    """Of all of them, as they are kept."""
+    """The hashes of all of them, as they are kept."""
     new: Mapping[str, str]
     """The ones just made, in the clear: to be shown once."""
 

@@ -258,7 +258,7 @@ def _change(caller: Caller, name: str, wanted: str) -> None:
 
 
 def woken_by(row: Row) -> str | None:
-    """Its triggers in a few words.
+    """The agent's triggers in a few words.
 
     >>> woken_by({"triggers": [{"type": "webhook", "source": "github"}, {"type": "cron", "schedule": "@"}]})
     'webhook:github, cron:@'

@@ -48,7 +48,7 @@ COLUMNS = (
 @click.option("--since", metavar="WHEN", help="Not older: 15s, 30m, 2h, 7d, or an RFC 3339 time.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many at most."
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
 )
 @click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
 @calling
@@ -82,7 +82,7 @@ def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
 @click.command()
 @click.argument("agent")
 @click.option("--from", "last_id", metavar="ID", help="Begin after this frame; 0: with the oldest.")
-@click.option("--count", type=click.IntRange(1), help="End after so many frames.")
+@click.option("--count", type=click.IntRange(1), help="End after this many frames.")
 @calling
 def watch(caller: Caller, *, agent: str, last_id: str | None, count: int | None) -> None:
     """Show what an AGENT does while it does it, until Ctrl-C.

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 class Entry(NamedTuple):
     place: str
-    """Its module beside this one, and its name there."""
+    """The command's module beside this one, and its name there."""
     summary: str
     """The first sentence of its help, held to it by a test."""
 

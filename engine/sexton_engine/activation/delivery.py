@@ -40,7 +40,7 @@ class Step(Enum):
     """How far a message has come when its handler has returned control."""
 
     HANDLED = "handled"
-    """Its asker has the answer; the next message may come."""
+    """The asker has the answer; the next message may come."""
     WAITING = "waiting"
     """The handler handed out a coroutine, ``cell.begun``, which a worker has to await."""
     HELD = "held"

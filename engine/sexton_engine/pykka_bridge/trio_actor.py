@@ -52,7 +52,7 @@ class TrioRef(pykka.ActorRef[A]):
     """pykka's reference; ``ask`` and ``stop`` hand out a future to await and never block.
 
     ``block=True`` means nothing here: a thread that runs trio must not wait. A ``timeout`` goes to the
-    future, whose ``await`` raises ``pykka.Timeout`` after so many seconds.
+    future, whose ``await`` raises ``pykka.Timeout`` after that many seconds.
     """
 
     def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:

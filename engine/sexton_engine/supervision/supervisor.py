@@ -25,7 +25,7 @@ logger = logging.getLogger("sexton_engine")
 
 
 class State(Enum):
-    """Of a child, as its supervisor sees it."""
+    """The state of a child, as its supervisor sees it."""
 
     DOWN = "down"
     """To be started when its time has come."""

@@ -27,7 +27,7 @@ class NewAgentKey(Body):
 
 class AgentKeyMade(Shape):
     agent_id: UUID
-    """Of the key: of the program outside that bears it."""
+    """The id of the key, and so of the program outside that uses it."""
     workspace_id: UUID
     zombie_id: UUID
     name: str

@@ -50,7 +50,7 @@ class ScoreItem(Shape):
     failed_checks: int
     charged_nanos: int
     budget_nanos: int | None
-    """Of the agent for a day."""
+    """The agent's budget for a day."""
     created_at: int
 
 

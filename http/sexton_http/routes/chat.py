@@ -29,7 +29,7 @@ from sexton_storage.records.users import Role
 TAG = "Chat"
 SEE_OTHER: Final = 303
 ATTEMPT_MS: Final = 10 * 60 * 1000
-"""So long a person may take at the platform."""
+"""How long a person may take at the platform."""
 STATE_BYTES: Final = 16
 ARRIVALS: Final = Quota(count=20, window_s=60)
 """From one address."""

@@ -29,7 +29,7 @@ CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
 
 class Replayed(Shape):
     event_id: UUID
-    """Of the new event."""
+    """The id of the new event."""
     resumes_event_id: UUID
     """The one that it repeats."""
     status: str = "accepted"
@@ -55,7 +55,7 @@ async def replay_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
     """Have the agent work once more on an event that is over.
 
     A new event with the same actor, type and request. It begins at the beginning, and passes gates and
-    budgets anew.
+    budgets again.
     """
     await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
     return await _replay(call, call.id("zombie_id"))

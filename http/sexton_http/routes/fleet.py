@@ -51,7 +51,7 @@ class FleetRunner(Shape):
     admin_state: AdminState
     slots: int
     scope: ScopeKind
-    """Whose events it is given: everybody's, one tenant's or one workspace's."""
+    """The events that the runner is given: everybody's, one tenant's or one workspace's."""
     tenant_id: UUID | None
     """Null: every tenant's."""
     workspace_id: UUID | None
@@ -163,7 +163,7 @@ class QueueState(Shape):
     depth: int
     """Events that wait for a runner, those behind a live lease and of stopped agents included."""
     oldest_age_ms: int | None
-    """Of the oldest of them whose agent may run."""
+    """The age of the oldest of them whose agent may run."""
     ready_agents: int
     """Agents that could be leased from this node now."""
     by_tags: list[TagDepth]
@@ -173,7 +173,7 @@ class QueueState(Shape):
     events_blocked: int
     """That wait for their tenant's credit, beside the depth."""
     tenants_exhausted: int
-    """Whose balance is used up."""
+    """The number of tenants whose balance is used up."""
 
 
 class SupervisorState(Shape):

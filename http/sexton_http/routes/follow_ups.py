@@ -24,7 +24,7 @@ class NewFollowUp(Body):
     """One of ``delay_s`` and ``at``."""
 
     call_id: Annotated[str, msgspec.Meta(min_length=1, max_length=CALL_ID_CHARS)]
-    """The same one of the same event is the same follow-up, whatever else is said."""
+    """A second request with the same id, of the same event, is the same follow-up, whatever else it says."""
     message: Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_BYTES)]
     delay_s: Annotated[int, msgspec.Meta(ge=DELAY_MIN_S, le=DELAY_MAX_S)] | None = None
     at: Count | None = None

@@ -50,7 +50,7 @@ class GrantItem(GrantMade):
     requested_by: str
     decided_at: int | None
     approved_at: int | None
-    """The same while the grant is approved, else null."""
+    """When the grant was approved; null unless it is approved now."""
     decided_by: str | None
 
 

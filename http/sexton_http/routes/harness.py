@@ -57,7 +57,7 @@ class VersionJudged(VersionState):
 
 class VersionCompiled(VersionJudged):
     warnings: list[ManifestWarning]
-    """Of a version that makes an agent: what will probably not do what its author wants."""
+    """What will probably not do what the author wants; only for a version that makes an agent."""
 
 
 class VersionItem(VersionJudged):

@@ -1,4 +1,4 @@
-"""Whose model and key runs use: a workspace's own, the tenant's choice, and what the platform lends."""
+"""The model and key that runs use: a workspace's own, the tenant's choice, and what the platform lends."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -60,7 +60,7 @@ class TenantProviderView(Shape):
 class NewPlatformKey(Body):
     source_workspace_id: UUID
     provider: ProviderName | None = None
-    """That of the path, again."""
+    """The provider in the path, repeated."""
 
 
 class NewPlatformKeyEntry(Body):

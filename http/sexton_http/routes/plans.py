@@ -48,9 +48,9 @@ class Limits(Shape):
 class PlanRecord(BillingPlan):
     limits: Limits
     events_today: int
-    """Of the tenant, in the UTC day; counted only where the plan has a limit."""
+    """The tenant's events of the UTC day; counted only where the plan has a limit."""
     reason: str
-    """Of the newest change."""
+    """The reason for the newest change."""
     updated_at: int
 
 

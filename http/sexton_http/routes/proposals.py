@@ -47,11 +47,11 @@ class ProposalView(Shape):
     """Unified, from the base's files to the proposed ones."""
     created_by: str
     event_id: UUID | None
-    """Of the run that it comes from."""
+    """The event of the run that made the proposal."""
     created_at: int
     decided_at: int | None
     approved_at: int | None
-    """The same for a proposal that was applied, else null."""
+    """When the proposal was applied; null unless it was."""
     decided_by: str | None
 
 

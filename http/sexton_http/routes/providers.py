@@ -27,7 +27,7 @@ from sexton_storage.records.workspaces import Workspace
 TAG = "Browser"
 SEE_OTHER = 303
 ATTEMPT_MS: Final = 10 * 60 * 1000
-"""So long a person may take at the provider."""
+"""How long a person may take at the provider."""
 STATE_BYTES: Final = 16
 ATTEMPTS: Final = Quota(count=20, window_s=60)
 """From one address."""

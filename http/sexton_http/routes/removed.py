@@ -59,7 +59,7 @@ class Retry(Body):
     reason: str
     """For people to read."""
     retry_token: str
-    """The same for the same retry."""
+    """The same value for each try of one request."""
 
 
 class RunRetried(Shape):

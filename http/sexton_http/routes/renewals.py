@@ -95,7 +95,7 @@ class Renewals(Body):
 
 
 class SpoiltRenewals(Renewals):
-    """Of which some cannot be read: where they stood, their ids as far as they had one, and the codes."""
+    """The renewals that cannot be read: their places, their ids if they had one, and the codes."""
 
     spoilt: tuple[tuple[int, str | None, str], ...]
 

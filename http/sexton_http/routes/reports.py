@@ -87,7 +87,7 @@ class ReportAnswer(Shape):
     status: str
     """The event's, after the report."""
     charged_nanos: int
-    """Of the last slice."""
+    """The price of the last slice."""
     refused: list[RefusedPart]
     """Memory and proposals that were not kept; the report counts without them."""
 

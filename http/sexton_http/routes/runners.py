@@ -25,7 +25,7 @@ SLACK_S = 10.0
 """How much later than its own end a long poll is given up."""
 MAX_LEASE_IDS = 1024
 UNSAID_SLOTS = 64
-"""Of a runner that does not say: what one poll can ask for."""
+"""The slots of a runner that does not say: as many as one poll can ask for."""
 EMPTY_RETRY_MS = 1000
 """From the beginning of a poll that found nothing to the next, at least."""
 
@@ -60,7 +60,7 @@ class RunnerSelf(Shape):
     labels: tuple[str, ...]
     slots: int
     scope: ScopeKind
-    """Whose events it is given: everybody's, one tenant's or one workspace's."""
+    """The events that the runner is given: everybody's, one tenant's or one workspace's."""
     tenant_id: UUID | None
     """Null: every tenant's."""
     workspace_id: UUID | None

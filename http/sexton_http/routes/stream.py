@@ -28,7 +28,7 @@ RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
 LOOK_S = 1.0
-"""A busy stream looks at most so often whether its browser is signed in still."""
+"""How often a busy stream checks at most whether its browser is still signed in."""
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),

@@ -21,15 +21,15 @@ class CallerKind(StrEnum):
 class Whoami(Shape):
     kind: CallerKind
     id: str
-    """Of the key, or the subject of the user."""
+    """The id of the key, or the subject of the user."""
     name: str
-    """Of the key; of a user, as messages show it."""
+    """The name of the key, or of the user as messages show it."""
     role: Role
     tenant_id: UUID
     plan_tier: PlanTier
     platform_admin: bool
     workspace_id: UUID | None
-    """Of a token that is limited to one workspace."""
+    """The workspace that the token is limited to, if it is."""
 
 
 @operation("GET", "/v1/whoami", tag=TAG)

@@ -84,7 +84,7 @@ class ZombieItem(Shape):
 class ZombiePage(Shape):
     items: list[ZombieItem]
     total: int
-    """Of all agents of the workspace."""
+    """The number of all agents in the workspace."""
     cursor: str | None
     next_cursor: str | None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""Of the request line and all headers, line ends and all."""
+"""The bound of the request line and all headers, line ends included."""
 MAX_HEADERS: Final = 256
 
 _HOST: Final = re.compile(

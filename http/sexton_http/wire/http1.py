@@ -189,7 +189,7 @@ class Http1Connection:
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """Of every request's scope."""
+        """The part that every request's scope shares."""
         hang_ups = self._hang_ups
         return {} if hang_ups is None else {UNLESS_GONE: partial(self._unless_gone, hang_ups)}
 

@@ -12,7 +12,7 @@ from sexton_runner.providers.sse import event_data
 
 CONNECT_S = 10.0
 SILENCE_S = 180.0
-"""A model that says nothing for so long will not say anything; those that think send signs of life."""
+"""A model that is silent for this long will not answer; those that think send signs of life."""
 MAX_ANSWER_BYTES = 32 << 20
 
 

@@ -34,7 +34,7 @@ class Group:
         return tuple(str(folder / "cgroup.procs") for folder in self.folders)
 
     def out_of_memory(self) -> bool:
-        """Tell whether the kernel killed something here for want of memory."""
+        """Tell whether the kernel killed something here because memory ran out."""
         for name in ("memory.events", "memory.oom_control"):
             with contextlib.suppress(OSError):
                 for line in (self.folders[0] / name).read_text().splitlines():

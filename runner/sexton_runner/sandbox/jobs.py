@@ -45,7 +45,7 @@ class Running:
     watchdog: Watchdog | None = None
 
     def out_of_memory(self) -> bool:
-        """Tell whether something of it was killed for want of memory, by the kernel or the watchdog."""
+        """Tell whether something of it was killed because memory ran out, by the kernel or the watchdog."""
         if self.watchdog is not None:
             return self.watchdog.has_bitten
         return self.group is not None and self.group.out_of_memory()

@@ -143,7 +143,7 @@ class Workspace:
         }
 
     def out_of_memory(self) -> bool:
-        """Tell whether the kernel killed something inside for want of memory."""
+        """Tell whether the kernel killed something inside because memory ran out."""
         return self._running.out_of_memory()
 
     async def ready(self) -> None:

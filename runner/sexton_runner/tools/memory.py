@@ -22,7 +22,7 @@ DEFAULT_RECALLED = 10
 
 @dataclass(frozen=True, slots=True)
 class MemoryStore:
-    """``memory_store``: keeps at once, and under the same key again if the run begins anew."""
+    """``memory_store``: keeps at once, and under the same key again if the run starts over."""
 
     plane: ControlPlane
     lease: Lease

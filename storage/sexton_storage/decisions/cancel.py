@@ -22,7 +22,7 @@ class CancelRows(msgspec.Struct, frozen=True, gc=False):
     event: EventRow | None
     """None too when it is another agent's."""
     gates: Sequence[Gate]
-    """Of the event."""
+    """The event's gates."""
     lease: Lease | None
     """The agent's live one."""
 

@@ -35,11 +35,11 @@ class ClaimRows(msgspec.Struct, frozen=True, gc=False):
     paused: bool
     """The agent's workspace is."""
     runner: Runner | None
-    """None: it has no row, and so neither a scope nor a number of slots."""
+    """None when it has no row, and so neither a scope nor a number of slots."""
     runner_holds: int
     """Live leases of the runner."""
     next: EventRow | None
-    """Of the agent's received events the one that arrived first."""
+    """The received event of the agent that arrived first."""
     more: bool
     """There are others behind it."""
     spent: Spent

@@ -33,11 +33,11 @@ class EndRows(msgspec.Struct, frozen=True, gc=False):
     head: Head
     tenant: Tenant
     gates: Sequence[Gate]
-    """Of the event."""
+    """The event's gates."""
     parked_gate: Gate | None
     """The one that the write names, whichever event it is of."""
     periods: Sequence[MeteringPeriod]
-    """Of the event, those of earlier leases among them."""
+    """The event's metering periods, those of earlier leases included."""
     spent: Spent
     next: Event | None
     """The first of the agent's other received events; a continuation of the write's is none yet."""

@@ -6,7 +6,7 @@ from sexton_storage.memory.tables import Tables
 
 
 def purge(tables: Tables, zombie_id: UUID) -> bool:
-    """Delete the agent and what hangs on it; False when there is no such agent. Accounts stay."""
+    """Delete the agent and what belongs to it; False when there is no such agent. Accounts stay."""
     if tables.zombies.pop(zombie_id, None) is None:
         return False
     del tables.heads[zombie_id]

@@ -146,7 +146,7 @@ class MemoryLeases(MemoryStore):
 
 
 def gates_of(tables: Tables, lease_id: UUID) -> list[Gate]:
-    """Those of one lease, oldest first."""
+    """The rows of one lease, oldest first."""
     mine = (gate for gate in tables.gates.values() if gate.lease_id == lease_id)
     return sorted(mine, key=lambda gate: (gate.requested_at, gate.id))
 

@@ -85,7 +85,7 @@ class MemoryStorage:
         return not self.faults.away
 
     def statistics(self) -> StorageStatistics:
-        """Of the journal; there are no connections here to wait for."""
+        """The statistics of the journal; there are no connections here to wait for."""
         return StorageStatistics(self.journal.statistics(), 0, 0, 0, NOTHING)
 
     def on_frames(self, listener: Listener) -> None:

@@ -23,9 +23,9 @@ PENDING_MAX: Final = 4_096
 BEACON_S: Final = 5.0
 """How often a node says that it is there; the same words prove that its connection carries any."""
 PEER_GONE_S: Final = 16.0
-"""A node that was silent for so long (three beacons, and a little) is not told anything any more."""
+"""A node silent for this long (three beacons, and a little) is no longer notified."""
 STATEMENT_S: Final = 3.0
-"""After so long without an answer the connection is taken for lost."""
+"""How long without an answer until the connection is taken for lost."""
 _NOTIFY = f"SELECT pg_notify('{CHANNEL}', p) FROM unnest($1::text[]) p"
 log = logging.getLogger("sexton.storage")
 

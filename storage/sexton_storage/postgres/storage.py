@@ -148,7 +148,7 @@ class PostgresStorage:
         return await self._database.healthy()
 
     def statistics(self) -> StorageStatistics:
-        """Of the journal, the pool and the way to them."""
+        """The statistics of the journal, the pool and the connections."""
         return StorageStatistics(
             journal=self.journal.statistics(),
             outstanding=self._portal.outstanding,

@@ -50,7 +50,7 @@ class AuthSession(msgspec.Struct, frozen=True, gc=False):
     """Only of a session that was completed with a token in plain text."""
     consumed_at: int | None = None
     consumer_mac: bytes | None = None
-    """Of the address that was given the ciphertext."""
+    """The MAC of the address that was given the ciphertext."""
 
 
 class AuthSessionStore(Protocol):

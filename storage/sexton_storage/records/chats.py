@@ -47,7 +47,7 @@ class ChatPost(msgspec.Struct, frozen=True, gc=False):
 class ChatWork(msgspec.Struct, frozen=True, gc=False):
     post: ChatPost
     gate: Gate | None
-    """None when it was purged."""
+    """None when the gate was purged."""
 
 
 class ChatStore(Protocol):

@@ -19,7 +19,7 @@ class CronEntry(msgspec.Struct, frozen=True, gc=False):
     since: int
     """From when on its firings count: the save that declared it, or that woke the agent."""
     next_at: int | None
-    """None until it was worked out."""
+    """None until the next time has been worked out."""
 
 
 class Firing(msgspec.Struct, frozen=True, gc=False):

@@ -17,7 +17,7 @@ COUNT_CAP: Final = 100_000
 LOOKED_AT: Final = 1_000
 """The oldest events among which one is looked for whose agent may run."""
 CHANGES_KEEP_MS: Final = 90 * 24 * 3_600_000
-"""Changes of a runner's standing are kept for so long."""
+"""How long changes of a runner's standing are kept."""
 
 
 class Liveness(StrEnum):
@@ -71,7 +71,7 @@ class Census(msgspec.Struct, frozen=True):
     queued: int
     """Events that wait for a runner, those of stopped agents included."""
     oldest_event_at: int | None
-    """Of the oldest of them whose agent may run; among the ``LOOKED_AT`` oldest."""
+    """The time of the oldest of them whose agent may run; among the ``LOOKED_AT`` oldest."""
     leases: int
     gates: int
     """Pending."""
@@ -93,7 +93,7 @@ class Waiting(msgspec.Struct, frozen=True):
     events: int
     """Those behind a live lease and those of stopped agents included."""
     oldest_event_at: int | None
-    """Of the oldest of them whose agent may run."""
+    """The time of the oldest of them whose agent may run."""
     tenant_id: UUID | None = None
     """Told of a tenant that has runners of its own."""
     workspace_id: UUID | None = None

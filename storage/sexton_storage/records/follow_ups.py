@@ -12,9 +12,9 @@ from sexton_storage.records.leases import Held
 from sexton_storage.refusals import Lost
 
 FOLLOW_UPS_LIMIT: Final = 16
-"""Of one agent, that wait for their time; one more is refused."""
+"""The follow-ups of one agent that may wait; one more is refused."""
 FOLLOW_UPS_KEEP_MS: Final = 30 * 24 * 3600 * 1000
-"""How long one that is over is known, so that a run that begins anew does not ask for it again."""
+"""How long one that is over is known, so that a run that starts over does not request it again."""
 
 
 class FollowUpStatus(StrEnum):
@@ -22,7 +22,7 @@ class FollowUpStatus(StrEnum):
     FIRED = "fired"
     CANCELLED = "cancelled"
     DROPPED = "dropped"
-    """Its time came when the agent took no work, or the agent was killed."""
+    """The time came when the agent took no work, or the agent was killed."""
 
 
 class FollowUp(msgspec.Struct, frozen=True, gc=False):
@@ -31,7 +31,7 @@ class FollowUp(msgspec.Struct, frozen=True, gc=False):
     event_id: UUID
     """The event whose run asked."""
     call_id: str
-    """The same one of the same event is the same follow-up."""
+    """A second request with the same id, of the same event, is the same follow-up."""
     message: str
     at: int
     created_at: int
@@ -59,7 +59,7 @@ class FollowUpStore(Protocol):
         ...
 
     async def list(self, zombie_id: UUID, *, limit: int, before: Page | None = None) -> Sequence[FollowUp]:
-        """Of one agent, whatever their status, newest first."""
+        """List one agent's follow-ups, whatever their status, newest first."""
         ...
 
     async def close(self, follow_up: FollowUp, status: FollowUpStatus, now: int) -> bool:

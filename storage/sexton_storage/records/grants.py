@@ -37,10 +37,10 @@ class Grant(msgspec.Struct, frozen=True, gc=False):
     version: int
     """Grows by one with every save; a save names the version it saw."""
     requested_at: int
-    """Of the newest request."""
+    """The time of the newest request."""
     requested_by: str
     created_at: int
-    """Of the first request."""
+    """The time of the first request."""
     decided_at: int | None = None
     decided_by: str | None = None
 

@@ -24,7 +24,7 @@ MIN_CONTEXT_TOKENS = 512
 MAX_CONTEXT_TOKENS = 8192
 DEFAULT_CONTEXT_TOKENS = 2048
 TOKENS_A_SCORE = 10
-"""At least; no more scores are read than so many tokens each would fit."""
+"""The least tokens a score takes; no more scores are read than would fit."""
 
 
 class ProposalStatus(StrEnum):
@@ -53,7 +53,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False):
     source_markdown: str | None = None
     trigger_markdown: str | None = None
     event_id: UUID | None = None
-    """Of the run that it comes from."""
+    """The event of the run that made the proposal."""
     config_version_id: UUID | None = None
     """What it became, when it was applied."""
     rejection_reason: str | None = None
@@ -94,9 +94,9 @@ class Trust(msgspec.Struct, frozen=True, gc=False):
     last_decided: tuple[ProposalStatus, ...]
     """The newest first, at most ``LAST_DECIDED``."""
     before: Rate
-    """Of the ``RATE_EVENTS`` runs before the last proposal that was applied; no runs when none was."""
+    """The rate of the ``RATE_EVENTS`` runs before the last applied proposal; no runs when there is none."""
     after: Rate
-    """Of the first ``RATE_EVENTS`` runs after it."""
+    """The rate of the first ``RATE_EVENTS`` runs after it."""
 
 
 class Lessons(msgspec.Struct, frozen=True, gc=False):

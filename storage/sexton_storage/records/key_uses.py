@@ -6,25 +6,25 @@ from uuid import UUID
 import msgspec
 
 KEY_KEEP_MS = 24 * 3600 * 1000
-"""So long a key stands for its first request."""
+"""How long a key stands for its first request."""
 KEY_STALE_MS = 60_000
 """A request that is under way for longer than this has died with its server."""
 KEY_SOON_MS = 5_000
-"""The same of a request whose key is kept with what it makes: should it live, nothing is made twice."""
+"""As long, for a request whose key is kept with what it makes: should it live on, nothing is made twice."""
 KEY_OPEN_MS = 10 * 60_000
-"""So long the outcome of a request that must not be done twice stays open; then its key is free again."""
+"""How long the outcome of a request that must not be done twice stays open; then its key is free again."""
 
 
 class KeyUse(msgspec.Struct, frozen=True, gc=False):
     """One key of one caller, and the request that came first with it."""
 
     scope: UUID
-    """Whose keys these are: a tenant's."""
+    """The tenant that the keys belong to."""
     key_hash: bytes
     digest: bytes
-    """Of all that the request says; another digest is another request."""
+    """The digest of the whole request; another digest is another request."""
     claim: UUID
-    """Of the attempt that works on it; only that one settles it."""
+    """The attempt that works on it; only that one settles it."""
     created_at: int
     running_since: int
     resumable: bool
@@ -32,7 +32,7 @@ class KeyUse(msgspec.Struct, frozen=True, gc=False):
     sealed: bytes
     """While it runs, the seed of what it makes; then its answer."""
     status: int | None = None
-    """Of the answer; None while there is none."""
+    """The status of the answer; None while there is none."""
 
 
 class KeyUseStore(Protocol):
@@ -41,7 +41,7 @@ class KeyUseStore(Protocol):
 
         It is the caller's turn where what comes back has its claim. So it is with a new key, with one that
         is past keeping, and with one whose first request died ``stale_ms`` ago, is the same, and may be done
-        again: that one keeps its seed and its beginning. One that may not begins anew after ``KEY_OPEN_MS``.
+        again: that one keeps its seed and its beginning. One that may not starts over after ``KEY_OPEN_MS``.
         """
         ...
 

@@ -20,7 +20,7 @@ DAILY = "daily"
 QUERY_WORDS = 16
 """Words of a query that are looked for; each costs a look through all that the agent remembers."""
 DAILY_KEEP_MS = 72 * 3600 * 1000
-"""So long after its last change a ``daily`` entry lives."""
+"""How long a ``daily`` entry lives after its last change."""
 
 
 class Memory(msgspec.Struct, frozen=True, gc=False):

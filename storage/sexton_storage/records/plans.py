@@ -30,9 +30,9 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """The payment provider's; empty without one."""
     grace_expires_at: int | None
     lapsed_tier: PlanTier | None
-    """What was lost for want of payment, and comes back with it."""
+    """A plan that was lost because it was not paid; payment brings it back."""
     reason: str
-    """Of the newest change."""
+    """The reason for the newest change."""
     changed_by: str
     updated_at: int
 

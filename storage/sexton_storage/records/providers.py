@@ -1,4 +1,4 @@
-"""Whose model and key a tenant's runs use: what it chose, and what the platform lends."""
+"""The model and key that a tenant's runs use: what it chose, and what the platform lends."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -26,7 +26,7 @@ class TenantProvider(msgspec.Struct, frozen=True, gc=False):
     credential_ref: str | None
     """Name of the vault's credential with the key; of a self-managed one."""
     credential_workspace_id: UUID | None
-    """Whose vault holds it."""
+    """The workspace whose vault holds it."""
     updated_at: int
 
 

@@ -28,7 +28,7 @@ class Runner(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     last_seen_at: int | None = None
     tenant_id: UUID | None = None
-    """Whose events it is given, for ever; None: everybody's."""
+    """The tenant whose events it is given, for good; None for everybody's."""
     workspace_id: UUID | None = None
     """The only one of that tenant's whose events it is given, if it is limited to one."""
 

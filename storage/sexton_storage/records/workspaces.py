@@ -23,5 +23,5 @@ class WorkspaceStore(Protocol):
         ...
 
     async def save(self, workspace: Workspace) -> bool:
-        """Its name and whether it is paused; False when there is none. Raises NameTaken as ``create``."""
+        """Change the name and whether it is paused; False when there is none. Raises as ``create`` does."""
         ...

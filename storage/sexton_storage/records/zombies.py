@@ -61,7 +61,7 @@ class ZombieStore(Protocol):
         ...
 
     async def newest_revision(self, zombie_id: UUID) -> int:
-        """Of all the agent's versions; 0 when there are none."""
+        """The newest number of the agent's versions; 0 when there are none."""
         ...
 
     async def keep_config(self, config: ConfigVersion, before: ConfigStatus | None) -> None:
@@ -108,7 +108,7 @@ class ZombieStore(Protocol):
         ...
 
     async def delete(self, zombie_id: UUID) -> bool:
-        """Purge the record and all that hangs on it; False when there is none.
+        """Purge the record and all that belongs to it; False when there is none.
 
         What that is stands in ``postgres/stores/purge.py`` and ``memory/purge.py``. Money that is gone stays
         accounted for. History goes in portions and the record last, so what a crash interrupts can be done

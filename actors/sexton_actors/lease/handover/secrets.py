@@ -67,7 +67,7 @@ async def remembered(zombie_id: UUID, world: World) -> list[dict[str, Any]]:
 
 
 def within(entries: Sequence[Memory], limit: int) -> list[Memory]:
-    """The first of them, as long as keys and contents have so many bytes at most.
+    """The first of them, as long as keys and contents have at most that many bytes.
 
     >>> [m.key for m in within([Memory(UUID(int=1), key, "x" * 9, "core", 0) for key in "abc"], 20)]
     ['a', 'b']

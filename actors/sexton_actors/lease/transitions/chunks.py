@@ -9,7 +9,7 @@ from sexton_storage.records.frames import NewFrame
 
 CHUNK: Final = "chunk"
 MAX_CHUNK_CHARS: Final = 8192
-"""Of a joined piece; one that came longer stays as it came."""
+"""The bound of a joined piece; a longer one that arrives is kept as it is."""
 
 
 def coalesced(frames: Iterable[NewFrame]) -> tuple[NewFrame, ...]:

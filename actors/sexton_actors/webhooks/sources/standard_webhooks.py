@@ -15,7 +15,7 @@ from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, r
 from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
 
 MAX_PUBLIC_KEY_SIGNATURES = 64
-"""Of those made with a private key, in one header. Each costs a hash of the whole body, so a header full of
+"""The bound on private-key signatures in one header. Each costs a hash of the whole body, so a header full of
 them would hold up everybody; shared secrets cost one hash each, however many signatures are compared."""
 
 _SYMMETRIC = "whsec_"
@@ -60,7 +60,7 @@ def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malfo
 
 
 def _family(headers: Headers) -> str:
-    """Whose headers these are; verifying and reading choose alike, so the id read is the id signed."""
+    """The vendor of these headers; verifying and reading both ask this, so the id read is the one signed."""
     return "svix" if "svix-signature" in headers else "webhook"
 
 

@@ -196,7 +196,7 @@ class Loop:
     def _own_words(self) -> str:
         """What the model said on its way, for one that writes no note."""
         said = [message.text for message in self._messages if message.role == "assistant"]
-        return "\n".join(text for text in said if text) or "Nothing was noted; begin anew."
+        return "\n".join(text for text in said if text) or "Nothing was noted; start from the beginning."
 
     def _prompt(self, messages: Sequence[Message]) -> Prompt:
         model = self._run.live.lease.policy.model or ""

@@ -16,7 +16,7 @@ class RunLimits(msgspec.Struct, frozen=True):
     """The bounds of one run.
 
     ``tool_window`` is how many of the latest tool results stay whole; ``auto``, or 0, keeps as many as fit.
-    ``memory_checkpoint_every`` so many tool calls the model is told to keep what it has learnt; 0 is never.
+    Every ``memory_checkpoint_every`` tool calls the model is told to keep what it has learnt; 0 is never.
     At ``stage_chunk_threshold`` of the window the run ends, and another event goes on from its note.
     An answer that was cut at ``max_output_tokens`` is gone on with at most ``max_continuations`` times.
     """
@@ -32,7 +32,7 @@ class RunLimits(msgspec.Struct, frozen=True):
 
     @property
     def full_at(self) -> int:
-        """So many tokens are too many for one more question."""
+        """The number of tokens from which there is no room for another question."""
         return int(self.context_cap_tokens * self.stage_chunk_threshold)
 
 
@@ -49,7 +49,7 @@ def read_run_limits(context: Mapping[str, Any] | None) -> RunLimits:
 
 
 def unused(context: Mapping[str, Any] | None) -> list[str]:
-    """Name the keys of the context that mean nothing here: they may be the author's own, or slips of the pen.
+    """Name the keys of the context that mean nothing here: they may be the author's own, or typing mistakes.
 
     >>> unused({"max_turn": 5, "max_turns": 5})
     ['max_turn']

@@ -47,7 +47,7 @@ def encode(saved: SavedConversation) -> dict[str, Any]:
 
 
 def decode(checkpoint: object) -> SavedConversation:
-    """Read it from a lease's checkpoint; one that cannot be read counts as none, and the run begins anew.
+    """Read it from a lease's checkpoint; one that cannot be read counts as none.
 
     >>> decode({"gates": {}}).messages
     ()

@@ -11,7 +11,7 @@ from sexton_runner.runtimes.agent.run_limits import RunLimits
 FIRST_CHARS_PER_TOKEN = 3.5
 LEAST_CHARS_PER_TOKEN, MOST_CHARS_PER_TOKEN = 1.0, 8.0
 SHORT_CHARS = 200
-ROOM = 0.6  # When results have to go, so many go that there is room for a while: each time a cache is lost.
+ROOM = 0.6  # When results have to go, enough go to make room for a while: each time a cache is lost.
 
 
 class Measure:

@@ -12,14 +12,14 @@ STALL_MS: Final = 2_500
 GIVE_UP_S: Final = 2.9
 """What a node allows a batch: a little more than the server does, whose own word is better than our guess."""
 LANE_LOCK_MS: Final = 100
-"""So long a batch waits for a row. Other nodes' batches hold one for a few ms; whoever holds it longer is
+"""How long a batch waits for a row. Other nodes' batches hold one for a few ms; whoever holds it longer is
 stuck, and only the writes of that tenant wait for it."""
 LOCK_MS: Final = 2_000
-"""So long other work waits for a row: whoever asked is told before a statement is cut."""
+"""How long other work waits for a row: whoever asked is told before a statement is cut."""
 CONNECT_S: Final = 2.0
 """For each host of the address: one that is silent must not keep us from the next."""
 NEXT_HOST_S: Final = 0.25
-"""After so long without an answer the next host is asked as well."""
+"""How long without an answer until the next host is asked as well."""
 KEEPALIVE_IDLE_S: Final = 1
 KEEPALIVE_EVERY_S: Final = 1
 KEEPALIVES: Final = 1

@@ -36,7 +36,7 @@ DOUBT_S = 60.0
 Longer than any other call.
 """
 LONG_S = 300.0
-"""After so long the longest of all transactions is given up."""
+"""How long the longest of all transactions may take before it is given up."""
 HEALTHY_S = 1.0
 MARK = "INSERT INTO commit_marks (id, at) VALUES ($1, sexton_now_ms())"
 

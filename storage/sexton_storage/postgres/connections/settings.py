@@ -14,16 +14,16 @@ class PostgresSettings:
     connect_s: float = 60.0
     """How long opening waits for a database that does not answer yet."""
     statement_s: float = 30.0
-    """After so long a statement is given up: the connection is taken for lost."""
+    """How long until a statement is given up: the connection is taken for lost."""
     read_s: float = 10.0
-    """After so long a unit of work that only reads, or is to be short, is given up in the same way.
+    """How long until a unit of work that only reads, or is to be short, is given up in the same way.
 
     This is measured here, for a server that hangs keeps no time.
     """
     hot_batch: int = 512
     """Writes of the hot lane in one transaction, at most."""
     bulk_batch: int = 64
-    """The same of the bulk lane, whose writes carry many frames each."""
+    """The batch size of the bulk lane, whose writes carry many frames each."""
     queue_limit: int = 16_384
     """Writes that may wait in a lane; one more is refused at once."""
     drain_s: float = 5.0
@@ -31,7 +31,7 @@ class PostgresSettings:
     signals: bool = True
     """Whether this node hears of other nodes at once, over one more connection; a visitor need not."""
     heartbeat_s: float = 5.0
-    """An idle lane looks at its connection and at the database's clock so often."""
+    """How often an idle lane looks at its connection and at the database's clock."""
 
 
 BACKOFF_FIRST_S = 0.02

@@ -24,7 +24,7 @@ from sexton_storage.writes import Write
 R = TypeVar("R")
 REPLAN_BATCHES = 1024
 CLOCK_EVERY_MS = 1000.0
-"""A busy lane asks for the database's time so often; an idle one at its heartbeat."""
+"""How often a busy lane asks for the database's time; an idle one asks at its heartbeat."""
 MAX_TRANSIENT = 8
 """Times a batch runs again after deadlocks and the like."""
 # The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row
@@ -53,7 +53,7 @@ class Tally:
 
 
 def _replans(batches: int) -> bool:
-    """Whether the plans are made anew before this batch, for tables that have grown since.
+    """Whether the plans are made again before this batch, for tables that have grown since.
 
     A kept plan is one for the tables as they were; while they are young they double within seconds.
 
@@ -182,7 +182,7 @@ class Committer:
         return await self._ask(lambda connection: places_of(connection, writes), nowhere)
 
     async def held_tenants(self, places: Collection[Place]) -> Collection[UUID]:
-        """Those of the places' tenants whose rows somebody holds at this moment."""
+        """The places' tenants whose rows somebody holds at this moment."""
         return await self._ask(lambda connection: held_tenants(connection, places), ())
 
     async def _ask(self, work: Callable[[Connection], Awaitable[R]], otherwise: R) -> R:

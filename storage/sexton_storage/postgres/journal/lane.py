@@ -25,7 +25,7 @@ from sexton_storage.writes import Write
 Deliver = Callable[[Sequence[Done], Sequence[Any], News], None]
 """Tells the writers of a batch, in trio's thread."""
 RETRY_LOCK_MS = 20
-"""So long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
+"""How long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
 FEW = 2
 HELD = "somebody holds rows of this tenant in the database"
 log = logging.getLogger("sexton.storage")

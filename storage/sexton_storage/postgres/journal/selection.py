@@ -13,7 +13,7 @@ LOOK_AHEAD = 4
 GATHER_S = 0.001
 """How long a lane that has been busy waits for the writes that the last commit set free to come."""
 CROWD = 8
-"""From so many writes a batch on it pays: a batch costs as much as eight or so of its writes do."""
+"""A batch of this many writes or more pays: a batch costs as much as eight or so of its writes do."""
 FORGETTING = 0.9
 """What is left of a crowd with each batch that is smaller."""
 

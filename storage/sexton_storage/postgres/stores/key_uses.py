@@ -7,7 +7,7 @@ from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_
 
 USES = Rows(KeyUse)
 _AFTER = len(USES.names)
-# One past keeping, or left open long enough, begins anew; one that died goes on from its own beginning.
+# One past keeping, or left open long enough, starts over; one that died goes on from its own beginning.
 _IS_PAST = f"(k.created_at <= ${_AFTER + 1})"
 _IS_OPEN = "(k.status IS NULL AND k.digest = excluded.digest)"
 _IS_FREE = f"({_IS_PAST} OR ({_IS_OPEN} AND NOT k.resumable AND k.created_at <= ${_AFTER + 3}))"

@@ -35,7 +35,7 @@ _LOCK_HEAD = "SELECT live_lease_id FROM agent_heads WHERE zombie_id = $1 FOR UPD
 
 
 async def purge(database: Database, zombie_id: UUID) -> bool:
-    """Delete the agent and what hangs on it; False when there is no such agent."""
+    """Delete the agent and what belongs to it; False when there is no such agent."""
     for table in HISTORY:
         while await _portion(database, table, zombie_id) == PORTION:
             pass

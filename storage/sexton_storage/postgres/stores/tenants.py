@@ -65,7 +65,7 @@ class PostgresTenants(PostgresStore):
 
         async def work(connection: Connection) -> Tenant | None:
             # The tenant's row is locked first, as a claim does that finds the balance gone: no event can be
-            # blocked for want of this money after we have looked for such events.
+            # blocked because this money was missing after we have looked for such events.
             tenant = TENANTS.maybe(await connection.fetchrow(_LOCK, tenant_id))
             if tenant is None:
                 return None
