@@ -1,29 +1,25 @@
-"""What a cancellation writes, and what is told of it."""
+"""Ends an event that is not over: one that waits at once, one that runs by way of its lease."""
 
-from uuid import UUID
-
-from sexton_actors.protocol.queue import Cancelling
+from sexton_actors.protocol import queue as m
+from sexton_actors.protocol.gate import Refresh
+from sexton_actors.protocol.lease import CancelRun
+from sexton_actors.queue import transitions
+from sexton_actors.queue.readiness import announce
+from sexton_actors.queue.state import QueueState
 from sexton_actors.refusal import Refusal
-from sexton_storage.records.frames import NewFrame
-from sexton_storage.refusals import Lost
-from sexton_storage.rules import CANCELLED_LABEL
-from sexton_storage.writes import CancelEvent, Cancelled, CancelOutcome
+from sexton_storage.writes import Cancelled
 
 
-def cancel(zombie_id: UUID, event_id: UUID, by: str, now: int) -> CancelEvent:
-    """End what waits, mark what runs; its frame stands for the first of the two."""
-    data = {"status": "cancelled", "failure_label": CANCELLED_LABEL, "by": by}
-    return CancelEvent(
-        zombie_id, event_id, now, (NewFrame(zombie_id, event_id, "event_complete", now, data),)
-    )
-
-
-def answer(event_id: UUID, outcome: Cancelled | Lost) -> Cancelling | Refusal:
-    """An event that is over stays as it is: what became of it is the answer."""
-    if isinstance(outcome, Lost):
-        return Refusal("UZ-EVENT-001", f"The agent has no event {event_id}.")
-    if outcome.outcome is CancelOutcome.CLOSED:
-        detail = f"The event is {outcome.status}; there is nothing left to cancel."
-        return Refusal("UZ-REQ-009", detail, {"current_state": str(outcome.status)})
-    ended = outcome.outcome is CancelOutcome.ENDED
-    return Cancelling(event_id, "cancelled" if ended else "cancelling")
+async def cancel(queue: QueueState, message: m.Cancel) -> m.Cancelling | Refusal:
+    """Answered when it is kept. Raises StorageUnavailable."""
+    write = transitions.cancel(queue.id, message.event_id, message.by, queue.world.now_ms())
+    outcome = await queue.world.storage.journal.write(write)
+    if isinstance(outcome, Cancelled):
+        for gate_id in outcome.gate_ids:
+            queue.context.tell("gate", gate_id, Refresh())
+        if outcome.lease_id is not None:
+            queue.context.tell("lease", outcome.lease_id, CancelRun())
+        elif not queue.leased:
+            # It may have been what made the agent ready.
+            await announce(queue)
+    return transitions.answer(message.event_id, outcome)

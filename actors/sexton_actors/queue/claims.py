@@ -1,0 +1,134 @@
+"""Claims the oldest event for a runner, and settles a claim of which nobody knows whether it was kept."""
+
+from typing import Final
+from uuid import UUID
+
+from sexton_actors.manifest.model import Manifest, Runtime
+from sexton_actors.protocol import queue as m
+from sexton_actors.protocol.dispatcher import ClaimSettled
+from sexton_actors.protocol.lease import Abort, Granted, Undelivered
+from sexton_actors.protocol.runner import LeaseTaken
+from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
+from sexton_actors.queue.readiness import announce
+from sexton_actors.queue.state import QueueState
+from sexton_actors.refusal import Refusal
+from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.periods import DAY_MS, day_of
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import NOT_FOR_RUNNER, OVER_BUDGET
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
+
+SETTLE_AFTER_S: Final = 1.0
+"""How often a claim of unknown outcome is asked about until the database answers."""
+BUDGET_LOOK_MS: Final = 60_000
+"""How soon an agent over its budget is looked at again: another node may have raised it."""
+
+
+async def claim(queue: QueueState, message: m.Claim) -> None:
+    """Claim for one offer, and tell the dispatcher what came of it. Raises StorageUnavailable."""
+    queue.announced = False
+    outcome: m.ClaimOutcome = NothingToClaim("unavailable")
+    try:
+        outcome = await _take(queue, message.runner_id)
+    finally:
+        # Told even when storage failed: an offer must never wait for an answer that will not come.
+        queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
+    if isinstance(outcome, NothingToClaim) and outcome.reason in NOT_FOR_RUNNER:
+        # Nothing is wrong with the agent: another runner may have it.
+        await announce(queue)
+    if isinstance(outcome, Exhausted):
+        # That event is set aside; those behind it are set aside in their turn, or a credit frees them
+        # all.
+        await announce(queue)
+
+
+async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
+    await queue.refresh()
+    zombie, manifest = queue.zombie, queue.manifest
+    if zombie is None or manifest is None:
+        return NothingToClaim("gone")
+    now = queue.world.now_ms()
+    if now < queue.over_until:
+        return NothingToClaim(OVER_BUDGET)
+    missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
+    choice = await _choice(queue, zombie, manifest)
+    taken = await _write(queue, runner_id, manifest, choice)
+    if not isinstance(taken, Claimed):
+        if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
+            queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
+        return taken
+    queue.leased = queue.looked = True
+    queue.last_runner_id = runner_id
+    if taken.lease.attempt == 1:
+        waited_ms = taken.lease.granted_at - taken.event.created_at
+        queue.world.meters.ingress_to_lease.note(waited_ms / 1000)
+    queue.context.tell("lease", taken.lease.id, Granted(taken.lease))
+    if missing:
+        # It is claimed all the same: only under a lease can an event end.
+        detail = f"The vault has no credential named {', '.join(missing)}."
+        queue.context.tell("lease", taken.lease.id, Abort("secret_missing", detail))
+        return NothingToClaim("secret_missing")
+    if isinstance(choice, Refusal) and choice.code != NONE_CONFIGURED:
+        queue.context.tell("lease", taken.lease.id, Abort("secret_missing", choice.detail))
+        return NothingToClaim("secret_missing")
+    queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
+    provider = choice if isinstance(choice, ProviderChoice) else None
+    return m.Grant(taken.event, taken.lease, manifest, provider, taken.endowed)
+
+
+async def _choice(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ProviderChoice | Refusal | None:
+    """Where nothing at all is set up, the run is given out all the same: its runner may have a model."""
+    if manifest.runtime is not Runtime.AGENT:
+        return None
+    return await queue.world.providers.resolve_provider(
+        tenant_id=zombie.tenant_id,
+        workspace_id=zombie.workspace_id,
+        provider=manifest.provider,
+        model=manifest.model,
+    )
+
+
+async def _write(
+    queue: QueueState, runner_id: UUID, manifest: Manifest, choice: ProviderChoice | Refusal | None
+) -> Claimed | NothingToClaim | Exhausted:
+    world, lease_id = queue.world, queue.world.new_id()
+    chosen = choice if isinstance(choice, ProviderChoice) else None
+    model = manifest.model if chosen is None else chosen.model
+    own_key = chosen is not None and chosen.own_key
+    write = ClaimEvent(
+        zombie_id=queue.id,
+        lease_id=lease_id,
+        runner_id=runner_id,
+        now=world.now_ms(),
+        term_ms=LEASE_TERM_MS,
+        ceiling_ms=EVENT_CEILING_MS,
+        rates=world.catalogue.rates(
+            model, own_key=own_key, run_nanos_per_sec=world.terms.run_rate(world.now_ms())
+        ),
+        budget_daily_nanos=manifest.budget_daily_nanos,
+        budget_monthly_nanos=manifest.budget_monthly_nanos,
+        config_version_id=None if queue.zombie is None else queue.zombie.config_version_id,
+        model=model,
+        own_key=own_key,
+    )
+    try:
+        return await queue.world.storage.journal.write(write)
+    except StorageUnavailable:
+        queue.context.set_timer(lease_id, SETTLE_AFTER_S, m.SettleClaim(lease_id))
+        raise
+    except BaseException:
+        # Killed or crashed while it was being committed: if it was, nobody has it.
+        queue.context.tell("lease", lease_id, Undelivered())
+        raise
+
+
+async def settle(queue: QueueState, message: m.SettleClaim) -> None:
+    """Give back the lease if it was granted; asked again until the database answers."""
+    queue.context.set_timer(message.lease_id, SETTLE_AFTER_S, message)
+    lease = await queue.world.storage.leases.load(message.lease_id)
+    queue.context.cancel_timer(message.lease_id)
+    if lease is not None and lease.status in LIVE_LEASE:
+        queue.leased = True
+        queue.context.tell("lease", lease.id, Undelivered())
