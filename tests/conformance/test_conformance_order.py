@@ -147,3 +147,20 @@ async def test_of_two_nodes_that_write_at_once_neither_overtakes_what_was_acknow
 def assert_kept(order: Sequence[UUID], sent: dict[int, list[UUID]]) -> None:
     for mine in sent.values():
         assert [event_id for event_id in order if event_id in set(mine)] == mine
+
+
+async def test_a_clock_that_goes_back_within_a_batch_makes_no_later_event_the_earlier_one(
+    house: House,
+) -> None:
+    agent, answers = await house.agent(), list[object]()
+    events = [house.event_of(agent, created_at=house.now - 1_000 * n, updated_at=0) for n in range(4)]
+    for event in events:
+        house.storage.journal.submit(AppendEvent(event, None, None, None, ()), answers.append)
+    last = await house.append(agent)
+
+    kept = [await house.storage.events.load(event.id) for event in (*events, last)]
+
+    assert answers == [Appended(event.id) for event in events]
+    ages = [event.created_at for event in kept if event is not None]
+    assert len(ages) == 5
+    assert ages == sorted(ages)

@@ -63,7 +63,7 @@ async def test_a_limit_that_is_set_holds_at_once_and_one_that_is_lifted_frees_wh
     census = await owner.storage.fleet.census()
     assert (census.blocked, census.exhausted) == (0, 1)
     _, renewed = await owner.renew(lease, 500)
-    assert (renewed.charged_nanos, renewed.unlimited) == (0, False)
+    assert (renewed.charged_nanos, renewed.balance_nanos, renewed.unlimited) == (0, -500, False)
     credited = await tenants.credit(owner.tenant_id, 501, "paid", "user:1")
     assert credited is not None
     assert (credited.balance_nanos, credited.exhausted_at) == (1, None)

@@ -60,7 +60,7 @@ def _saved(
         meters.slack.note((before.lease.expires_at - decision.now) / 1000)
     meters.charged_nanos += saved.charged_nanos
     meters.heard[decision.lease.runner_id] = decision.now
-    if saved.balance_nanos == 0 and not saved.unlimited:
+    if saved.balance_nanos <= 0 and not saved.unlimited:
         row.world.entitlements.forget(decision.lease.tenant_id)
     # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
     row.adopt(LeaseState(decision.lease, before.waits if before else ()))

@@ -86,10 +86,12 @@ WITH v AS (
     INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
                         created_at, updated_at, source_event_id, resumes_event_id, traceparent, failure_label,
                         error_code, completed_at, waiting_gate_id)
-    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json, kept_at,
-           greatest(updated_at, kept_at), source_event_id, resumes_event_id, traceparent, failure_label,
-           error_code, completed_at, gate_id
-      FROM f WHERE outcome = 'kept' ORDER BY ord
+    SELECT id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
+           max(kept_at) OVER up_to_it, greatest(updated_at, max(kept_at) OVER up_to_it), source_event_id,
+           resumes_event_id, traceparent, failure_label, error_code, completed_at, gate_id
+      FROM f WHERE outcome = 'kept'
+    WINDOW up_to_it AS (PARTITION BY zombie_id ORDER BY ord)
+     ORDER BY ord
 ), seen AS (
     INSERT INTO dedup_keys (zombie_id, key, event_id, seen_at, by_body)
     SELECT zombie_id, key, id, created_at, false FROM f WHERE outcome = 'kept' AND key IS NOT NULL

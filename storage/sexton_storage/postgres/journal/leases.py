@@ -88,7 +88,8 @@ _MONEY = """
     SELECT p.*, CASE WHEN p.unlimited THEN p.cost
                      ELSE least(p.cost, greatest(0, p.balance_nanos - (p.upto - p.cost))) END AS charged,
            CASE WHEN p.unlimited THEN p.balance_nanos - p.upto
-                ELSE greatest(0, p.balance_nanos - p.upto) END AS balance, s.in_day, s.in_month
+                ELSE greatest(least(0, p.balance_nanos), p.balance_nanos - p.upto) END AS balance,
+           s.in_day, s.in_month
       FROM (SELECT c.*, a.balance_nanos, a.unlimited,
                    (sum(c.cost) OVER (PARTITION BY c.tenant_id ORDER BY c.ord))::bigint AS upto
               FROM changed c JOIN tenants a ON a.id = c.tenant_id) p

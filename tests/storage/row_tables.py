@@ -1,0 +1,176 @@
+"""The rows of a storage in plain JSON: out of memory, into PostgreSQL, and out of it again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from sexton_storage.memory.tables import Tables
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "tenants": ("id",),
+    "workspaces": ("id",),
+    "runners": ("id",),
+    "config_versions": ("id",),
+    "zombies": ("id",),
+    "agent_heads": ("zombie_id",),
+    "events": ("id",),
+    "dedup_keys": ("zombie_id", "key"),
+    "event_counts": ("tenant_id", "day"),
+    "cron_triggers": ("zombie_id", "schedule", "timezone"),
+    "follow_ups": ("id",),
+    "leases": ("id",),
+    "gates": ("id",),
+    "metering": ("event_id", "attempt", "slice_seq"),
+    "spend": ("zombie_id", "day"),
+    "charges": ("id",),
+    "scores": ("event_id",),
+    "proposals": ("id",),
+    "memories": ("zombie_id", "key"),
+    "frames": ("zombie_id", "seq"),
+}
+"""All that the writes compared here read or change, in an order in which rows can be inserted."""
+Row = Mapping[str, Any]
+Snapshot = Mapping[str, Mapping[tuple[Any, ...], Row]]
+"""By table and key."""
+
+_SELECT_ALL = " UNION ALL ".join(f"SELECT '{name}', to_jsonb(t)::text FROM {name} t" for name in KEYS)
+
+
+def plain(value: Any) -> Any:
+    """Spell a value as PostgreSQL's JSON has it."""
+    match value:
+        case UUID() | StrEnum():
+            return str(value)
+        case bytes():
+            return f"\\x{value.hex()}"
+        case tuple() | list():
+            return [plain(item) for item in value]
+        case Mapping():
+            return {key: plain(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def row_of(record: msgspec.Struct, **others: Any) -> Row:
+    """A record's fields as columns, a nested record's among them, and columns that it does not have."""
+    columns: dict[str, Any] = {}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if isinstance(value, msgspec.Struct):
+            columns |= msgspec.structs.asdict(value)
+        else:
+            columns[name] = value
+    return {name: plain(value) for name, value in (columns | others).items()}
+
+
+def rows_in_memory(tables: Tables) -> Snapshot:
+    agents = tables.zombies.values()
+    events = tables.events
+    owner = {event.id: (event.zombie_id, event.workspace_id) for event in events.values()}
+    rows: dict[str, list[Row]] = {
+        "tenants": [row_of(t) for t in tables.tenants.values()],
+        "workspaces": [row_of(w) for w in tables.workspaces.values()],
+        "runners": [row_of(r) for r in tables.runners.values()],
+        "config_versions": [row_of(c) for c in tables.configs.values()],
+        "zombies": [
+            {name: value for name, value in row_of(z).items() if name not in {"compiled", "last_event_at"}}
+            for z in agents
+        ],
+        "agent_heads": [
+            row_of(
+                tables.heads[z.id],
+                workspace_id=z.workspace_id,
+                tenant_id=z.tenant_id,
+                status=z.status,
+                last_event_at=z.last_event_at,
+            )
+            for z in agents
+        ],
+        "events": [
+            row_of(
+                event,
+                lease_count=tables.lease_counts.get(event.id, 0),
+                waiting_gate_id=tables.waits_at.get(event.id),
+                arrival=tables.arrivals[event.id],
+            )
+            for event in events.values()
+        ],
+        "dedup_keys": [row_of(key) for key in tables.dedup.values()],
+        "event_counts": [
+            {"tenant_id": str(tenant_id), "day": day, "events": count}
+            for (tenant_id, day), count in tables.event_counts.items()
+        ],
+        "cron_triggers": [row_of(entry) for entry in tables.crons.values()],
+        "follow_ups": [row_of(follow_up) for follow_up in tables.follow_ups.values()],
+        "leases": [row_of(lease) for lease in tables.leases.values()],
+        "gates": [row_of(gate) for gate in tables.gates.values()],
+        "metering": [
+            row_of(
+                period,
+                zombie_id=owner[event_id][0],
+                workspace_id=owner[event_id][1],
+                tenant_id=tables.metered_tenants[event_id],
+            )
+            for event_id, periods in tables.metering.items()
+            for period in periods.values()
+        ],
+        "spend": [
+            {"zombie_id": str(zombie_id), "day": day, "nanos": nanos}
+            for (zombie_id, day), nanos in tables.spend.items()
+        ],
+        "charges": [row_of(charge) for charge in tables.charges.values()],
+        "scores": [row_of(score) for score in tables.scores.values()],
+        "proposals": [row_of(proposal) for proposal in tables.proposals.values()],
+        "memories": [
+            row_of(memory, folded=memory.content)
+            for entries in tables.memories.values()
+            for memory in entries.values()
+        ],
+        "frames": [row_of(frame) for frames in tables.frames.values() for frame in frames],
+    }
+    return {name: _by_key(name, rows[name]) for name in KEYS}
+
+
+def _by_key(table: str, rows: Sequence[Row]) -> Mapping[tuple[Any, ...], Row]:
+    return {tuple(row[column] for column in KEYS[table]): row for row in rows}
+
+
+async def load(connection: asyncpg.Connection, snapshot: Snapshot, next_arrival: int) -> None:
+    """Insert the rows into empty tables; the next event takes ``next_arrival``."""
+    for name, rows in snapshot.items():
+        if rows:
+            await connection.execute(
+                f"INSERT INTO {name} SELECT * FROM json_populate_recordset(null::{name}, $1::json)",
+                json.dumps(list(rows.values())),
+            )
+    await connection.fetchval("SELECT setval('events_arrival', $1, false)", next_arrival)
+
+
+async def rows_in_postgres(connection: asyncpg.Connection) -> Snapshot:
+    found: dict[str, list[Row]] = {name: [] for name in KEYS}
+    for name, text in await connection.fetch(_SELECT_ALL):
+        found[name].append(json.loads(text))
+    return {name: _by_key(name, rows) for name, rows in found.items()}
+
+
+def differences(rules: Snapshot, statements: Snapshot) -> list[str]:
+    """Each field that differs, as a line."""
+    lines = []
+    for table in KEYS:
+        for key in sorted(rules[table].keys() | statements[table].keys(), key=repr):
+            ours, theirs = rules[table].get(key), statements[table].get(key)
+            if ours is None or theirs is None:
+                who = "the statement" if ours is None else "the rule"
+                lines.append(f"{table} {key}: only {who} has it: {ours or theirs}")
+                continue
+            lines += [
+                f"{table} {key} {column}: rule {ours.get(column)!r}, statement {theirs.get(column)!r}"
+                for column in sorted(ours.keys() | theirs.keys())
+                if ours.get(column) != theirs.get(column) or (column in ours) != (column in theirs)
+            ]
+    return lines
