@@ -12,8 +12,8 @@ import httpx2
 import pytest
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
-from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.worlds.server_process import ServerProcess, open_server
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "issue-triage"
 PAYLOAD = (EXAMPLE / "payloads/issues.opened.json").read_bytes()

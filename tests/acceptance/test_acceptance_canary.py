@@ -17,9 +17,9 @@ import trio
 
 from sexton_runner.redact import MASK, forms
 from sexton_storage.embedded.programs import find_bindir
-from tests.faults.server_process import ServerProcess, open_server
-from tests.runner.model_servers import Call, ModelServer, Say, open_model
-from tests.runner.toolbench import Seen, open_web
+from tests.fakes.model_servers import Call, ModelServer, Say, open_model
+from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.toolbox import Seen, open_web
 
 LENT = "lent-Canary+7f3b/9c21=d5"  # Goes out by its name only: nobody but the asked host may see it.
 LEAKED = "leaked-canary-41aa07e2c6"  # The model knows it, as if it had got out, and says it wherever it can.

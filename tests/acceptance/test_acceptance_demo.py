@@ -12,7 +12,7 @@ from typing import Any
 import trio
 
 from sexton_cli.demo.model import find_model
-from tests.runner.model_servers import KEY, Call, Say, open_model, words_of
+from tests.fakes.model_servers import KEY, Call, Say, open_model, words_of
 
 PLAN = (
     "import hashlib, json, pathlib\n"

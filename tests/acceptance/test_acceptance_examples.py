@@ -21,10 +21,10 @@ from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.runner import Runner
 from sexton_runner.settings import RunnerSettings
 from sexton_runner.tool_settings import ToolSettings
-from tests.http.house import House, open_house
-from tests.runner.harness import PACE
-from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
-from tests.runner.toolbench import Seen, Web, open_web
+from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.runner import PACE
+from tests.worlds.toolbox import Seen, Web, open_web
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SECRET = "the alerts are signed with this"
@@ -35,16 +35,16 @@ ENDED = ("processed", "agent_error", "gate_blocked", "dead_lettered", "cancelled
 
 
 @asynccontextmanager
-async def at_work(folder: Path, model: ModelServer) -> AsyncIterator[House]:
+async def at_work(folder: Path, model: ModelServer) -> AsyncIterator[HttpWorld]:
     """Give a server with a runner that speaks with ``model``."""
-    async with open_house() as house:
+    async with open_http_world() as world:
         key = {"provider": model.protocol, "api_key": KEY}
-        answer = await house.call("PUT", f"{house.ws}/credentials/llm", json=key)
+        answer = await world.call("PUT", f"{world.ws}/credentials/llm", json=key)
         assert answer.status_code == 204, answer.text
         settings = RunnerSettings(
-            base_url=house.base_url,
+            base_url=world.base_url,
             state_dir=folder / "state",
-            runner_token=await house.enrol(),
+            runner_token=await world.enrol(),
             tools=ToolSettings(allow_loopback=True),
             models=ModelSettings(addresses={model.protocol: model.base_url}),
         )
@@ -53,11 +53,11 @@ async def at_work(folder: Path, model: ModelServer) -> AsyncIterator[House]:
             nursery.start_soon(
                 partial(run_runner, settings, timing=PACE, rng=random.Random(1), announce=runners.append)
             )
-            yield house
+            yield world
             runners[0].stop("the test is over")
 
 
-async def install(house: House, example: str, host: str, web: Web) -> dict[str, Any]:
+async def install(world: HttpWorld, example: str, host: str, web: Web) -> dict[str, Any]:
     """Install an example with the test's server in the place of its host."""
     skill, trigger = ((EXAMPLES / example / name).read_text() for name in ("SKILL.md", "TRIGGER.md"))
     body = {
@@ -66,14 +66,14 @@ async def install(house: House, example: str, host: str, web: Web) -> dict[str, 
             "runtime: agent", "runtime: agent\nmodel: m-1"
         ),
     }
-    answer = await house.post(f"{house.ws}/zombies", body)
+    answer = await world.post(f"{world.ws}/zombies", body)
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
 
 
-async def events(house: House, zombie: dict[str, Any]) -> list[dict[str, Any]]:
-    found = await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}/events")
+async def events(world: HttpWorld, zombie: dict[str, Any]) -> list[dict[str, Any]]:
+    found = await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events")
     items: list[dict[str, Any]] = found.json()["items"]
     return items
 
@@ -86,11 +86,11 @@ async def until(found: Callable[[], Any]) -> Any:
     return result
 
 
-async def ended(house: House, zombie: dict[str, Any], count: int = 1) -> dict[str, Any]:
+async def ended(world: HttpWorld, zombie: dict[str, Any], count: int = 1) -> dict[str, Any]:
     """Wait until so many events have ended; give the newest."""
 
     async def all_ended() -> list[dict[str, Any]]:
-        items = await events(house, zombie)
+        items = await events(world, zombie)
         return items if len([one for one in items if one["status"] in ENDED]) >= count else []
 
     items: list[dict[str, Any]] = await until(all_ended)
@@ -106,7 +106,7 @@ async def test_cron_health_check_notices_that_a_service_went_down(tmp_path: Path
     async with (
         open_web(health(up)) as web,
         open_model("anthropic") as model,
-        at_work(tmp_path, model) as house,
+        at_work(tmp_path, model) as world,
     ):
         ask = Call("http_request", {"url": f"{web.url}/health", "timeout_s": 10})
         recall = Call("memory_recall", {"query": "state"})
@@ -122,17 +122,17 @@ async def test_cron_health_check_notices_that_a_service_went_down(tmp_path: Path
             Say("", (Call("memory_store", store | {"content": "down, 503 twice"}),)),
             Say("state: down\nchanged: yes\nseen: 503 twice"),
         ]
-        zombie = await install(house, "cron-health-check", "status.example.com", web)
+        zombie = await install(world, "cron-health-check", "status.example.com", web)
         event: dict[str, Any] = {}
         for turn in (1, 2):
-            await house.system.ask("scheduler", "", Look())
-            house.pass_ms(FIVE_MINUTES_MS)
-            await house.system.ask("scheduler", "", Look())
-            event = await ended(house, zombie, turn)
+            await world.system.ask("scheduler", "", Look())
+            world.pass_ms(FIVE_MINUTES_MS)
+            await world.system.ask("scheduler", "", Look())
+            event = await ended(world, zombie, turn)
             assert event["actor"] == "cron:*/5 * * * *"
             assert event["status"] == "processed", event
             up[0] = False
-        memories = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}/memories")).json()["items"]
+        memories = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/memories")).json()["items"]
     assert event["response_text"] == "state: down\nchanged: yes\nseen: 503 twice"
     assert [(one["key"], one["content"]) for one in memories] == [("last state", "down, 503 twice")]
     assert [seen.target for seen in web.seen] == ["/health"] * 3
@@ -144,11 +144,11 @@ REPORT = "Checkout answered 502 from 08:41 to 09:36. Noticed after 12 minutes, r
 TIMES = "import json; print(json.dumps({'noticed': 12, 'resolved': 55}))"
 
 
-async def wake(house: House, zombie: dict[str, Any]) -> None:
+async def wake(world: HttpWorld, zombie: dict[str, Any]) -> None:
     body = (EXAMPLES / "incident-scribe/payloads/incident.resolved.json").read_bytes()
     digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     headers = {"x-alerts-signature": f"sha256={digest}", "content-type": "application/json"}
-    answer = await house.http.post(zombie["webhook_urls"]["alerts"], content=body, headers=headers)
+    answer = await world.http.post(zombie["webhook_urls"]["alerts"], content=body, headers=headers)
     assert answer.status_code == 202, answer.text
 
 
@@ -159,10 +159,10 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
     async with (
         open_web(lambda _: (200, {}, b'{"ok": true}')) as web,
         open_model("openai") as model,
-        at_work(tmp_path, model) as house,
+        at_work(tmp_path, model) as world,
     ):
         for name, data in (("alerts", {"webhook_secret": SECRET}), ("chat", {"token": TOKEN})):
-            await house.post(f"{house.ws}/credentials", {"name": name, "data": data})
+            await world.post(f"{world.ws}/credentials", {"name": name, "data": data})
         post = {
             "url": f"{web.url}/api/post",
             "method": "POST",
@@ -175,14 +175,14 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
             Say("", (Call("http_request", post),)),
             Say(f"{REPORT}\n{last}"),
         ]
-        zombie = await install(house, "incident-scribe", "chat.example.com", web)
-        await wake(house, zombie)
-        gate = await until(partial(pending, house))
+        zombie = await install(world, "incident-scribe", "chat.example.com", web)
+        await wake(world, zombie)
+        gate = await until(partial(pending, world))
         assert web.seen == [], "nothing goes out before somebody has read it"
         assert gate["evidence"]["json"]["text"] == REPORT
         assert (gate["tool_name"], gate["action_name"]) == ("http_request", "POST localhost")
-        await house.post(f"{house.ws}/approvals/{gate['gate_id']}:{decision}", {"reason": "wrong times"})
-        event = await ended(house, zombie)
+        await world.post(f"{world.ws}/approvals/{gate['gate_id']}:{decision}", {"reason": "wrong times"})
+        event = await ended(world, zombie)
     assert event["status"] == "processed", event
     assert event["response_text"] == f"{REPORT}\n{last}"
     assert TOKEN not in str(model.asked) + str(gate) + str(event)
@@ -196,6 +196,6 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
         assert "said no: wrong times" in words_of(model.asked[2])
 
 
-async def pending(house: House) -> dict[str, Any] | None:
-    found = (await house.get(f"{house.ws}/approvals?status=pending")).json()["items"]
+async def pending(world: HttpWorld) -> dict[str, Any] | None:
+    found = (await world.get(f"{world.ws}/approvals?status=pending")).json()["items"]
     return dict(found[0]) if found else None

@@ -11,9 +11,9 @@ from sexton_runner.main import run_runner
 from sexton_runner.settings import RunnerSettings
 from sexton_runner.timing import Timing
 from sexton_storage.postgres import PostgresStorage
-from tests.http.agent_life import at, steer
-from tests.http.house import House, open_house_on
-from tests.runner.harness import eventually, gone, processes_with
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.http_agents import at, steer
+from tests.worlds.runner import eventually, gone, processes_with
 
 SKILL = """\
 ---
@@ -40,11 +40,11 @@ LONG_S = 25.0
 SOON_S = 15.0
 
 
-async def asleep(house: House, marker: str) -> dict[str, str]:
+async def asleep(world: HttpWorld, marker: str) -> dict[str, str]:
     """An agent whose run sleeps in its sandbox."""
     files = {"source_markdown": SKILL.format(marker=marker), "trigger_markdown": TRIGGER}
-    zombie: dict[str, str] = (await house.post(f"{house.ws}/zombies", files)).json()
-    await steer(house, zombie)
+    zombie: dict[str, str] = (await world.post(f"{world.ws}/zombies", files)).json()
+    await steer(world, zombie)
     await eventually(lambda: processes_with(f"sleep\0{marker}"))
     return zombie
 
@@ -55,22 +55,22 @@ async def test_what_ends_an_agent_ends_its_sandbox_at_once(
     postgres_storage: PostgresStorage, tmp_path: Path, how: str, slots: int
 ) -> None:
     marker = f"{86_000 + slots * 100 + len(how)}.125"
-    async with open_house_on(postgres_storage) as house:
+    async with open_http_world_on(postgres_storage) as world:
         settings = RunnerSettings(
-            base_url=house.base_url,
+            base_url=world.base_url,
             state_dir=tmp_path / "state",
-            runner_token=await house.enrol(slots=slots),
+            runner_token=await world.enrol(slots=slots),
             slots=slots,
         )
         pace = Timing(heartbeat_s=LONG_S, renew_s=LONG_S, poll_wait_s=LONG_S)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(run_runner, settings, timing=pace, rng=random.Random(1)))
-            zombie = await asleep(house, marker)
+            zombie = await asleep(world, marker)
             began = trio.current_time()
             if how == "kill":
-                answer = await house.call("PATCH", at(house, zombie), json={"status": "killed"})
+                answer = await world.call("PATCH", at(world, zombie), json={"status": "killed"})
             else:
-                answer = await house.call("DELETE", at(house, zombie))
+                answer = await world.call("DELETE", at(world, zombie))
             assert answer.is_success, answer.text
             with trio.fail_after(SOON_S):
                 await gone(f"sleep\0{marker}")

@@ -20,7 +20,7 @@ from sexton_actors.runner.heartbeats import LISTENERS_MAX
 from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.improvement import Proposal, ProposalStatus
 from sexton_storage.records.leases import LeaseStatus
-from tests.actors.plant import SKILL, TRIGGER, Later, Plant, crash_once
+from tests.worlds.actors import SKILL, TRIGGER, ActorsWorld, Later, crash_once
 
 BETTER = SKILL.format(name="doctor", tags="") + "Look twice.\n"
 
@@ -31,14 +31,14 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "sexton_engine")
 
 
-async def propose(plant: Plant, zombie_id: UUID) -> Proposal:
-    proposal = await plant.system.ask("zombie", zombie_id, m.Propose(Draft("t", "r", BETTER), "user:1"))
+async def propose(world: ActorsWorld, zombie_id: UUID) -> Proposal:
+    proposal = await world.system.ask("zombie", zombie_id, m.Propose(Draft("t", "r", BETTER), "user:1"))
     assert isinstance(proposal, Proposal), proposal
     return proposal
 
 
-def active(plant: Plant, zombie_id: UUID) -> list[UUID]:
-    configs = plant.storage.tables.configs.values()
+def active(world: ActorsWorld, zombie_id: UUID) -> list[UUID]:
+    configs = world.storage.tables.configs.values()
     return [c.id for c in configs if c.zombie_id == zombie_id and c.status is ConfigStatus.ACTIVE]
 
 
@@ -47,61 +47,61 @@ def active(plant: Plant, zombie_id: UUID) -> list[UUID]:
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_crash_around_the_commit_of_new_files_leaves_one_active_version(
-    plant: Plant, autojump_clock: MockClock, *, after: bool
+    world: ActorsWorld, autojump_clock: MockClock, *, after: bool
 ) -> None:
-    zombie_id = await plant.install()
-    done = crash_once(plant.storage.zombies, "save", after=after)
-    changed = await plant.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
+    zombie_id = await world.install()
+    done = crash_once(world.storage.zombies, "save", after=after)
+    changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
     assert done
     assert isinstance(changed, m.Configured)
-    assert active(plant, zombie_id) == [changed.zombie.config_version_id]
+    assert active(world, zombie_id) == [changed.zombie.config_version_id]
     assert changed.zombie.config_revision == 2, "what was kept before the crash is not made again"
 
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_crash_around_an_approval_applies_the_proposal_once(
-    plant: Plant, autojump_clock: MockClock, *, after: bool
+    world: ActorsWorld, autojump_clock: MockClock, *, after: bool
 ) -> None:
-    zombie_id = await plant.install()
-    proposal = await propose(plant, zombie_id)
-    done = crash_once(plant.storage.zombies, "save", after=after)
-    decided = await plant.system.ask("zombie", zombie_id, m.ApproveProposal(proposal.id, "user:1"))
+    zombie_id = await world.install()
+    proposal = await propose(world, zombie_id)
+    done = crash_once(world.storage.zombies, "save", after=after)
+    decided = await world.system.ask("zombie", zombie_id, m.ApproveProposal(proposal.id, "user:1"))
     assert done
     assert isinstance(decided, Refusal if after else m.Decided), (
         "the second try finds what the first has done"
     )
-    kept = plant.storage.tables.proposals[proposal.id]
+    kept = world.storage.tables.proposals[proposal.id]
     assert kept.status is ProposalStatus.APPLIED
-    assert active(plant, zombie_id) == [kept.config_version_id]
-    assert len(plant.storage.tables.configs) == 2
+    assert active(world, zombie_id) == [kept.config_version_id]
+    assert len(world.storage.tables.configs) == 2
 
 
 @pytest.mark.parametrize("step", ["kill", "delete"])
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_crash_at_each_step_of_a_deletion_ends_in_a_deletion(
-    plant: Plant, autojump_clock: MockClock, step: str, *, after: bool
+    world: ActorsWorld, autojump_clock: MockClock, step: str, *, after: bool
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    await plant.grant(runner_id)
-    done = crash_once(plant.storage.zombies, step, after=after)
-    removed = await plant.system.ask("zombie", zombie_id, m.Remove("user:1"))
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    await world.grant(runner_id)
+    done = crash_once(world.storage.zombies, step, after=after)
+    removed = await world.system.ask("zombie", zombie_id, m.Remove("user:1"))
     assert done
     assert isinstance(removed, Refusal if (step, after) == ("delete", True) else m.Removed)
-    tables = plant.storage.tables
+    tables = world.storage.tables
     assert not tables.zombies
     assert not tables.events
     assert not tables.leases
     await trio.sleep(60)
-    await plant.nothing(runner_id)
+    await world.nothing(runner_id)
 
 
 async def test_a_lost_race_is_decided_again_on_what_is_true_then(
-    plant: Plant, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+    world: ActorsWorld, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zombie_id = await plant.install()
-    tables = plant.storage.tables
-    original = plant.storage.zombies.newest_revision
+    zombie_id = await world.install()
+    tables = world.storage.tables
+    original = world.storage.zombies.newest_revision
     raced: list[int] = []
 
     async def another_node_is_first(asked: UUID) -> int:
@@ -114,18 +114,18 @@ async def test_a_lost_race_is_decided_again_on_what_is_true_then(
             )
         return newest
 
-    monkeypatch.setattr(plant.storage.zombies, "newest_revision", another_node_is_first)
-    changed = await plant.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
+    monkeypatch.setattr(world.storage.zombies, "newest_revision", another_node_is_first)
+    changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
     assert isinstance(changed, m.Configured)
     assert changed.zombie.config_revision == 3
 
 
 async def test_an_agent_that_another_node_has_deleted_is_unknown_to_every_request(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id = await plant.install()
-    proposal = await propose(plant, zombie_id)
-    await plant.storage.zombies.delete(zombie_id)
+    zombie_id = await world.install()
+    proposal = await propose(world, zombie_id)
+    await world.storage.zombies.delete(zombie_id)
     asked: list[Any] = [
         m.Reconfigure(BETTER, None, "user:1"),
         m.DraftVersion(BETTER, TRIGGER.format(name="doctor", config="")),
@@ -136,7 +136,7 @@ async def test_an_agent_that_another_node_has_deleted_is_unknown_to_every_reques
         m.Remove("user:1"),
     ]
     for message in asked:
-        refused = await plant.system.ask("zombie", zombie_id, message)
+        refused = await world.system.ask("zombie", zombie_id, message)
         assert isinstance(refused, Refusal), message
         assert refused.code == "UZ-ZMB-009", message
 
@@ -145,69 +145,69 @@ async def test_an_agent_that_another_node_has_deleted_is_unknown_to_every_reques
 
 
 async def test_a_run_goes_on_as_it_began_and_the_next_is_given_the_new_files(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    await plant.deliver(zombie_id)
-    first = await plant.grant(runner_id)
-    changed = await plant.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    await world.deliver(zombie_id)
+    first = await world.grant(runner_id)
+    changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
     assert isinstance(changed, m.Configured)
-    assert isinstance(await plant.report(first), Reported)
-    second = await plant.grant(runner_id)
+    assert isinstance(await world.report(first), Reported)
+    second = await world.grant(runner_id)
     assert second.manifest.instructions.endswith("Look twice.")
     assert second.lease.config_version_id == changed.zombie.config_version_id
     assert first.lease.config_version_id != second.lease.config_version_id
-    plant.everything_adds_up()
+    world.everything_adds_up()
 
 
 async def test_tags_that_change_move_the_agents_work_to_other_runners(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, weak = await plant.install(), await plant.enrol("weak")
-    strong = await plant.enrol("strong", labels=("gpu",))
+    zombie_id, weak = await world.install(), await world.enrol("weak")
+    strong = await world.enrol("strong", labels=("gpu",))
     tagged = SKILL.format(name="doctor", tags="gpu")
-    await plant.system.ask("zombie", zombie_id, m.Reconfigure(tagged, None, "user:1"))
-    await plant.deliver(zombie_id)
-    await plant.nothing(weak, 2)
-    await plant.grant(strong)
+    await world.system.ask("zombie", zombie_id, m.Reconfigure(tagged, None, "user:1"))
+    await world.deliver(zombie_id)
+    await world.nothing(weak, 2)
+    await world.grant(strong)
 
 
 async def test_a_late_report_of_a_deleted_agents_run_changes_nothing(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    await plant.renewed(grant)
-    assert isinstance(await plant.system.ask("zombie", zombie_id, m.Remove("user:1")), m.Removed)
-    balance = plant.balance()
-    for late in (plant.report(grant), plant.renew(grant), plant.activity(grant, "chunk")):
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    await world.renewed(grant)
+    assert isinstance(await world.system.ask("zombie", zombie_id, m.Remove("user:1")), m.Removed)
+    balance = world.balance()
+    for late in (world.report(grant), world.renew(grant), world.activity(grant, "chunk")):
         refused = await late
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-RUN-006"
-    assert plant.balance() == balance
-    assert plant.rows(event_id), "what it has cost stays accounted for"
-    assert not plant.storage.tables.scores
-    beat = await plant.system.ask("runner", runner_id, Heartbeat((grant.lease.id,)))
+    assert world.balance() == balance
+    assert world.rows(event_id), "what it has cost stays accounted for"
+    assert not world.storage.tables.scores
+    beat = await world.system.ask("runner", runner_id, Heartbeat((grant.lease.id,)))
     assert beat == Beat("ok", (grant.lease.id,))
 
 
 async def test_those_who_read_the_stream_of_a_deleted_agent_are_told_that_it_is_gone(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    here, elsewhere = await plant.install(), await plant.install("nurse")
+    here, elsewhere = await world.install(), await world.install("nurse")
     async with trio.open_nursery() as nursery:
         readers = [
-            Later(nursery, partial(plant.system.ask, "hub", "", AwaitFrames(zombie_id, 99, 20.0), timeout=30))
+            Later(nursery, partial(world.system.ask, "hub", "", AwaitFrames(zombie_id, 99, 20.0), timeout=30))
             for zombie_id in (here, here, elsewhere)
         ]
         await trio.sleep(5)
         began = trio.current_time()
-        await plant.system.ask("zombie", here, m.Remove("user:1"))
+        await world.system.ask("zombie", here, m.Remove("user:1"))
         assert [(await reader.value()).head for reader in readers[:2]] == [GONE, GONE]
         assert trio.current_time() == began
-        await plant.storage.zombies.delete(elsewhere)
+        await world.storage.zombies.delete(elsewhere)
         assert (await readers[2].value()).head == GONE, "another node's deletion is found by looking"
         assert trio.current_time() - began < 2
 
@@ -216,38 +216,38 @@ async def test_those_who_read_the_stream_of_a_deleted_agent_are_told_that_it_is_
 
 
 def listening(
-    nursery: trio.Nursery, plant: Plant, runner_id: UUID, *lease_ids: UUID
+    nursery: trio.Nursery, world: ActorsWorld, runner_id: UUID, *lease_ids: UUID
 ) -> "Later[Beat | Refusal]":
     message = Heartbeat(lease_ids, wait_ms=20_000)
-    return Later(nursery, lambda: plant.system.ask("runner", runner_id, message, timeout=30))
+    return Later(nursery, lambda: world.system.ask("runner", runner_id, message, timeout=30))
 
 
 async def test_a_kill_is_told_at_once_on_a_heartbeat_that_waits(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     async with trio.open_nursery() as nursery:
-        beat = listening(nursery, plant, runner_id, grant.lease.id)
+        beat = listening(nursery, world, runner_id, grant.lease.id)
         await trio.sleep(5)
         assert not beat.is_there
-        await plant.change_status(zombie_id, "killed")
+        await world.change_status(zombie_id, "killed")
         killed_at = trio.current_time()
         assert await beat.value() == Beat("ok", (grant.lease.id,))
         assert beat.at == killed_at
 
 
 async def test_a_kill_on_another_node_is_heard_within_a_second(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     async with trio.open_nursery() as nursery:
-        beat = listening(nursery, plant, runner_id, grant.lease.id)
+        beat = listening(nursery, world, runner_id, grant.lease.id)
         await trio.sleep(5.3)
-        tables = plant.storage.tables
+        tables = world.storage.tables
         tables.leases[grant.lease.id] = replace(
             tables.leases[grant.lease.id], status=LeaseStatus.CANCELLING, version=2
         )
@@ -257,49 +257,53 @@ async def test_a_kill_on_another_node_is_heard_within_a_second(
         assert beat.at - marked_at <= 1
 
 
-async def test_a_heartbeat_waits_no_longer_than_it_says(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+async def test_a_heartbeat_waits_no_longer_than_it_says(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     for claimed, waited in (((grant.lease.id,), 3), ((), 0)):
         began = trio.current_time()
-        beat = await plant.system.ask("runner", runner_id, Heartbeat(claimed, wait_ms=3000), timeout=10)
+        beat = await world.system.ask("runner", runner_id, Heartbeat(claimed, wait_ms=3000), timeout=10)
         assert (beat, trio.current_time() - began) == (Beat("ok", ()), waited)
 
 
 async def test_a_runner_that_is_drained_or_revoked_hears_it_while_it_waits(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     async with trio.open_nursery() as nursery:
-        beat = listening(nursery, plant, runner_id, grant.lease.id)
+        beat = listening(nursery, world, runner_id, grant.lease.id)
         await trio.sleep(1)
-        await plant.system.ask("runner", runner_id, SetAdminState("draining"))
+        await world.system.ask("runner", runner_id, SetAdminState("draining"))
         drained_at = trio.current_time()
         assert await beat.value() == Beat("drain", ())
         assert beat.at == drained_at
     async with trio.open_nursery() as nursery:
-        beat = listening(nursery, plant, runner_id, grant.lease.id)
+        beat = listening(nursery, world, runner_id, grant.lease.id)
         await trio.sleep(0.3)
-        await plant.system.ask("runner", runner_id, SetAdminState("revoked"))
+        await world.system.ask("runner", runner_id, SetAdminState("revoked"))
         refused = await beat.value()
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-RUN-009"
 
 
-async def test_only_so_many_heartbeats_of_a_runner_wait(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    lease_id = (await plant.grant(runner_id)).lease.id
+async def test_only_so_many_heartbeats_of_a_runner_wait(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    lease_id = (await world.grant(runner_id)).lease.id
     async with trio.open_nursery() as nursery:
-        waiting = [listening(nursery, plant, runner_id, lease_id) for _ in range(LISTENERS_MAX)]
+        waiting = [listening(nursery, world, runner_id, lease_id) for _ in range(LISTENERS_MAX)]
         await trio.sleep(1)
         began = trio.current_time()
         one_more = Heartbeat((lease_id,), wait_ms=20_000)
-        assert await plant.system.ask("runner", runner_id, one_more) == Beat("ok", ())
+        assert await world.system.ask("runner", runner_id, one_more) == Beat("ok", ())
         assert trio.current_time() == began
         assert not any(beat.is_there for beat in waiting)
         nursery.cancel_scope.cancel()
-    assert plant.storage.tables.runners[runner_id].last_seen_at is not None
+    assert world.storage.tables.runners[runner_id].last_seen_at is not None

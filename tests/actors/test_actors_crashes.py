@@ -18,7 +18,7 @@ from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.tenants import Tenant
 from sexton_storage.writes import ClaimEvent, EndLease, RenewLease, ResolveGate, Write
-from tests.actors.plant import Later, Plant, crash_commit_once, crash_once, open_plant
+from tests.worlds.actors import ActorsWorld, Later, crash_commit_once, crash_once, open_actors_world
 
 
 @pytest.fixture(autouse=True)
@@ -31,222 +31,222 @@ def of_kind(kind: type[Write[Any]]) -> Any:
     return lambda write: isinstance(write, kind)
 
 
-def restarts(plant: Plant, kind: str) -> int:
-    return next(node.restarts for node in plant.system.statistics().kinds if node.kind == kind)
+def restarts(world: ActorsWorld, kind: str) -> int:
+    return next(node.restarts for node in world.system.statistics().kinds if node.kind == kind)
 
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("kind", [ClaimEvent, RenewLease, EndLease, ResolveGate])
 async def test_a_crash_around_a_commit_loses_nothing_and_doubles_nothing(
-    plant: Plant, autojump_clock: MockClock, kind: type[Write[Any]], *, after: bool
+    world: ActorsWorld, autojump_clock: MockClock, kind: type[Write[Any]], *, after: bool
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
-    done = crash_commit_once(plant.storage.journal, after=after, when=of_kind(kind))
-    grant = await plant.grant(runner_id, 30)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    done = crash_commit_once(world.storage.journal, after=after, when=of_kind(kind))
+    grant = await world.grant(runner_id, 30)
     await trio.sleep(10)
-    await plant.renewed(grant, (1000, 0, 0))
-    gate = await plant.ask_approval(grant)
-    await plant.resolve(gate.id)
-    reported = await plant.report(grant, tokens=(1500, 0, 0))
+    await world.renewed(grant, (1000, 0, 0))
+    gate = await world.ask_approval(grant)
+    await world.resolve(gate.id)
+    reported = await world.report(grant, tokens=(1500, 0, 0))
     assert done
     assert isinstance(reported, Reported)
-    assert plant.event(event_id).status is EventStatus.PROCESSED
-    assert plant.storage.tables.gates[gate.id].status is GateStatus.APPROVED
-    assert sum(row.d_input_tokens for row in plant.rows(event_id)) == 1500
-    plant.everything_adds_up()
+    assert world.event(event_id).status is EventStatus.PROCESSED
+    assert world.storage.tables.gates[gate.id].status is GateStatus.APPROVED
+    assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+    world.everything_adds_up()
 
 
 async def test_a_zombie_that_crashes_takes_the_delivery_at_the_second_try(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id = await plant.install()
+    zombie_id = await world.install()
     await trio.sleep(2)
-    done = crash_once(plant.storage.zombies, "load")
-    event_id = await plant.deliver(zombie_id)
+    done = crash_once(world.storage.zombies, "load")
+    event_id = await world.deliver(zombie_id)
     assert done
-    assert restarts(plant, "zombie") == 1
-    assert list(plant.storage.tables.events) == [event_id]
+    assert restarts(world, "zombie") == 1
+    assert list(world.storage.tables.events) == [event_id]
 
 
 async def test_a_lease_that_crashes_is_still_reclaimed_in_time(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    done = crash_commit_once(plant.storage.journal, when=of_kind(RenewLease))
-    await plant.renewed(grant)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    done = crash_commit_once(world.storage.journal, when=of_kind(RenewLease))
+    await world.renewed(grant)
     assert done
     await trio.sleep(30.9)
-    assert plant.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
-    assert plant.event(event_id).status is EventStatus.RECEIVED
+    assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
+    assert world.event(event_id).status is EventStatus.RECEIVED
 
 
 async def test_a_lease_that_crashes_at_its_deadline_is_reclaimed_by_the_next_round(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    done = crash_once(plant.storage.events, "load")
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    done = crash_once(world.storage.events, "load")
     await trio.sleep(31)
     assert done
-    assert plant.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
-    plant.everything_adds_up()
+    assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
+    world.everything_adds_up()
 
 
 async def test_a_gate_that_crashes_tells_those_who_wait_and_answers_them_again(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    gate = await plant.ask_approval(await plant.grant(runner_id))
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    gate = await world.ask_approval(await world.grant(runner_id))
 
     async def wait_for_it() -> Gate:
         try:
-            answer = await plant.system.ask("gate", gate.id, Await(20_000))
+            answer = await world.system.ask("gate", gate.id, Await(20_000))
         except (ActorCrashed, ActorStopped):
-            answer = await plant.system.ask("gate", gate.id, Await(20_000))
+            answer = await world.system.ask("gate", gate.id, Await(20_000))
         assert isinstance(answer, Gate)
         return answer
 
     async with trio.open_nursery() as nursery:
         waiting = Later(nursery, wait_for_it)
         await trio.sleep(2)
-        done = crash_commit_once(plant.storage.journal, when=of_kind(ResolveGate))
-        assert isinstance(await plant.resolve(gate.id), Resolved)
+        done = crash_commit_once(world.storage.journal, when=of_kind(ResolveGate))
+        assert isinstance(await world.resolve(gate.id), Resolved)
         assert (await waiting.value()).status is GateStatus.APPROVED
         assert done
 
 
 async def test_a_runner_that_crashes_knows_again_what_it_holds(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     await trio.sleep(2)
-    done = crash_once(plant.storage.runners, "load")
-    await plant.change_status(zombie_id, "killed")
+    done = crash_once(world.storage.runners, "load")
+    await world.change_status(zombie_id, "killed")
     await trio.sleep(1)
     assert done
-    assert await plant.poll(runner_id, 5) == Leases((), 0, (grant.lease.id,))
+    assert await world.poll(runner_id, 5) == Leases((), 0, (grant.lease.id,))
 
 
 async def test_polls_that_wait_are_told_when_the_dispatcher_crashes_and_come_again(
-    plant: Plant, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+    world: ActorsWorld, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    zombie_id, runner_id = await world.install(), await world.enrol()
 
     async def poll() -> Any:
         while True:
             try:
-                return await plant.grant(runner_id, 30)
+                return await world.grant(runner_id, 30)
             except (ActorCrashed, ActorStopped):
                 await trio.sleep(0.2)
 
     async with trio.open_nursery() as nursery:
         polling = Later(nursery, poll)
         await trio.sleep(2)
-        done = crash_once(plant.storage.events, "ready")
+        done = crash_once(world.storage.events, "ready")
         await trio.sleep(2)
         assert done
-        assert restarts(plant, "dispatcher") == 1
+        assert restarts(world, "dispatcher") == 1
         assert not polling.is_there
-        event_id = await plant.deliver(zombie_id)
+        event_id = await world.deliver(zombie_id)
         delivered_at = trio.current_time()
         assert (await polling.value()).event.id == event_id
         assert polling.at == delivered_at
 
 
 async def test_a_lease_that_was_claimed_for_a_dispatcher_that_crashed_comes_back(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
     await trio.sleep(1.2)
     async with trio.open_nursery() as nursery:
 
         async def poll() -> None:
             with pytest.raises(ActorStopped):
-                await plant.poll(runner_id, 30)
+                await world.poll(runner_id, 30)
 
-        plant.faults.latency_s = 0.1
+        world.faults.latency_s = 0.1
         Later(nursery, poll)
         await trio.sleep(0.3)
-        plant.system.kill("dispatcher", "")
+        world.system.kill("dispatcher", "")
     await trio.sleep(2)
-    plant.faults.latency_s = 0
-    grant = await plant.grant(runner_id, 5)
+    world.faults.latency_s = 0
+    grant = await world.grant(runner_id, 5)
     assert (grant.event.id, grant.event.attempts) == (event_id, 1)
-    plant.everything_adds_up()
+    world.everything_adds_up()
 
 
-async def test_readers_come_again_when_the_hub_crashes(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id = await plant.install()
+async def test_readers_come_again_when_the_hub_crashes(world: ActorsWorld, autojump_clock: MockClock) -> None:
+    zombie_id = await world.install()
     async with trio.open_nursery() as nursery:
 
         async def read() -> int:
             while True:
                 try:
-                    return (await plant.system.ask("hub", "", AwaitFrames(zombie_id, 0, 15))).head
+                    return (await world.system.ask("hub", "", AwaitFrames(zombie_id, 0, 15))).head
                 except (ActorCrashed, ActorStopped):
                     await trio.sleep(0.1)
 
         reader = Later(nursery, read)
         await trio.sleep(1.5)
-        plant.system.tell("hub", "", FramesWritten(((zombie_id, "not a number"),)))  # type: ignore[arg-type]
+        world.system.tell("hub", "", FramesWritten(((zombie_id, "not a number"),)))  # type: ignore[arg-type]
         await trio.sleep(2)
-        assert restarts(plant, "hub") >= 1
-        await plant.deliver(zombie_id)
+        assert restarts(world, "hub") >= 1
+        await world.deliver(zombie_id)
         assert await reader.value() == 1
 
 
-async def test_a_ledger_that_crashes_reads_again(plant: Plant, autojump_clock: MockClock) -> None:
-    done = crash_once(plant.storage.tenants, "load")
-    assert isinstance(await plant.system.ask("ledger", plant.tenant_id, ReadBalance()), Tenant)
+async def test_a_ledger_that_crashes_reads_again(world: ActorsWorld, autojump_clock: MockClock) -> None:
+    done = crash_once(world.storage.tenants, "load")
+    assert isinstance(await world.system.ask("ledger", world.tenant_id, ReadBalance()), Tenant)
     assert done
 
 
-async def test_the_rounds_go_on_after_a_crash(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(config="gates: {timeout_ms: 5000}"), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    gate = await plant.ask_approval(grant)
-    await plant.system.stop("gate", gate.id)
-    await plant.system.stop("lease", grant.lease.id)
-    done = [crash_once(plant.storage.gates, "overdue"), crash_once(plant.storage.leases, "expired")]
+async def test_the_rounds_go_on_after_a_crash(world: ActorsWorld, autojump_clock: MockClock) -> None:
+    zombie_id, runner_id = await world.install(config="gates: {timeout_ms: 5000}"), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    gate = await world.ask_approval(grant)
+    await world.system.stop("gate", gate.id)
+    await world.system.stop("lease", grant.lease.id)
+    done = [crash_once(world.storage.gates, "overdue"), crash_once(world.storage.leases, "expired")]
     await trio.sleep(6)
     assert all(done)
-    assert plant.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
+    assert world.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
     await trio.sleep(26)
-    assert plant.event(event_id).status is EventStatus.RECEIVED
-    assert (restarts(plant, "reclaimer"), restarts(plant, "sweeper")) == (1, 1)
+    assert world.event(event_id).status is EventStatus.RECEIVED
+    assert (restarts(world, "reclaimer"), restarts(world, "sweeper")) == (1, 1)
 
 
 async def test_a_queue_whose_every_claim_crashes_leaves_the_others_alone(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    poisoned, healthy = await plant.install("poisoned"), await plant.install("healthy")
-    runner_id = await plant.enrol()
-    original = plant.storage.zombies.load
+    poisoned, healthy = await world.install("poisoned"), await world.install("healthy")
+    runner_id = await world.enrol()
+    original = world.storage.zombies.load
 
     async def load(zombie_id: object) -> Any:
         if zombie_id == poisoned:
             raise ValueError("its record cannot be read")
         return await original(zombie_id)  # type: ignore[arg-type]
 
-    await plant.deliver(poisoned)
+    await world.deliver(poisoned)
     await trio.sleep(2)
-    plant.storage.zombies.load = load  # type: ignore[method-assign]
+    world.storage.zombies.load = load  # type: ignore[method-assign]
     for _ in range(20):
-        event_id = await plant.deliver(healthy)
-        leases = await plant.poll(runner_id, 10)
+        event_id = await world.deliver(healthy)
+        leases = await world.poll(runner_id, 10)
         assert isinstance(leases, Leases)
         (grant,) = leases.grants
         assert grant.event.id == event_id
-        await plant.report(grant)
+        await world.report(grant)
         await trio.sleep(1)
 
 
@@ -255,8 +255,8 @@ async def test_a_dispatcher_that_cannot_live_ends_the_server(autojump_clock: Moc
         raise ValueError("what the database says makes no sense")
 
     async def live() -> None:
-        async with open_plant() as plant:
-            plant.storage.events.ready = ready  # type: ignore[method-assign,assignment]
+        async with open_actors_world() as world:
+            world.storage.events.ready = ready  # type: ignore[method-assign,assignment]
             await trio.sleep(3600)
 
     with pytest.raises(EngineFault):

@@ -10,13 +10,13 @@ from trio.testing import MockClock
 from sexton_actors.exposition import STALE_MS, OperatorsCollector
 from sexton_actors.periodic.census import CENSUS_INTERVAL_S
 from sexton_actors.protocol.runner import SetAdminState
-from tests.actors.plant import Plant
+from tests.worlds.actors import ActorsWorld
 
 
-def shown(plant: Plant) -> dict[tuple[str, str], float]:
+def shown(world: ActorsWorld) -> dict[tuple[str, str], float]:
     """Values by name and labels, as one text."""
     registry = CollectorRegistry()
-    registry.register(OperatorsCollector(plant.world, "0"))
+    registry.register(OperatorsCollector(world.actors_world, "0"))
     return {
         (sample.name.removeprefix("sexton_"), ",".join(sample.labels.values())): sample.value
         for metric in registry.collect()
@@ -25,34 +25,34 @@ def shown(plant: Plant) -> dict[tuple[str, str], float]:
 
 
 async def test_a_renewal_is_counted_with_the_time_it_had_left(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    await plant.deliver(await plant.install())
-    grant = await plant.grant(await plant.enrol())
+    await world.deliver(await world.install())
+    grant = await world.grant(await world.enrol())
     for wait_s in (10, 10, 26):
         await trio.sleep(wait_s)
-        await plant.renewed(grant)
-    await plant.report(grant)
-    told = shown(plant)
+        await world.renewed(grant)
+    await world.report(grant)
+    told = shown(world)
     assert told["lease_renewals_total", "renewed"] == 3
     assert told["lease_slack_seconds_count", ""] == 3
     assert told["lease_slack_seconds_sum", ""] == pytest.approx(20 + 20 + 4)
     assert told["lease_slack_seconds_bucket", "5.0"] == 1
     assert told["leases_ended_total", "reported"] == 1
-    assert told["charged_nanos_total", ""] == sum(row.charged_nanos for row in plant.rows(grant.event.id)) > 0
+    assert told["charged_nanos_total", ""] == sum(row.charged_nanos for row in world.rows(grant.event.id)) > 0
 
 
 async def test_a_late_runner_is_counted_by_what_it_would_have_written(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    await plant.deliver(await plant.install())
-    late = await plant.enrol("r1")
-    lost = await plant.grant(late)
-    await plant.grant(await plant.enrol("r2"), 35)
-    await plant.renew(lost)
-    await plant.report(lost)
-    await plant.activity(lost, "chunk")
-    told = shown(plant)
+    await world.deliver(await world.install())
+    late = await world.enrol("r1")
+    lost = await world.grant(late)
+    await world.grant(await world.enrol("r2"), 35)
+    await world.renew(lost)
+    await world.report(lost)
+    await world.activity(lost, "chunk")
+    told = shown(world)
     assert told["leases_reclaimed_total", "expired"] == told["leases_ended_total", "reclaimed"] == 1
     assert told["lease_renewals_total", "UZ-RUN-011"] == 1
     late_writes = {what: told["late_writes_refused_total", what] for what in ("renew", "report", "activity")}
@@ -61,26 +61,26 @@ async def test_a_late_runner_is_counted_by_what_it_would_have_written(
 
 
 async def test_a_lease_of_a_revoked_runner_is_counted_as_such(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    await plant.deliver(await plant.install())
-    runner_id = await plant.enrol()
-    await plant.grant(runner_id)
-    await plant.system.ask("runner", runner_id, SetAdminState("revoked"))
+    await world.deliver(await world.install())
+    runner_id = await world.enrol()
+    await world.grant(runner_id)
+    await world.system.ask("runner", runner_id, SetAdminState("revoked"))
     await trio.sleep(1)
-    assert shown(plant)["leases_reclaimed_total", "revoked"] == 1
+    assert shown(world)["leases_reclaimed_total", "revoked"] == 1
 
 
 async def test_only_the_first_lease_of_an_event_tells_how_long_it_waited(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    await plant.deliver(await plant.install())
+    await world.deliver(await world.install())
     await trio.sleep(3)
-    runner_id = await plant.enrol()
-    await plant.release(await plant.grant(runner_id))
+    runner_id = await world.enrol()
+    await world.release(await world.grant(runner_id))
     await trio.sleep(60)
-    await plant.grant(runner_id)
-    told = shown(plant)
+    await world.grant(runner_id)
+    told = shown(world)
     assert told["ingress_to_lease_seconds_count", ""] == 1
     assert told["ingress_to_lease_seconds_sum", ""] == pytest.approx(3, abs=0.1)
 
@@ -89,15 +89,15 @@ async def test_only_the_first_lease_of_an_event_tells_how_long_it_waited(
 
 
 async def test_what_waits_and_what_is_held_is_shown_within_seconds(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id = await plant.install()
-    await plant.deliver(zombie_id)
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(await plant.enrol())
-    await plant.ask_approval(grant)
+    zombie_id = await world.install()
+    await world.deliver(zombie_id)
+    await world.deliver(zombie_id)
+    grant = await world.grant(await world.enrol())
+    await world.ask_approval(grant)
     await trio.sleep(2 * CENSUS_INTERVAL_S)
-    told = shown(plant)
+    told = shown(world)
     assert (told["events_queued", ""], told["leases_active", ""], told["gates_pending", ""]) == (1, 1, 1)
     assert told["oldest_event_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["oldest_gate_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
@@ -106,43 +106,45 @@ async def test_what_waits_and_what_is_held_is_shown_within_seconds(
 
 
 async def test_a_census_that_is_old_is_not_shown_and_the_next_one_is(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
     await trio.sleep(CENSUS_INTERVAL_S)
-    assert ("events_queued", "") in shown(plant)
-    plant.faults.away = True
+    assert ("events_queued", "") in shown(world)
+    world.faults.away = True
     await trio.sleep(STALE_MS / 1000 + CENSUS_INTERVAL_S)
-    told = shown(plant)
+    told = shown(world)
     assert ("events_queued", "") not in told
     assert told["build_info", "0," + _python(told)] == 1
-    plant.faults.away = False
+    world.faults.away = False
     await trio.sleep(60)
-    assert ("events_queued", "") in shown(plant)
+    assert ("events_queued", "") in shown(world)
 
 
 def _python(told: dict[tuple[str, str], Any]) -> str:
     return next(labels.partition(",")[2] for name, labels in told if name == "build_info")
 
 
-async def test_a_runner_that_only_renews_and_reports_is_seen(plant: Plant, autojump_clock: MockClock) -> None:
-    await plant.deliver(await plant.install())
-    runner_id = await plant.enrol()
-    grant = await plant.grant(runner_id)
+async def test_a_runner_that_only_renews_and_reports_is_seen(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    await world.deliver(await world.install())
+    runner_id = await world.enrol()
+    grant = await world.grant(runner_id)
 
     def seen() -> int:
-        at = plant.storage.tables.runners[runner_id].last_seen_at
+        at = world.storage.tables.runners[runner_id].last_seen_at
         assert at is not None
         return at
 
     for _ in range(12):
         await trio.sleep(10)
-        await plant.renewed(grant)
-    renewed_at = plant.world.now_ms()
+        await world.renewed(grant)
+    renewed_at = world.actors_world.now_ms()
     await trio.sleep(CENSUS_INTERVAL_S)
     assert seen() == renewed_at
     await trio.sleep(3)
-    reported_at = plant.world.now_ms()
-    await plant.report(grant)
+    reported_at = world.actors_world.now_ms()
+    await world.report(grant)
     await trio.sleep(CENSUS_INTERVAL_S)
     assert seen() == reported_at
     await trio.sleep(60)

@@ -21,7 +21,7 @@ from sexton_storage.writes import (
     RenewLease,
     ResolveGate,
 )
-from tests.actors.plant import Later, Plant
+from tests.worlds.actors import ActorsWorld, Later
 
 Step = Callable[[], Awaitable[object]]
 
@@ -35,28 +35,28 @@ async def again_until_it_works(step: Step) -> object:
             await trio.sleep(0.5)
 
 
-async def the_whole_path(plant: Plant, before: Callable[[str], None]) -> tuple[UUID, UUID]:
+async def the_whole_path(world: ActorsWorld, before: Callable[[str], None]) -> tuple[UUID, UUID]:
     """Deliver, poll, renew, ask, approve, report, with something ordered before each step."""
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
+    zombie_id, runner_id = await world.install(), await world.enrol()
     before("deliver")
-    delivery = plant.webhook()
-    await again_until_it_works(lambda: plant.system.ask("zombie", zombie_id, delivery))
+    delivery = world.webhook()
+    await again_until_it_works(lambda: world.system.ask("zombie", zombie_id, delivery))
     before("poll")
-    grant = await again_until_it_works(lambda: plant.grant(runner_id, 30))
+    grant = await again_until_it_works(lambda: world.grant(runner_id, 30))
     assert isinstance(grant, Grant)
     await trio.sleep(5)
     before("renew")
-    await again_until_it_works(lambda: plant.renewed(grant, (1000, 0, 0)))
+    await again_until_it_works(lambda: world.renewed(grant, (1000, 0, 0)))
     await trio.sleep(5)
     before("ask")
-    gate = await again_until_it_works(lambda: plant.ask_approval(grant))
+    gate = await again_until_it_works(lambda: world.ask_approval(grant))
     gate_id = getattr(gate, "id", None)
     assert isinstance(gate_id, UUID)
     await trio.sleep(5)
     before("approve")
-    await again_until_it_works(lambda: plant.resolve(gate_id))
+    await again_until_it_works(lambda: world.resolve(gate_id))
     before("report")
-    reported = await again_until_it_works(lambda: plant.report(grant, tokens=(1500, 0, 0)))
+    reported = await again_until_it_works(lambda: world.report(grant, tokens=(1500, 0, 0)))
     assert isinstance(reported, Reported), reported
     await trio.sleep(3)
     return zombie_id, grant.event.id
@@ -67,85 +67,87 @@ STEPS = ["deliver", "poll", "renew", "ask", "approve", "report"]
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_an_outage_at_a_step_delays_it_and_loses_nothing(
-    plant: Plant, autojump_clock: MockClock, step: str
+    world: ActorsWorld, autojump_clock: MockClock, step: str
 ) -> None:
     async with trio.open_nursery() as nursery:
 
         async def back_again() -> None:
             await trio.sleep(4)
-            plant.faults.away = False
+            world.faults.away = False
 
         def before(what: str) -> None:
             if what == step:
-                plant.faults.away = True
+                world.faults.away = True
                 nursery.start_soon(back_again)
 
-        _, event_id = await the_whole_path(plant, before)
-    assert plant.event(event_id).status is EventStatus.PROCESSED
-    assert len(plant.storage.tables.events) == 1
-    assert sum(row.d_input_tokens for row in plant.rows(event_id)) == 1500
-    plant.everything_adds_up()
+        _, event_id = await the_whole_path(world, before)
+    assert world.event(event_id).status is EventStatus.PROCESSED
+    assert len(world.storage.tables.events) == 1
+    assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+    world.everything_adds_up()
 
 
 @pytest.mark.parametrize("step", ["deliver", "renew", "ask", "approve", "report"])
 async def test_a_commit_in_doubt_is_settled_by_asking_again(
-    plant: Plant, autojump_clock: MockClock, step: str
+    world: ActorsWorld, autojump_clock: MockClock, step: str
 ) -> None:
     def before(what: str) -> None:
         if what == step:
-            plant.faults.leave_unknown()
+            world.faults.leave_unknown()
 
-    _, event_id = await the_whole_path(plant, before)
-    assert plant.event(event_id).status is EventStatus.PROCESSED
-    assert len(plant.storage.tables.events) == 1
-    assert sum(row.d_input_tokens for row in plant.rows(event_id)) == 1500
-    (gate,) = plant.storage.tables.gates.values()
+    _, event_id = await the_whole_path(world, before)
+    assert world.event(event_id).status is EventStatus.PROCESSED
+    assert len(world.storage.tables.events) == 1
+    assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+    (gate,) = world.storage.tables.gates.values()
     assert gate.status is GateStatus.APPROVED
-    plant.everything_adds_up()
+    world.everything_adds_up()
 
 
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("kind", [ClaimEvent, RenewLease, EndLease, OpenGate, ResolveGate])
 async def test_a_race_that_was_lost_is_decided_again(
-    plant: Plant,
+    world: ActorsWorld,
     autojump_clock: MockClock,
     kind: type[ClaimEvent | RenewLease | EndLease | OpenGate | ResolveGate],
     times: int,
 ) -> None:
-    plant.faults.lose(kind, times)
-    _, event_id = await the_whole_path(plant, lambda _: None)
-    assert plant.event(event_id).status is EventStatus.PROCESSED
-    plant.everything_adds_up()
+    world.faults.lose(kind, times)
+    _, event_id = await the_whole_path(world, lambda _: None)
+    assert world.event(event_id).status is EventStatus.PROCESSED
+    world.everything_adds_up()
 
 
-async def test_a_claim_in_doubt_is_taken_back_within_seconds(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
+async def test_a_claim_in_doubt_is_taken_back_within_seconds(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
     await trio.sleep(0.5)
-    plant.faults.leave_unknown()
+    world.faults.leave_unknown()
     began = trio.current_time()
-    grant = await plant.grant(runner_id, 30)
+    grant = await world.grant(runner_id, 30)
     assert grant.event.id == event_id
     assert (grant.lease.fencing_token, grant.event.attempts) == (2, 1), "the first one reached nobody"
     assert trio.current_time() - began < 3
-    assert plant.rows(event_id) == []
-    plant.everything_adds_up()
+    assert world.rows(event_id) == []
+    world.everything_adds_up()
 
 
 async def test_a_poll_through_an_outage_gets_the_work_when_the_database_is_back(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
     await trio.sleep(0.5)
     async with trio.open_nursery() as nursery:
-        await plant.storage.runners.load(runner_id)
-        plant.faults.lose(ClaimEvent)
-        poll = Later(nursery, lambda: plant.grant(runner_id, 30))
+        await world.storage.runners.load(runner_id)
+        world.faults.lose(ClaimEvent)
+        poll = Later(nursery, lambda: world.grant(runner_id, 30))
         await trio.sleep(0.2)
-        plant.faults.away = True
+        world.faults.away = True
         await trio.sleep(8)
-        plant.faults.away = False
+        world.faults.away = False
         back_at = trio.current_time()
         assert (await poll.value()).event.id == event_id
         assert poll.at is not None
@@ -153,85 +155,89 @@ async def test_a_poll_through_an_outage_gets_the_work_when_the_database_is_back(
 
 
 async def test_a_poll_that_waits_ends_in_time_while_the_database_is_away(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    runner_id = await plant.enrol()
+    runner_id = await world.enrol()
     async with trio.open_nursery() as nursery:
-        poll = Later(nursery, lambda: plant.poll(runner_id, 10))
+        poll = Later(nursery, lambda: world.poll(runner_id, 10))
         await trio.sleep(1)
-        plant.faults.away = True
+        world.faults.away = True
         await poll.value()
         assert poll.at is not None
         assert round(poll.at, 2) == 10
 
 
 async def test_a_dead_runners_lease_is_reclaimed_as_soon_as_the_database_is_back(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    event_id = await plant.deliver(zombie_id)
-    await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    await world.grant(runner_id)
     await trio.sleep(25)
-    plant.faults.away = True
+    world.faults.away = True
     await trio.sleep(20)
-    plant.faults.away = False
+    world.faults.away = False
     await trio.sleep(1)
-    assert plant.event(event_id).status is EventStatus.RECEIVED
-    plant.everything_adds_up()
+    assert world.event(event_id).status is EventStatus.RECEIVED
+    world.everything_adds_up()
 
 
-async def test_a_time_out_that_met_an_outage_is_made_up_for(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(config="gates: {timeout_ms: 5000}"), await plant.enrol()
-    await plant.deliver(zombie_id)
-    gate = await plant.ask_approval(await plant.grant(runner_id))
+async def test_a_time_out_that_met_an_outage_is_made_up_for(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(config="gates: {timeout_ms: 5000}"), await world.enrol()
+    await world.deliver(zombie_id)
+    gate = await world.ask_approval(await world.grant(runner_id))
     await trio.sleep(4)
-    plant.faults.away = True
+    world.faults.away = True
     await trio.sleep(4)
-    plant.faults.away = False
+    world.faults.away = False
     await trio.sleep(1)
-    assert plant.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
+    assert world.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
 
 
 async def test_news_that_an_outage_swallowed_reach_the_dispatcher_all_the_same(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    first, second = await plant.deliver(zombie_id), await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    first, second = await world.deliver(zombie_id), await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     async with trio.open_nursery() as nursery:
-        poll = Later(nursery, lambda: plant.grant(runner_id, 30))
+        poll = Later(nursery, lambda: world.grant(runner_id, 30))
         await trio.sleep(0.5)
         # The report is committed, but the queue cannot look whether there is more.
-        original = plant.storage.events.ready_agent
+        original = world.storage.events.ready_agent
 
         async def away(zombie: UUID) -> None:
             raise StorageUnavailable("away")
 
-        plant.storage.events.ready_agent = away  # type: ignore[method-assign,assignment]
-        await plant.report(grant)
+        world.storage.events.ready_agent = away  # type: ignore[method-assign,assignment]
+        await world.report(grant)
         await trio.sleep(0.1)
-        plant.storage.events.ready_agent = original  # type: ignore[method-assign]
+        world.storage.events.ready_agent = original  # type: ignore[method-assign]
         assert (await poll.value()).event.id == second
-    assert plant.event(first).status is EventStatus.PROCESSED
+    assert world.event(first).status is EventStatus.PROCESSED
 
 
 async def test_conflicts_on_the_agents_and_runners_records_are_decided_again(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id = await plant.install()
-    plant.faults.conflict(2)
-    await plant.change_status(zombie_id, "stopped")
-    plant.faults.conflict(1)
-    await plant.change_status(zombie_id, "killed")
-    assert plant.storage.tables.zombies[zombie_id].status == "killed"
+    zombie_id = await world.install()
+    world.faults.conflict(2)
+    await world.change_status(zombie_id, "stopped")
+    world.faults.conflict(1)
+    await world.change_status(zombie_id, "killed")
+    assert world.storage.tables.zombies[zombie_id].status == "killed"
 
 
-async def test_frames_that_lost_their_race_are_tried_again(plant: Plant, autojump_clock: MockClock) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
-    plant.faults.lose(AppendFrames)
-    taken = await plant.activity(grant, "chunk")
+async def test_frames_that_lost_their_race_are_tried_again(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    world.faults.lose(AppendFrames)
+    taken = await world.activity(grant, "chunk")
     assert taken.count == 1  # type: ignore[union-attr]
-    assert plant.kinds(zombie_id)[-1] == "chunk"
-    assert isinstance(await plant.resolve((await plant.ask_approval(grant)).id), Resolved)
+    assert world.kinds(zombie_id)[-1] == "chunk"
+    assert isinstance(await world.resolve((await world.ask_approval(grant)).id), Resolved)

@@ -10,68 +10,68 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_RENEWAL_RACES
 from sexton_storage.records.leases import Lease
 from sexton_storage.writes import RenewLease
-from tests.actors.plant import Plant
+from tests.worlds.actors import ActorsWorld
 
 
-def renewed_elsewhere(plant: Plant, lease: Lease) -> None:
+def renewed_elsewhere(world: ActorsWorld, lease: Lease) -> None:
     """What another node's renewal leaves behind."""
-    leases = plant.storage.tables.leases
+    leases = world.storage.tables.leases
     leases[lease.id] = replace(leases[lease.id], version=leases[lease.id].version + 1)
 
 
-async def _grant(plant: Plant) -> Grant:
-    await plant.deliver(await plant.install())
-    return await plant.grant(await plant.enrol())
+async def _grant(world: ActorsWorld) -> Grant:
+    await world.deliver(await world.install())
+    return await world.grant(await world.enrol())
 
 
 async def test_a_renewal_that_loses_its_races_is_made_again_until_it_is_kept(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    grant = await _grant(plant)
-    plant.faults.lose(RenewLease, MAX_RENEWAL_RACES - 1)
+    grant = await _grant(world)
+    world.faults.lose(RenewLease, MAX_RENEWAL_RACES - 1)
 
-    renewed = await plant.renew(grant)
+    renewed = await world.renew(grant)
 
     assert isinstance(renewed, Renewal)
     assert renewed.slice_seq == 1
-    assert plant.world.meters.races["renew"] == MAX_RENEWAL_RACES - 1
+    assert world.actors_world.meters.races["renew"] == MAX_RENEWAL_RACES - 1
 
 
 async def test_a_renewal_that_loses_all_its_races_is_told_to_come_again_not_that_its_lease_is_lost(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    grant = await _grant(plant)
-    plant.faults.lose(RenewLease, MAX_RENEWAL_RACES)
+    grant = await _grant(world)
+    world.faults.lose(RenewLease, MAX_RENEWAL_RACES)
 
-    refused = await plant.renew(grant)
+    refused = await world.renew(grant)
 
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.retry_after_s) == (RACED, 1)
-    assert plant.world.meters.late["renew"] == 0
-    assert isinstance(await plant.renew(grant), Renewal)
+    assert world.actors_world.meters.late["renew"] == 0
+    assert isinstance(await world.renew(grant), Renewal)
 
 
 async def test_a_lease_that_two_nodes_renew_in_turn_loses_one_race_and_is_read_first_from_then_on(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    grant = await _grant(plant)
+    grant = await _grant(world)
 
     for _ in range(10):
-        renewed_elsewhere(plant, grant.lease)
-        assert isinstance(await plant.renew(grant), Renewal)
+        renewed_elsewhere(world, grant.lease)
+        assert isinstance(await world.renew(grant), Renewal)
 
-    assert plant.world.meters.races["renew"] == 1
+    assert world.actors_world.meters.races["renew"] == 1
 
 
 async def test_a_lease_that_nobody_else_renews_any_more_is_not_read_before_each_renewal(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    grant = await _grant(plant)
-    renewed_elsewhere(plant, grant.lease)
+    grant = await _grant(world)
+    renewed_elsewhere(world, grant.lease)
     for _ in range(SHARED_FOR + 1):
-        assert isinstance(await plant.renew(grant), Renewal)
+        assert isinstance(await world.renew(grant), Renewal)
 
-    renewed_elsewhere(plant, grant.lease)
-    assert isinstance(await plant.renew(grant), Renewal)
+    renewed_elsewhere(world, grant.lease)
+    assert isinstance(await world.renew(grant), Renewal)
 
-    assert plant.world.meters.races["renew"] == 2
+    assert world.actors_world.meters.races["renew"] == 2

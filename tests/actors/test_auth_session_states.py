@@ -21,8 +21,8 @@ from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
-from tests.actors.plant import Plant, open_plant
 from tests.actors.test_state_tables import cells
+from tests.worlds.actors import ActorsWorld, open_actors_world
 
 NOW = 1_000_000
 CODE, ME, OTHER = b"code", b"me", b"other"
@@ -137,21 +137,21 @@ def test_four_wrong_codes_leave_one_and_the_fifth_leaves_nothing() -> None:
 # --- the actor ----------------------------------------------------------------------------------------------
 
 
-async def begin(plant: Plant) -> UUID:
-    session_id = plant.world.new_id()
-    made = await plant.system.ask("session", session_id, m.Open("key", "laptop"))
+async def begin(world: ActorsWorld) -> UUID:
+    session_id = world.actors_world.new_id()
+    made = await world.system.ask("session", session_id, m.Open("key", "laptop"))
     assert isinstance(made, AuthSession)
     return session_id
 
 
 async def test_a_session_outlives_its_server(autojump_clock: MockClock) -> None:
-    async with open_plant() as first:
+    async with open_actors_world() as first:
         session_id = await begin(first)
         await first.system.ask("session", session_id, APPROVE)
         wrong = await first.system.ask("session", session_id, WRONG)
         assert isinstance(wrong, Refusal)
         kept = first.storage.tables
-    async with open_plant() as second:
+    async with open_actors_world() as second:
         second.storage.tables.auth_sessions.update(kept.auth_sessions)
         again = await second.system.ask("session", session_id, WRONG)
         assert isinstance(again, Refusal)
@@ -159,22 +159,22 @@ async def test_a_session_outlives_its_server(autojump_clock: MockClock) -> None:
         assert await second.system.ask("session", session_id, RIGHT) == m.HandedOver("d", "c", "n")
 
 
-async def test_a_session_that_nobody_made_is_not_found(plant: Plant, autojump_clock: MockClock) -> None:
+async def test_a_session_that_nobody_made_is_not_found(world: ActorsWorld, autojump_clock: MockClock) -> None:
     for message in (COMPLETE, APPROVE, RIGHT, m.Read(), m.Abort()):
-        reply = await plant.system.ask("session", plant.world.new_id(), message)
+        reply = await world.system.ask("session", world.actors_world.new_id(), message)
         assert isinstance(reply, Refusal)
         assert reply.code == "UZ-AUTH-005"
 
 
 async def test_guesses_at_the_same_time_are_counted_one_by_one(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    session_id = await begin(plant)
-    await plant.system.ask("session", session_id, APPROVE)
+    session_id = await begin(world)
+    await world.system.ask("session", session_id, APPROVE)
     codes: list[str] = []
 
     async def guess() -> None:
-        reply = await plant.system.ask("session", session_id, WRONG)
+        reply = await world.system.ask("session", session_id, WRONG)
         assert isinstance(reply, Refusal)
         codes.append(reply.code)
 
@@ -184,60 +184,64 @@ async def test_guesses_at_the_same_time_are_counted_one_by_one(
     assert sorted(codes) == ["UZ-AUTH-011"] * 4 + ["UZ-AUTH-013"] * 16
 
 
-async def test_what_another_node_did_is_decided_on_again(plant: Plant, autojump_clock: MockClock) -> None:
-    session_id = await begin(plant)
-    rows = plant.storage.tables.auth_sessions
-    elsewhere = decide(rows[session_id], APPROVE, plant.world.now_ms()).session
+async def test_what_another_node_did_is_decided_on_again(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    session_id = await begin(world)
+    rows = world.storage.tables.auth_sessions
+    elsewhere = decide(rows[session_id], APPROVE, world.actors_world.now_ms()).session
     assert elsewhere is not None
     rows[session_id] = elsewhere
-    late = await plant.system.ask("session", session_id, COMPLETE)
+    late = await world.system.ask("session", session_id, COMPLETE)
     assert isinstance(late, Refusal)
     assert late.code == "UZ-AUTH-015"
     rows[session_id] = replace(elsewhere, status=AuthSessionStatus.ABORTED, version=elsewhere.version + 1)
     await trio.sleep(1)
-    seen = await plant.system.ask("session", session_id, m.Read())
+    seen = await world.system.ask("session", session_id, m.Read())
     assert isinstance(seen, m.Seen)
     assert seen.status == "aborted"
 
 
 async def test_an_outage_loses_no_guess_and_gives_nothing_away(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    session_id = await begin(plant)
-    await plant.system.ask("session", session_id, APPROVE)
-    plant.faults.away = True
+    session_id = await begin(world)
+    await world.system.ask("session", session_id, APPROVE)
+    world.faults.away = True
     for message in (RIGHT, WRONG, m.Abort()):
         with pytest.raises(StorageUnavailable):
-            await plant.system.ask("session", session_id, message)
-    plant.faults.away = False
-    assert await plant.system.ask("session", session_id, RIGHT) == m.HandedOver("d", "c", "n")
+            await world.system.ask("session", session_id, message)
+    world.faults.away = False
+    assert await world.system.ask("session", session_id, RIGHT) == m.HandedOver("d", "c", "n")
 
 
 async def test_a_session_expires_while_nobody_looks_and_is_gone_in_time(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    session_id = await begin(plant)
+    session_id = await begin(world)
     await trio.sleep(SESSION_TTL_MS / 1000)
-    seen = await plant.system.ask("session", session_id, m.Read())
+    seen = await world.system.ask("session", session_id, m.Read())
     assert isinstance(seen, m.Seen)
     assert seen.status == EXPIRED
     await trio.sleep(2 * 3600)
-    assert plant.storage.tables.auth_sessions == {}
-    gone = await plant.system.ask("session", session_id, m.Read())
+    assert world.storage.tables.auth_sessions == {}
+    gone = await world.system.ask("session", session_id, m.Read())
     assert isinstance(gone, Refusal)
     assert gone.code == "UZ-AUTH-005"
 
 
-async def test_one_more_than_may_be_open_is_turned_away(plant: Plant, autojump_clock: MockClock) -> None:
-    first = await begin(plant)
-    row = plant.storage.tables.auth_sessions[first]
+async def test_one_more_than_may_be_open_is_turned_away(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    first = await begin(world)
+    row = world.storage.tables.auth_sessions[first]
     for _ in range(MAX_OPEN - 1):
-        other = plant.world.new_id()
-        plant.storage.tables.auth_sessions[other] = replace(row, id=other)
-    full = await plant.system.ask("session", plant.world.new_id(), m.Open(None, None))
+        other = world.actors_world.new_id()
+        world.storage.tables.auth_sessions[other] = replace(row, id=other)
+    full = await world.system.ask("session", world.actors_world.new_id(), m.Open(None, None))
     assert isinstance(full, Refusal)
     assert full.code == "UZ-AUTH-008"
-    assert await plant.system.ask("session", first, m.Abort()) is True
+    assert await world.system.ask("session", first, m.Abort()) is True
     assert isinstance(
-        await plant.system.ask("session", plant.world.new_id(), m.Open(None, None)), AuthSession
+        await world.system.ask("session", world.actors_world.new_id(), m.Open(None, None)), AuthSession
     )

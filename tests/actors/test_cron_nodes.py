@@ -23,7 +23,7 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
-from tests.actors.plant import SKILL, PlainSealer
+from tests.worlds.actors import SKILL, PlainSealer
 
 NODES, ROUNDS, AGENTS = 3, 6, 4
 TRIGGER = """---

@@ -13,7 +13,7 @@ from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.leases import Held
 from tests.actors.test_cron_nodes import install, world_over
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 NODES, EACH = 3, 5
 
@@ -24,15 +24,15 @@ async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(p
             await stack.enter_async_context(open_postgres_storage(postgres_dsn)) for _ in range(NODES)
         ]
         storage = storages[0]
-        house = await House(storage).found()
+        world = await StorageWorld(storage).found()
         async with open_system(tree(world_over(storage, 9))) as first:
-            agent_id = await install(first, house.tenant_id, house.workspace_id, "follower")
+            agent_id = await install(first, world.tenant_id, world.workspace_id, "follower")
         agent = await storage.zombies.load(agent_id)
         assert agent is not None
-        event = await house.append(agent)
-        lease = (await house.claim(agent)).lease
-        held, past = Held(lease.id, lease.fencing_token), house.now - 3_600_000
-        asked = [FollowUp(new_id(), agent.id, event.id, str(n), "look", past, house.now) for n in range(EACH)]
+        event = await world.append(agent)
+        lease = (await world.claim(agent)).lease
+        held, past = Held(lease.id, lease.fencing_token), world.now - 3_600_000
+        asked = [FollowUp(new_id(), agent.id, event.id, str(n), "look", past, world.now) for n in range(EACH)]
         for follow_up in asked:
             assert await storage.follow_ups.keep(follow_up, held) == follow_up
         systems = [
@@ -49,6 +49,6 @@ async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(p
                 await trio.sleep(0.01)
         for system in systems:
             system.tell("zombie", agent.id, FollowUpDue(asked[0].id))
-        kept = await storage.events.list(house.workspace_id, limit=99, actor_glob="follow_up:*")
+        kept = await storage.events.list(world.workspace_id, limit=99, actor_glob="follow_up:*")
         made = Counter((e.actor, e.event_type, e.resumes_event_id) for e in kept)
         assert made == {(f"follow_up:{event.id}", "follow_up", event.id): EACH}

@@ -27,8 +27,8 @@ from sexton_storage.records.improvement import (
     Trust,
 )
 from sexton_storage.scoring import Facts, score
-from tests.actors.plant import SKILL, TRIGGER
 from tests.actors.test_state_tables import cells
+from tests.worlds.actors import SKILL, TRIGGER
 
 IT, OTHER = UUID(int=1), UUID(int=2)
 NOW = 1_732_060_800_000

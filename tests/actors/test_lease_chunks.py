@@ -8,7 +8,7 @@ from trio.testing import MockClock
 from sexton_actors.lease.transitions.chunks import MAX_CHUNK_CHARS, coalesced
 from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_storage.records.frames import NewFrame
-from tests.actors.plant import Plant
+from tests.worlds.actors import ActorsWorld
 
 IT = UUID(int=1)
 
@@ -65,14 +65,14 @@ def test_chunks_are_joined_up_to_a_bound_and_say_when_they_began() -> None:
 
 
 async def test_a_model_that_streams_word_by_word_writes_one_frame_a_call(
-    plant: Plant, autojump_clock: MockClock
+    world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    zombie_id, runner_id = await plant.install(), await plant.enrol()
-    await plant.deliver(zombie_id)
-    grant = await plant.grant(runner_id)
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
     words = tuple(FrameIn("chunk", None, {"text": f"{n} "}) for n in range(256))
-    taken = await plant.system.ask("lease", grant.lease.id, Activity(runner_id, words))
+    taken = await world.system.ask("lease", grant.lease.id, Activity(runner_id, words))
     assert taken == FramesTaken(256)
-    last = plant.frames(zombie_id)[-1]
+    last = world.frames(zombie_id)[-1]
     assert last.data == {"text": "".join(f"{n} " for n in range(256))}
-    assert len(plant.frames(zombie_id)) == 3
+    assert len(world.frames(zombie_id)) == 3

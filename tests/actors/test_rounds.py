@@ -21,7 +21,7 @@ from sexton_engine import (
     open_system,
 )
 from sexton_storage.errors import StorageUnavailable
-from tests.actors.plant import Plant
+from tests.worlds.actors import ActorsWorld
 
 EVERY_S, OFTEN_S, SOON_S = 10.0, 4.0, 0.5
 
@@ -79,10 +79,10 @@ async def _hours(world: World, seconds: float, diary: list[str], *troubles: Exce
     return system
 
 
-async def test_each_round_comes_at_its_own_interval(plant: Plant, autojump_clock: MockClock) -> None:
+async def test_each_round_comes_at_its_own_interval(world: ActorsWorld, autojump_clock: MockClock) -> None:
     diary: list[str] = []
 
-    await _hours(plant.world, 21, diary)
+    await _hours(world.actors_world, 21, diary)
 
     start = float(diary[0].split()[1])
     assert [line for line in diary if line.startswith("water")] == [
@@ -93,19 +93,23 @@ async def test_each_round_comes_at_its_own_interval(plant: Plant, autojump_clock
     ]
 
 
-async def test_a_round_that_found_more_comes_again_soon(plant: Plant, autojump_clock: MockClock) -> None:
+async def test_a_round_that_found_more_comes_again_soon(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
     diary = ["more"]
 
-    await _hours(plant.world, 11, diary)
+    await _hours(world.actors_world, 11, diary)
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
     assert [at - waters[0] for at in waters] == pytest.approx([0, SOON_S, SOON_S + EVERY_S])
 
 
-async def test_an_outage_in_a_round_does_not_end_the_rounds(plant: Plant, autojump_clock: MockClock) -> None:
+async def test_an_outage_in_a_round_does_not_end_the_rounds(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
     diary: list[str] = []
 
-    await _hours(plant.world, 21, diary, StorageUnavailable("away"), StorageUnavailable("away"))
+    await _hours(world.actors_world, 21, diary, StorageUnavailable("away"), StorageUnavailable("away"))
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
     assert [at - waters[0] for at in waters] == pytest.approx([0, EVERY_S, 2 * EVERY_S])
@@ -113,11 +117,11 @@ async def test_an_outage_in_a_round_does_not_end_the_rounds(plant: Plant, autoju
 
 @pytest.mark.parametrize("crashes", [1, 2, 3])
 async def test_a_crash_in_a_round_does_not_end_the_rounds(
-    plant: Plant, autojump_clock: MockClock, crashes: int
+    world: ActorsWorld, autojump_clock: MockClock, crashes: int
 ) -> None:
     diary: list[str] = []
 
-    await _hours(plant.world, 40, diary, *[ValueError("a thorn")] * crashes)
+    await _hours(world.actors_world, 40, diary, *[ValueError("a thorn")] * crashes)
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
     assert len(waters) >= crashes + 3
@@ -125,9 +129,9 @@ async def test_a_crash_in_a_round_does_not_end_the_rounds(
     assert any(line.startswith("weed") for line in diary)
 
 
-async def test_a_round_can_be_asked_for(plant: Plant, autojump_clock: MockClock) -> None:
+async def test_a_round_can_be_asked_for(world: ActorsWorld, autojump_clock: MockClock) -> None:
     diary: list[str] = []
-    async with open_system(spec(plant.world, diary, [])) as system:
+    async with open_system(spec(world.actors_world, diary, [])) as system:
         await trio.sleep(1)
         await system.ask(Gardener.kind, "", Weed())
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.cli.shell import Shell
-from tests.faults.server_process import ServerProcess
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell
 
 
 @pytest.fixture(scope="module")

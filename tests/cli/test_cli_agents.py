@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.cli.folders import agent_folder
-from tests.cli.shell import Shell, said
-from tests.faults.server_process import ServerProcess
+from tests.worlds.agent_folders import agent_folder
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said
 
 NOWHERE = "019363b0-0000-7000-8000-00000000ffff"
 

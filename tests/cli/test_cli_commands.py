@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from sexton_cli.credentials import CredentialFile, Kept
-from tests.cli.shell import Shell, said
-from tests.faults.server_process import ServerProcess
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said
 
 NOWHERE = "019363b0-0000-7000-8000-00000000ffff"
 

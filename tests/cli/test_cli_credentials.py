@@ -117,8 +117,8 @@ def test_who_keeps_the_file_elsewhere_and_links_to_it_keeps_the_link(tmp_path: P
 
 
 def test_the_folder_is_where_the_xdg_convention_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/house/of/one")
-    plain = Path("/house/of/one/.config/sexton")
+    monkeypatch.setenv("HOME", "/world/of/one")
+    plain = Path("/world/of/one/.config/sexton")
     assert default_folder({}) == plain
     assert default_folder({"XDG_CONFIG_HOME": ""}) == plain
     assert default_folder({"XDG_CONFIG_HOME": "relative"}) == plain

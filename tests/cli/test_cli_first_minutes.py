@@ -9,8 +9,8 @@ import trio
 
 from sexton_cli import local_runners
 from sexton_cli.first_commands import program_name
-from tests.cli.shell import Shell
-from tests.faults.server_process import ServerProcess
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell
 
 UNAVAILABLE = 69
 BROKEN = "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"

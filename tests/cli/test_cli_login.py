@@ -13,11 +13,11 @@ import trio
 
 from sexton_cli.credentials import CredentialFile, Kept
 from sexton_storage.memory import open_memory_storage
-from tests.cli.approving import Browser, another_than
-from tests.cli.shell import Shell, Terminal, said, wait_until
-from tests.faults.server_process import ServerProcess
-from tests.http.house import START_MS, House, open_house_on
-from tests.http.visitor import visiting
+from tests.fakes.login_browser import Browser, another_than
+from tests.worlds.browser import visiting
+from tests.worlds.http import START_MS, HttpWorld, open_http_world_on
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, Terminal, said, wait_until
 
 URL = re.compile(r"https?://\S+")
 PROMPT = "Code shown there (6 digits): "
@@ -153,19 +153,19 @@ def test_with_json_the_answer_alone_is_on_standard_output(shell: Shell, browser:
 
 
 @asynccontextmanager
-async def house_with_clock() -> AsyncIterator[tuple[House, list[int]]]:
+async def world_with_clock() -> AsyncIterator[tuple[HttpWorld, list[int]]]:
     now = [START_MS]
-    async with open_memory_storage(clock=lambda: now[0]) as memory, open_house_on(memory) as house:
-        yield house, now
+    async with open_memory_storage(clock=lambda: now[0]) as memory, open_http_world_on(memory) as world:
+        yield world, now
 
 
 async def test_a_session_that_has_expired_says_so(tmp_path: Path) -> None:
-    async with house_with_clock() as (house, now):
-        browser = Browser(house.base_url, house.admin_token())
+    async with world_with_clock() as (world, now):
+        browser = Browser(world.base_url, world.admin_token())
 
         def sign_in() -> tuple[int, str]:
-            with Shell(tmp_path, SEXTON_BASE_URL=house.base_url).terminal("login") as terminal:
-                code = browser.approve(address(terminal), house.admin_token())
+            with Shell(tmp_path, SEXTON_BASE_URL=world.base_url).terminal("login") as terminal:
+                code = browser.approve(address(terminal), world.admin_token())
                 now[0] += 6 * 60 * 1000
                 terminal.type(f"{code}\n")
                 return terminal.ends(), terminal.screen
@@ -176,29 +176,29 @@ async def test_a_session_that_has_expired_says_so(tmp_path: Path) -> None:
     assert "Begin again with 'sexton login'." in screen
 
 
-async def approved_token(house: House, login_url: str) -> str:
+async def approved_token(world: HttpWorld, login_url: str) -> str:
     """What the approval page of a signed-in browser makes for the terminal."""
-    async with visiting(house) as visitor:
+    async with visiting(world) as visitor:
         await visitor.sign_in()
         return await visitor.token(session_id=login_url.rstrip("/").rpartition("/")[2])
 
 
-def log_in(house: House, shell: Shell, browser: Browser) -> None:
+def log_in(world: HttpWorld, shell: Shell, browser: Browser) -> None:
     with shell.terminal("login", "--name", "laptop") as terminal:
         url = address(terminal)
-        terminal.type(f"{browser.approve(url, trio.from_thread.run(approved_token, house, url))}\n")
+        terminal.type(f"{browser.approve(url, trio.from_thread.run(approved_token, world, url))}\n")
         assert terminal.ends() == 0, terminal.screen
 
 
 async def test_top_goes_on_over_the_end_of_its_token_for_a_week(tmp_path: Path) -> None:
-    async with house_with_clock() as (house, now):
+    async with world_with_clock() as (world, now):
         shell, browser = (
-            Shell(tmp_path, SEXTON_BASE_URL=house.base_url),
-            Browser(house.base_url, house.admin_token()),
+            Shell(tmp_path, SEXTON_BASE_URL=world.base_url),
+            Browser(world.base_url, world.admin_token()),
         )
 
         def watch() -> None:
-            log_in(house, shell, browser)
+            log_in(world, shell, browser)
             first = kept_token(shell)
             with shell.terminal(
                 "top", "--interval", "0.2", COLUMNS="100", LINES="40", NO_COLOR="1"
@@ -217,13 +217,13 @@ async def test_top_goes_on_over_the_end_of_its_token_for_a_week(tmp_path: Path) 
 
 
 async def test_a_terminal_is_listed_and_logout_ends_it_on_the_server(tmp_path: Path) -> None:
-    async with house_with_clock() as (house, _):
-        one, other = (Shell(folder(tmp_path, name), SEXTON_BASE_URL=house.base_url) for name in "ab")
-        browser = Browser(house.base_url, house.admin_token())
+    async with world_with_clock() as (world, _):
+        one, other = (Shell(folder(tmp_path, name), SEXTON_BASE_URL=world.base_url) for name in "ab")
+        browser = Browser(world.base_url, world.admin_token())
 
         def look() -> None:
             for shell in (one, other):
-                log_in(house, shell, browser)
+                log_in(world, shell, browser)
             items = one.json("sign-ins", "list")["items"]
             terminals = [item for item in items if item["kind"] == "terminal"]
             assert [(item["name"], item["current"]) for item in terminals] == [
@@ -232,7 +232,7 @@ async def test_a_terminal_is_listed_and_logout_ends_it_on_the_server(tmp_path: P
             ]
             assert one("sign-ins", "end", terminals[0]["id"]).returncode == 0
             assert "UZ-AUTH-002" in said(other("whoami"))
-            old = orjson.loads(one.credentials.read_bytes())["servers"][house.base_url]
+            old = orjson.loads(one.credentials.read_bytes())["servers"][world.base_url]
             assert one("logout").returncode == 0
             assert not one.credentials.exists()
             assert "UZ-AUTH-002" in said(one("whoami", "--token", old["token"]))
@@ -253,10 +253,10 @@ def kept_token(shell: Shell) -> str:
 
 
 async def test_a_user_token_that_has_expired_asks_to_sign_in_again(tmp_path: Path) -> None:
-    async with house_with_clock() as (house, now):
-        shell = Shell(tmp_path, SEXTON_BASE_URL=house.base_url)
-        file, kept = CredentialFile(shell.credentials.parent), Kept(house.admin_token())
-        file.change(lambda credentials: credentials.with_server(house.base_url, kept))
+    async with world_with_clock() as (world, now):
+        shell = Shell(tmp_path, SEXTON_BASE_URL=world.base_url)
+        file, kept = CredentialFile(shell.credentials.parent), Kept(world.admin_token())
+        file.change(lambda credentials: credentials.with_server(world.base_url, kept))
         now[0] += 16 * 60 * 1000
         ended = await trio.to_thread.run_sync(lambda: shell("whoami"))
     assert ended.returncode == 77

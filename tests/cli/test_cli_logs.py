@@ -12,8 +12,8 @@ import httpx2
 import orjson
 import pytest
 
-from tests.cli.shell import wait_until
-from tests.faults.server_process import READY_S
+from tests.worlds.server_process import READY_S
+from tests.worlds.shell import wait_until
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 

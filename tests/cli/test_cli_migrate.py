@@ -11,7 +11,7 @@ import pytest
 
 from sexton_cli.exits import CONFIG, OK, UNAVAILABLE
 from sexton_storage.postgres.migrate import shipped_migrations
-from tests.faults.nodes import open_nodes
+from tests.worlds.nodes import open_nodes
 
 ROLE = "sexton_guest"
 EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public"

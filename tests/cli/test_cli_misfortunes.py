@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import COMMAND, Shell, said, wait_until
-from tests.http.certificates import make_certificate
+from tests.worlds.certificates import make_certificate
+from tests.worlds.shell import COMMAND, Shell, said, wait_until
 
 TOKEN = "zmb_t_" + "3" * 64
 

@@ -10,9 +10,9 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.cli.folders import SKILL, TRIGGER
-from tests.cli.shell import Shell, said, wait_until
-from tests.faults.server_process import ServerProcess
+from tests.worlds.agent_folders import SKILL, TRIGGER
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from sexton_cli.top import LEASES, Look, screen
-from tests.cli.folders import SKILL, TRIGGER
-from tests.cli.shell import Shell, said
-from tests.faults.server_process import ServerProcess
+from tests.worlds.agent_folders import SKILL, TRIGGER
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said
 
 OURS = {"sec-fetch-site": "same-origin"}
 ID = "019363b0-0000-7000-8000-0000000000aa"

@@ -10,9 +10,9 @@ import orjson
 import pytest
 import trio
 
-from tests.cli.folders import SKILL, agent_folder
-from tests.cli.shell import Shell, said, wait_until
-from tests.faults.server_process import ServerProcess
+from tests.worlds.agent_folders import SKILL, agent_folder
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said, wait_until
 
 NOWHERE = "019363b0-0000-7000-8000-00000000ffff"
 GATED = "gates:\n  rules:\n    - {tool: '*', action: '*', behavior: approve}"

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from hypothesis import given, strategies as st
 
 from sexton_cli.sealed_token import NotForUs, TokenReceiver, derive
-from tests.cli.approving import SPKI, sealed_for, unpacked, unpadded
+from tests.fakes.login_browser import SPKI, sealed_for, unpacked, unpadded
 
 TOKEN = "eyJhbGciOiJFZERTQSJ9.e30.c2ln"
 

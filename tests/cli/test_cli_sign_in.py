@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.faults.server_process import ServerProcess, open_server
-from tests.http.terminal import Party
+from tests.fakes.login_terminal import Party
+from tests.worlds.server_process import ServerProcess, open_server
 
 SESSIONS = "/v1/auth/sessions"
 OURS = {"sec-fetch-site": "same-origin"}

@@ -12,7 +12,7 @@ import pytest
 
 from sexton_cli.commands.table import COMMANDS
 from sexton_cli.main import cli
-from tests.cli.shell import Shell
+from tests.worlds.shell import Shell
 
 HEAVY = frozenset(
     {

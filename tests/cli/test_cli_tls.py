@@ -10,10 +10,10 @@ import trio
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from tests.cli.shell import Shell, said
 from tests.cli.test_cli_up import CONFIG, sexton
-from tests.faults.server_process import open_server
-from tests.http.certificates import make_certificate
+from tests.worlds.certificates import make_certificate
+from tests.worlds.server_process import open_server
+from tests.worlds.shell import Shell, said
 
 PROTOCOL = 76
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell, said
-from tests.faults.server_process import ServerProcess
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said
 
 NOBODYS = "zmb_t_" + "0" * 64
 

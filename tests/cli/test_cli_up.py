@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.server_process import ServerProcess, open_server
 
 CONFIG = 78
 UNAVAILABLE = 69

@@ -5,8 +5,8 @@ from pathlib import Path
 import httpx2
 import trio
 
-from tests.cli.shell import Shell, said
-from tests.faults.server_process import ServerProcess
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import Shell, said
 
 
 def keep_secrets(server: ServerProcess, count: int) -> str:

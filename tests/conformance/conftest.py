@@ -8,7 +8,7 @@ import pytest
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.stores import Storage
-from tests.conformance.house import House
+from tests.worlds.storage import StorageWorld
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -32,6 +32,6 @@ async def storage(storage_dsn: str | None) -> AsyncIterator[Storage]:
 
 
 @pytest.fixture
-async def house(storage: Storage) -> House:
+async def world(storage: Storage) -> StorageWorld:
     """A tenant with plenty of money."""
-    return await House(storage).found()
+    return await StorageWorld(storage).found()

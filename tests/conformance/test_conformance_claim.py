@@ -9,31 +9,31 @@ from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED
 from sexton_storage.writes import Claimed, ClaimEvent, EventEnd, Exhausted, NothingToClaim
-from tests.conformance.house import HOUR_MS, House, new_id
+from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 
-async def test_the_oldest_event_goes_first(house: House) -> None:
-    agent = await house.agent()
-    events = [await house.append(agent) for _ in range(3)]
-    claimed = await house.claim(agent)
+async def test_the_oldest_event_goes_first(world: StorageWorld) -> None:
+    agent = await world.agent()
+    events = [await world.append(agent) for _ in range(3)]
+    claimed = await world.claim(agent)
     assert claimed.event.id == events[0].id
     assert claimed.event.status is EventStatus.RUNNING
     assert claimed.event.attempts == 1
     assert claimed.more
-    assert await house.storage.events.load(events[0].id) == claimed.event
+    assert await world.storage.events.load(events[0].id) == claimed.event
 
 
-async def test_the_last_event_leaves_no_more(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    assert not (await house.claim(agent)).more
+async def test_the_last_event_leaves_no_more(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    assert not (await world.claim(agent)).more
 
 
-async def test_the_lease_is_what_was_asked_for(house: House) -> None:
-    agent = await house.agent()
-    event = await house.append(agent)
-    write = house.claim_of(agent, budget_daily_nanos=5, budget_monthly_nanos=7)
-    claimed = await house.storage.journal.write(write)
+async def test_the_lease_is_what_was_asked_for(world: StorageWorld) -> None:
+    agent = await world.agent()
+    event = await world.append(agent)
+    write = world.claim_of(agent, budget_daily_nanos=5, budget_monthly_nanos=7)
+    claimed = await world.storage.journal.write(write)
     assert isinstance(claimed, Claimed)
     lease = claimed.lease
     assert (lease.id, lease.runner_id, lease.event_id) == (write.lease_id, write.runner_id, event.id)
@@ -45,15 +45,15 @@ async def test_the_lease_is_what_was_asked_for(house: House) -> None:
     )
     assert lease.ceiling_at == write.now + 12 * HOUR_MS
     assert (lease.rates, lease.budget_daily_nanos, lease.budget_monthly_nanos) == (write.rates, 5, 7)
-    assert await house.storage.leases.load(lease.id) == lease
-    assert await house.storage.leases.live_of_zombie(agent.id) == lease
+    assert await world.storage.leases.load(lease.id) == lease
+    assert await world.storage.leases.live_of_zombie(agent.id) == lease
 
 
-async def test_a_claim_is_told_in_the_agents_stream(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    lease = (await house.claim(agent)).lease
-    (frame,) = await house.storage.frames.read(agent.id, after=0, limit=9)
+async def test_a_claim_is_told_in_the_agents_stream(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    lease = (await world.claim(agent)).lease
+    (frame,) = await world.storage.frames.read(agent.id, after=0, limit=9)
     assert (frame.kind, frame.event_id, frame.at_ms) == ("event_leased", lease.event_id, lease.granted_at)
     assert frame.data == {
         "runner_id": str(lease.runner_id),
@@ -63,60 +63,62 @@ async def test_a_claim_is_told_in_the_agents_stream(house: House) -> None:
     }
 
 
-async def test_an_agent_without_events_has_nothing_to_claim(house: House) -> None:
-    agent = await house.agent()
-    assert await house.storage.journal.write(house.claim_of(agent)) == NothingToClaim("empty")
+async def test_an_agent_without_events_has_nothing_to_claim(world: StorageWorld) -> None:
+    agent = await world.agent()
+    assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("empty")
 
 
-async def test_an_unknown_agent_has_nothing_to_claim(house: House) -> None:
-    assert await house.storage.journal.write(house.claim_of(house.agent_record())) == NothingToClaim("gone")
+async def test_an_unknown_agent_has_nothing_to_claim(world: StorageWorld) -> None:
+    assert await world.storage.journal.write(world.claim_of(world.agent_record())) == NothingToClaim("gone")
 
 
 @pytest.mark.parametrize("status", [ZombieStatus.STOPPED, ZombieStatus.PAUSED, ZombieStatus.KILLED])
-async def test_an_agent_that_is_not_active_keeps_its_events(house: House, status: ZombieStatus) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    await house.storage.zombies.save(replace(agent, status=status, version=2), ())
-    assert await house.storage.journal.write(house.claim_of(agent)) == NothingToClaim("not_active")
+async def test_an_agent_that_is_not_active_keeps_its_events(
+    world: StorageWorld, status: ZombieStatus
+) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    await world.storage.zombies.save(replace(agent, status=status, version=2), ())
+    assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("not_active")
 
 
-async def test_an_agent_has_one_live_lease_at_a_time(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    await house.append(agent)
-    await house.claim(agent)
-    assert await house.storage.journal.write(house.claim_of(agent)) == NothingToClaim("leased")
+async def test_an_agent_has_one_live_lease_at_a_time(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    await world.append(agent)
+    await world.claim(agent)
+    assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("leased")
 
 
-async def test_of_many_claims_at_once_one_gets_the_agent(house: House) -> None:
-    agent = await house.agent()
+async def test_of_many_claims_at_once_one_gets_the_agent(world: StorageWorld) -> None:
+    agent = await world.agent()
     for _ in range(10):
-        await house.append(agent)
+        await world.append(agent)
     answers: list[Claimed | NothingToClaim | Exhausted] = []
 
     async def claim(write: ClaimEvent) -> None:
-        answers.append(await house.storage.journal.write(write))
+        answers.append(await world.storage.journal.write(write))
 
     async with trio.open_nursery() as nursery:
         for _ in range(10):
-            nursery.start_soon(claim, house.claim_of(agent))
+            nursery.start_soon(claim, world.claim_of(agent))
     assert sum(isinstance(a, Claimed) for a in answers) == 1
     assert answers.count(NothingToClaim("leased")) == 9
 
 
-async def test_a_paused_workspace_starts_nothing(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    workspace = await house.storage.workspaces.load(house.workspace_id)
+async def test_a_paused_workspace_starts_nothing(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    workspace = await world.storage.workspaces.load(world.workspace_id)
     assert workspace is not None
-    await house.storage.workspaces.save(replace(workspace, paused=True))
-    assert await house.storage.journal.write(house.claim_of(agent)) == NothingToClaim("workspace_paused")
-    await house.storage.workspaces.save(workspace)
-    await house.claim(agent)
+    await world.storage.workspaces.save(replace(workspace, paused=True))
+    assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("workspace_paused")
+    await world.storage.workspaces.save(workspace)
+    await world.claim(agent)
 
 
-async def test_an_event_without_money_is_set_aside_until_credit_comes(house: House) -> None:
-    poor = await house.beside(balance=0)
+async def test_an_event_without_money_is_set_aside_until_credit_comes(world: StorageWorld) -> None:
+    poor = await world.beside(balance=0)
     agent = await poor.agent()
     event = await poor.append(agent)
     assert await poor.storage.journal.write(poor.claim_of(agent)) == Exhausted(event.id)
@@ -133,53 +135,53 @@ async def test_an_event_without_money_is_set_aside_until_credit_comes(house: Hou
 
 
 async def test_tokens_grow_with_every_lease_of_an_agent_and_attempts_of_an_event_are_never_used_twice(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent = await house.agent()
-    await house.append(agent)
+    agent = await world.agent()
+    await world.append(agent)
     for number in (1, 2, 3):
-        claimed = await house.claim(agent)
+        claimed = await world.claim(agent)
         assert (claimed.lease.fencing_token, claimed.lease.attempt) == (number, number)
         assert claimed.event.attempts == 1
         back = EventEnd(EventStatus.RECEIVED, give_attempt_back=True)
-        ended = await house.end(claimed.lease, back, status=LeaseStatus.RELEASED)
+        ended = await world.end(claimed.lease, back, status=LeaseStatus.RELEASED)
         assert ended.event.attempts == 0
-    await house.append(agent)
-    await house.end((await house.claim(agent)).lease, EventEnd(EventStatus.PROCESSED))
-    second = await house.claim(agent)
+    await world.append(agent)
+    await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.PROCESSED))
+    second = await world.claim(agent)
     assert (second.lease.fencing_token, second.lease.attempt) == (5, 1)
 
 
-async def test_the_ceiling_counts_from_the_first_lease_over_reclaims(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    first = await house.claim(agent, now=house.now - HOUR_MS, term_ms=2 * HOUR_MS)
-    await house.end(first.lease, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RECLAIMED)
-    second = await house.claim(agent)
+async def test_the_ceiling_counts_from_the_first_lease_over_reclaims(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    first = await world.claim(agent, now=world.now - HOUR_MS, term_ms=2 * HOUR_MS)
+    await world.end(first.lease, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RECLAIMED)
+    second = await world.claim(agent)
     assert second.event.attempts == 2
     assert second.event.first_leased_at == first.lease.granted_at
     assert second.lease.ceiling_at == first.lease.ceiling_at
 
 
-async def test_a_lease_never_outlives_its_ceiling(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    now = house.now
-    lease = (await house.claim(agent, now=now, ceiling_ms=10_000)).lease
+async def test_a_lease_never_outlives_its_ceiling(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    now = world.now
+    lease = (await world.claim(agent, now=now, ceiling_ms=10_000)).lease
     assert lease.expires_at == lease.ceiling_at == now + 10_000
 
 
-async def test_time_parked_at_a_gate_moves_the_ceiling(house: House) -> None:
-    agent = await house.agent()
-    event = await house.append(agent)
-    now = house.now
-    first = await house.claim(agent, now=now)
+async def test_time_parked_at_a_gate_moves_the_ceiling(world: StorageWorld) -> None:
+    agent = await world.agent()
+    event = await world.append(agent)
+    now = world.now
+    first = await world.claim(agent, now=now)
     parked = EventEnd(EventStatus.WAITING_APPROVAL, give_attempt_back=True)
-    ended = await house.end(
+    ended = await world.end(
         first.lease, parked, status=LeaseStatus.PARKED, now=now + 1_000, parked_gate_id=new_id()
     )
     assert (ended.event.status, ended.event.parked_at) == (EventStatus.RECEIVED, now + 1_000)
-    again = await house.claim(agent, now=now + 61_000)
+    again = await world.claim(agent, now=now + 61_000)
     assert again.event.id == event.id
     assert (again.event.parked_ms, again.event.parked_at) == (60_000, None)
     assert again.lease.ceiling_at == first.lease.ceiling_at + 60_000

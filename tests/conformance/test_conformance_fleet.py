@@ -16,29 +16,29 @@ from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner, RunnerChange
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import EventEnd
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 
-async def enrolled(house: House, **changes: object) -> Runner:
-    runner = house.runner_record(**changes)
-    assert await house.storage.runners.enrol(runner, enrolment_hash=None)
+async def enrolled(world: StorageWorld, **changes: object) -> Runner:
+    runner = world.runner_record(**changes)
+    assert await world.storage.runners.enrol(runner, enrolment_hash=None)
     return runner
 
 
-async def cordoned(house: House, runner: Runner, at: int) -> RunnerChange:
+async def cordoned(world: StorageWorld, runner: Runner, at: int) -> RunnerChange:
     change = RunnerChange(new_id(), runner.id, at, AdminState.ACTIVE, AdminState.CORDONED, "user:ann")
     wanted = replace(runner, admin_state=AdminState.CORDONED, version=runner.version + 1)
-    await house.storage.runners.save(wanted, change)
+    await world.storage.runners.save(wanted, change)
     return change
 
 
-async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning(house: House) -> None:
-    runner = await enrolled(house, created_at=house.now - 10_000)
-    lease = await house.lease(runner_id=runner.id)
-    await house.end(lease, EventEnd(EventStatus.PROCESSED))
-    await house.lease()
-    change = await cordoned(house, runner, house.now + 1_000)
-    found = await house.storage.fleet.history(runner.id, limit=10)
+async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning(world: StorageWorld) -> None:
+    runner = await enrolled(world, created_at=world.now - 10_000)
+    lease = await world.lease(runner_id=runner.id)
+    await world.end(lease, EventEnd(EventStatus.PROCESSED))
+    await world.lease()
+    change = await cordoned(world, runner, world.now + 1_000)
+    found = await world.storage.fleet.history(runner.id, limit=10)
     assert [item.kind for item in found] == [HistoryKind.ADMIN_STATE, HistoryKind.LEASE, HistoryKind.ENROLLED]
     standing, held, begun = found
     assert standing.data == {"from": "active", "to": "cordoned", "by": "user:ann"}
@@ -55,104 +55,104 @@ async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning
     }
 
 
-async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(house: House) -> None:
-    runner = await enrolled(house, created_at=house.now - 10_000, slots=5)
+async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(world: StorageWorld) -> None:
+    runner = await enrolled(world, created_at=world.now - 10_000, slots=5)
     for _ in range(5):
-        await house.lease(runner_id=runner.id)
-    await cordoned(house, runner, house.now)
-    whole = await house.storage.fleet.history(runner.id, limit=100)
+        await world.lease(runner_id=runner.id)
+    await cordoned(world, runner, world.now)
+    whole = await world.storage.fleet.history(runner.id, limit=100)
     paged: list[HistoryItem] = []
     place: Page | None = None
-    while page := await house.storage.fleet.history(runner.id, limit=2, before=place):
+    while page := await world.storage.fleet.history(runner.id, limit=2, before=place):
         paged += page
         place = Page(page[-1].at, page[-1].id)
     assert paged == list(whole)
     assert len(paged) == 7
-    assert await house.storage.fleet.history(new_id(), limit=2) == []
+    assert await world.storage.fleet.history(new_id(), limit=2) == []
 
 
-async def test_live_leases_come_with_the_least_time_left_first(house: House) -> None:
-    late, soon = await house.lease(term_ms=30_000), await house.lease(term_ms=10_000)
-    ended = await house.lease()
-    await house.end(ended, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RELEASED)
-    found = await house.storage.fleet.live_leases(limit=10)
+async def test_live_leases_come_with_the_least_time_left_first(world: StorageWorld) -> None:
+    late, soon = await world.lease(term_ms=30_000), await world.lease(term_ms=10_000)
+    ended = await world.lease()
+    await world.end(ended, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RELEASED)
+    found = await world.storage.fleet.live_leases(limit=10)
     assert [lease.lease_id for lease in found] == [soon.id, late.id]
     assert (found[0].runner_id, found[0].expires_at) == (soon.runner_id, soon.expires_at)
     assert not found[0].cancelling
-    assert [lease.lease_id for lease in await house.storage.fleet.live_leases(limit=1)] == [soon.id]
+    assert [lease.lease_id for lease in await world.storage.fleet.live_leases(limit=1)] == [soon.id]
 
 
-async def test_the_census_counts_what_waits_and_what_is_held(house: House) -> None:
-    empty = await house.storage.fleet.census()
+async def test_the_census_counts_what_waits_and_what_is_held(world: StorageWorld) -> None:
+    empty = await world.storage.fleet.census()
     assert (empty.queued, empty.leases, empty.gates) == (0, 0, 0)
     assert (empty.oldest_event_at, empty.oldest_gate_at, empty.runners) == (None, None, ())
-    agent = await house.agent()
-    oldest = await house.append(agent, created_at=house.now - 60_000)
-    await house.append(agent)
-    lease = await house.lease()
-    told = await house.storage.fleet.census()
+    agent = await world.agent()
+    oldest = await world.append(agent, created_at=world.now - 60_000)
+    await world.append(agent)
+    lease = await world.lease()
+    told = await world.storage.fleet.census()
     assert (told.queued, told.oldest_event_at, told.leases) == (2, oldest.created_at, 1)
-    assert abs(told.at - house.now) < 60_000
-    await house.end(lease, EventEnd(EventStatus.PROCESSED))
-    assert (await house.storage.fleet.census()).leases == 0
+    assert abs(told.at - world.now) < 60_000
+    await world.end(lease, EventEnd(EventStatus.PROCESSED))
+    assert (await world.storage.fleet.census()).leases == 0
 
 
-async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(house: House) -> None:
-    assert list(await house.storage.fleet.waiting()) == []
-    leased, stopped = await house.agent(), await house.agent()
-    oldest = await house.append(leased, created_at=house.now - 60_000)
-    await house.append(leased)
-    await house.append(stopped, created_at=house.now - 90_000)
-    await house.storage.zombies.save(replace(stopped, status=ZombieStatus.STOPPED, version=2), ())
+async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(world: StorageWorld) -> None:
+    assert list(await world.storage.fleet.waiting()) == []
+    leased, stopped = await world.agent(), await world.agent()
+    oldest = await world.append(leased, created_at=world.now - 60_000)
+    await world.append(leased)
+    await world.append(stopped, created_at=world.now - 90_000)
+    await world.storage.zombies.save(replace(stopped, status=ZombieStatus.STOPPED, version=2), ())
     need = leased.required_tags, leased.allows_unsandboxed
-    [group] = await house.storage.fleet.waiting()
+    [group] = await world.storage.fleet.waiting()
     assert (group.required_tags, group.allows_unsandboxed) == need
     assert (group.events, group.oldest_event_at) == (3, oldest.created_at)
 
 
-async def test_events_of_those_who_have_runners_of_their_own_are_counted_apart(house: House) -> None:
-    other = await house.beside()
-    for owner in (house, other):
+async def test_events_of_those_who_have_runners_of_their_own_are_counted_apart(world: StorageWorld) -> None:
+    other = await world.beside()
+    for owner in (world, other):
         await owner.append(await owner.agent())
-    await enrolled(house, tenant_id=house.tenant_id)
-    groups = await house.storage.fleet.waiting()
+    await enrolled(world, tenant_id=world.tenant_id)
+    groups = await world.storage.fleet.waiting()
     assert {(group.tenant_id, group.workspace_id, group.events) for group in groups} == {
-        (house.tenant_id, None, 1),
+        (world.tenant_id, None, 1),
         (None, None, 1),
     }
-    await enrolled(house, tenant_id=other.tenant_id, workspace_id=other.workspace_id)
-    assert {(g.tenant_id, g.workspace_id) for g in await house.storage.fleet.waiting()} == {
-        (house.tenant_id, None),
+    await enrolled(world, tenant_id=other.tenant_id, workspace_id=other.workspace_id)
+    assert {(g.tenant_id, g.workspace_id) for g in await world.storage.fleet.waiting()} == {
+        (world.tenant_id, None),
         (other.tenant_id, other.workspace_id),
     }
 
 
-async def test_an_agent_that_may_not_run_makes_nobody_look_late(house: House) -> None:
-    stopped, other = await house.agent(), await house.beside()
-    await house.append(stopped, created_at=house.now - 60_000)
+async def test_an_agent_that_may_not_run_makes_nobody_look_late(world: StorageWorld) -> None:
+    stopped, other = await world.agent(), await world.beside()
+    await world.append(stopped, created_at=world.now - 60_000)
     changed = replace(stopped, status=ZombieStatus.STOPPED, version=2)
-    await house.storage.zombies.save(changed, ())
+    await world.storage.zombies.save(changed, ())
     paused = await other.agent()
-    await other.append(paused, created_at=house.now - 50_000)
-    workspace = await house.storage.workspaces.load(other.workspace_id)
+    await other.append(paused, created_at=world.now - 50_000)
+    workspace = await world.storage.workspaces.load(other.workspace_id)
     assert workspace is not None
-    assert await house.storage.workspaces.save(replace(workspace, paused=True))
-    waits = await house.append(await house.agent(), created_at=house.now - 1_000)
-    told = await house.storage.fleet.census()
+    assert await world.storage.workspaces.save(replace(workspace, paused=True))
+    waits = await world.append(await world.agent(), created_at=world.now - 1_000)
+    told = await world.storage.fleet.census()
     assert (told.queued, told.oldest_event_at) == (3, waits.created_at)
 
 
-async def test_the_census_groups_runners_by_liveness_and_standing(house: House) -> None:
-    now = house.now
-    await enrolled(house)
-    seen, busy = await enrolled(house), await enrolled(house, slots=8)
-    gone = await enrolled(house)
-    await house.lease(runner_id=busy.id)
-    await house.storage.runners.touch(
+async def test_the_census_groups_runners_by_liveness_and_standing(world: StorageWorld) -> None:
+    now = world.now
+    await enrolled(world)
+    seen, busy = await enrolled(world), await enrolled(world, slots=8)
+    gone = await enrolled(world)
+    await world.lease(runner_id=busy.id)
+    await world.storage.runners.touch(
         [(seen.id, now), (busy.id, now - 2 * ONLINE_MS), (gone.id, now - 2 * ONLINE_MS)]
     )
-    await cordoned(house, gone, now)
-    assert (await house.storage.fleet.census()).runners == (
+    await cordoned(world, gone, now)
+    assert (await world.storage.fleet.census()).runners == (
         RunnerGroup(Liveness.BUSY, AdminState.ACTIVE, 1, 8),
         RunnerGroup(Liveness.OFFLINE, AdminState.CORDONED, 1, 4),
         RunnerGroup(Liveness.ONLINE, AdminState.ACTIVE, 1, 4),
@@ -160,9 +160,9 @@ async def test_the_census_groups_runners_by_liveness_and_standing(house: House) 
     )
 
 
-async def test_changes_of_standing_are_swept_when_they_are_old(house: House) -> None:
-    runner = await enrolled(house)
-    change = await cordoned(house, runner, house.now)
-    assert await house.storage.instance.sweep(change.at + CHANGES_KEEP_MS - 1) == 0
-    assert await house.storage.instance.sweep(change.at + CHANGES_KEEP_MS) == 1
-    assert [i.kind for i in await house.storage.fleet.history(runner.id, limit=9)] == [HistoryKind.ENROLLED]
+async def test_changes_of_standing_are_swept_when_they_are_old(world: StorageWorld) -> None:
+    runner = await enrolled(world)
+    change = await cordoned(world, runner, world.now)
+    assert await world.storage.instance.sweep(change.at + CHANGES_KEEP_MS - 1) == 0
+    assert await world.storage.instance.sweep(change.at + CHANGES_KEEP_MS) == 1
+    assert [i.kind for i in await world.storage.fleet.history(runner.id, limit=9)] == [HistoryKind.ENROLLED]

@@ -22,38 +22,38 @@ from sexton_storage.writes import (
     OpenGate,
     ResolveGate,
 )
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 
-async def _running(house: House, **claim: int) -> tuple[Zombie, Lease]:
-    agent = await house.agent()
-    await house.append(agent)
-    return agent, (await house.claim(agent, **claim)).lease
+async def _running(world: StorageWorld, **claim: int) -> tuple[Zombie, Lease]:
+    agent = await world.agent()
+    await world.append(agent)
+    return agent, (await world.claim(agent, **claim)).lease
 
 
-async def test_a_gate_is_opened_under_a_live_lease(house: House) -> None:
-    agent, lease = await _running(house)
-    event = house.event_of(agent, id=lease.event_id)
-    gate = house.gate_of(event, lease)
-    frames = (house.frame(agent, "gate_pending"),)
-    assert await house.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(
+async def test_a_gate_is_opened_under_a_live_lease(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    event = world.event_of(agent, id=lease.event_id)
+    gate = world.gate_of(event, lease)
+    frames = (world.frame(agent, "gate_pending"),)
+    assert await world.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(
         gate, existed=False
     )
-    assert await house.storage.gates.load(gate.id) == gate
-    assert await house.storage.gates.of_lease(lease.id) == [gate]
-    assert [f.kind for f in await house.storage.frames.read(agent.id, after=1, limit=9)] == ["gate_pending"]
+    assert await world.storage.gates.load(gate.id) == gate
+    assert await world.storage.gates.of_lease(lease.id) == [gate]
+    assert [f.kind for f in await world.storage.frames.read(agent.id, after=1, limit=9)] == ["gate_pending"]
 
 
-async def test_the_same_action_of_an_event_has_one_gate(house: House) -> None:
-    agent, lease = await _running(house)
-    event = house.event_of(agent, id=lease.event_id)
-    first = house.gate_of(event, lease)
-    second = replace(house.gate_of(event, lease), action_id=first.action_id)
-    frames = (house.frame(agent, "gate_pending"),)
+async def test_the_same_action_of_an_event_has_one_gate(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    event = world.event_of(agent, id=lease.event_id)
+    first = world.gate_of(event, lease)
+    second = replace(world.gate_of(event, lease), action_id=first.action_id)
+    frames = (world.frame(agent, "gate_pending"),)
     answers: list[GateOpened | Lost] = []
 
     async def open_gate(write: OpenGate) -> None:
-        answers.append(await house.storage.journal.write(write))
+        answers.append(await world.storage.journal.write(write))
 
     async with trio.open_nursery() as nursery:
         for gate in (first, second):
@@ -61,63 +61,63 @@ async def test_the_same_action_of_an_event_has_one_gate(house: House) -> None:
     opened = [a for a in answers if isinstance(a, GateOpened)]
     assert sorted(a.existed for a in opened) == [False, True]
     assert len({a.gate.id for a in opened}) == 1
-    assert await house.storage.frames.bounds(agent.id) == (1, 2)
+    assert await world.storage.frames.bounds(agent.id) == (1, 2)
 
 
-async def test_a_resolved_gate_is_given_again_for_the_same_action(house: House) -> None:
-    agent, lease = await _running(house)
-    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
-    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+async def test_a_resolved_gate_is_given_again_for_the_same_action(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    gate = world.gate_of(world.event_of(agent, id=lease.event_id), lease)
+    await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
     resolve = ResolveGate(
-        gate.id, GateStatus.DENIED, house.now, "user:1", "no", EventStatus.RECEIVED, None, ()
+        gate.id, GateStatus.DENIED, world.now, "user:1", "no", EventStatus.RECEIVED, None, ()
     )
-    resolved = await house.storage.journal.write(resolve)
+    resolved = await world.storage.journal.write(resolve)
     assert isinstance(resolved, GateResolved)
     again = replace(gate, id=new_id())
-    opened = await house.storage.journal.write(OpenGate(again, lease.fencing_token, ()))
+    opened = await world.storage.journal.write(OpenGate(again, lease.fencing_token, ()))
     assert opened == GateOpened(resolved.gate, existed=True)
 
 
 @pytest.mark.parametrize("fault", ["token", "expired", "ended", "unknown"])
-async def test_no_gate_is_opened_without_the_lease(house: House, fault: str) -> None:
-    agent, lease = await _running(house, **({"term_ms": 0} if fault == "expired" else {}))
-    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
+async def test_no_gate_is_opened_without_the_lease(world: StorageWorld, fault: str) -> None:
+    agent, lease = await _running(world, **({"term_ms": 0} if fault == "expired" else {}))
+    gate = world.gate_of(world.event_of(agent, id=lease.event_id), lease)
     if fault == "ended":
-        await house.end(lease, EventEnd(EventStatus.RECEIVED))
+        await world.end(lease, EventEnd(EventStatus.RECEIVED))
     if fault == "unknown":
         gate = replace(gate, lease_id=new_id())
     token = lease.fencing_token + (fault == "token")
-    assert isinstance(await house.storage.journal.write(OpenGate(gate, token, ())), Lost)
-    assert await house.storage.gates.load(gate.id) is None
+    assert isinstance(await world.storage.journal.write(OpenGate(gate, token, ())), Lost)
+    assert await world.storage.gates.load(gate.id) is None
 
 
-async def test_a_gate_is_resolved_once(house: House) -> None:
-    agent, lease = await _running(house)
-    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
-    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+async def test_a_gate_is_resolved_once(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    gate = world.gate_of(world.event_of(agent, id=lease.event_id), lease)
+    await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
     answers: list[GateResolved | Lost] = []
 
     async def resolve(status: GateStatus) -> None:
-        frames = (house.frame(agent, "gate_resolved"),)
-        write = ResolveGate(gate.id, status, house.now, "user:1", "why", EventStatus.RECEIVED, None, frames)
-        answers.append(await house.storage.journal.write(write))
+        frames = (world.frame(agent, "gate_resolved"),)
+        write = ResolveGate(gate.id, status, world.now, "user:1", "why", EventStatus.RECEIVED, None, frames)
+        answers.append(await world.storage.journal.write(write))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(resolve, GateStatus.APPROVED)
         nursery.start_soon(resolve, GateStatus.TIMED_OUT)
     (won,) = [a for a in answers if isinstance(a, GateResolved)]
-    assert await house.storage.gates.load(gate.id) == won.gate
+    assert await world.storage.gates.load(gate.id) == won.gate
     assert (won.gate.resolved_by, won.gate.detail, won.event_freed) == ("user:1", "why", False)
     assert won.gate.updated_at is not None
-    kinds = [f.kind for f in await house.storage.frames.read(agent.id, after=0, limit=9)]
+    kinds = [f.kind for f in await world.storage.frames.read(agent.id, after=0, limit=9)]
     assert kinds.count("gate_resolved") == 1
 
 
-async def test_an_unknown_gate_cannot_be_resolved(house: House) -> None:
+async def test_an_unknown_gate_cannot_be_resolved(world: StorageWorld) -> None:
     write = ResolveGate(
-        new_id(), GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ()
+        new_id(), GateStatus.APPROVED, world.now, "user:1", "", EventStatus.RECEIVED, None, ()
     )
-    assert isinstance(await house.storage.journal.write(write), Lost)
+    assert isinstance(await world.storage.journal.write(write), Lost)
 
 
 @pytest.mark.parametrize(
@@ -128,40 +128,40 @@ async def test_an_unknown_gate_cannot_be_resolved(house: House) -> None:
     ],
 )
 async def test_an_event_waiting_at_the_door_becomes_what_its_gate_says(
-    house: House, status: GateStatus, becomes: EventStatus, *, freed: bool
+    world: StorageWorld, status: GateStatus, becomes: EventStatus, *, freed: bool
 ) -> None:
-    agent = await house.agent()
-    event = house.event_of(agent)
-    gate = house.gate_of(event)
-    await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
+    agent = await world.agent()
+    event = world.event_of(agent)
+    gate = world.gate_of(event)
+    await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
     label = None if freed else "approval_denied"
-    now = house.now + 5
+    now = world.now + 5
     write = ResolveGate(gate.id, status, now, "user:1", "", becomes, label, ())
-    resolved = await house.storage.journal.write(write)
+    resolved = await world.storage.journal.write(write)
     assert isinstance(resolved, GateResolved)
     assert resolved.event_freed is freed
-    after = await house.storage.events.load(event.id)
+    after = await world.storage.events.load(event.id)
     assert after is not None
     assert (after.status, after.failure_label, after.updated_at) == (becomes, label, now)
     assert after.completed_at == (None if freed else now)
 
 
-async def test_another_gate_does_not_free_an_event_that_waits(house: House) -> None:
-    agent, lease = await _running(house)
-    event = house.event_of(agent, id=lease.event_id)
-    other, own = house.gate_of(event, lease), house.gate_of(event, lease)
+async def test_another_gate_does_not_free_an_event_that_waits(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    event = world.event_of(agent, id=lease.event_id)
+    other, own = world.gate_of(event, lease), world.gate_of(event, lease)
     for gate in (other, own):
-        await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
-    await house.end(
+        await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    await world.end(
         lease, EventEnd(EventStatus.WAITING_APPROVAL), status=LeaseStatus.PARKED, parked_gate_id=own.id
     )
     write = ResolveGate(
-        other.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ()
+        other.id, GateStatus.APPROVED, world.now, "user:1", "", EventStatus.RECEIVED, None, ()
     )
-    resolved = await house.storage.journal.write(write)
+    resolved = await world.storage.journal.write(write)
     assert isinstance(resolved, GateResolved)
     assert not resolved.event_freed
-    waiting = await house.storage.events.load(event.id)
+    waiting = await world.storage.events.load(event.id)
     assert waiting is not None
     assert waiting.status is EventStatus.WAITING_APPROVAL
 
@@ -169,39 +169,39 @@ async def test_another_gate_does_not_free_an_event_that_waits(house: House) -> N
 # --- cancel -------------------------------------------------------------------------------------------------
 
 
-async def test_an_event_that_waits_is_cancelled_at_once(house: House) -> None:
-    agent = await house.agent()
-    event = await house.append(agent)
-    frames = (house.frame(agent, "event_complete"),)
-    now = house.now
-    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
+async def test_an_event_that_waits_is_cancelled_at_once(world: StorageWorld) -> None:
+    agent = await world.agent()
+    event = await world.append(agent)
+    frames = (world.frame(agent, "event_complete"),)
+    now = world.now
+    answer = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
     assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED)
-    ended = await house.storage.events.load(event.id)
+    ended = await world.storage.events.load(event.id)
     assert ended is not None
     assert (ended.status, ended.completed_at, ended.failure_label) == (
         EventStatus.CANCELLED,
         now,
         "cancelled",
     )
-    assert await house.storage.frames.bounds(agent.id) == (1, 1)
-    again = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
+    assert await world.storage.frames.bounds(agent.id) == (1, 1)
+    again = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
     assert again == Cancelled(CancelOutcome.CLOSED, None, EventStatus.CANCELLED)
-    assert await house.storage.frames.bounds(agent.id) == (1, 1)
-    assert await house.storage.events.ready_agent(agent.id) is None
+    assert await world.storage.frames.bounds(agent.id) == (1, 1)
+    assert await world.storage.events.ready_agent(agent.id) is None
 
 
-async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(house: House) -> None:
-    agent = await house.agent()
-    event = house.event_of(agent)
-    gate = house.gate_of(event)
-    await house.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
-    now, complete = house.now, house.frame(agent, "event_complete")
-    answer = await house.storage.journal.write(CancelEvent(agent.id, event.id, now, (complete,)))
+async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(world: StorageWorld) -> None:
+    agent = await world.agent()
+    event = world.event_of(agent)
+    gate = world.gate_of(event)
+    await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
+    now, complete = world.now, world.frame(agent, "event_complete")
+    answer = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, (complete,)))
     assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED, (gate.id,))
-    closed = await house.storage.gates.load(gate.id)
+    closed = await world.storage.gates.load(gate.id)
     assert closed is not None
     assert (closed.status, closed.resolved_by, closed.updated_at) == (GateStatus.DENIED, "system:cancel", now)
-    frames = await house.storage.frames.read(agent.id, after=0, limit=9)
+    frames = await world.storage.frames.read(agent.id, after=0, limit=9)
     assert [frame.kind for frame in frames] == ["gate_resolved", "event_complete"]
     assert frames[0].data == {
         "gate_id": str(gate.id),
@@ -209,108 +209,108 @@ async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(house: House
         "status": "denied",
         "resolved_by": "system:cancel",
     }
-    write = ResolveGate(gate.id, GateStatus.APPROVED, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
-    assert isinstance(await house.storage.journal.write(write), Lost)
-    ended = await house.storage.events.load(event.id)
+    write = ResolveGate(gate.id, GateStatus.APPROVED, world.now, "user:1", "", EventStatus.RECEIVED, None, ())
+    assert isinstance(await world.storage.journal.write(write), Lost)
+    ended = await world.storage.events.load(event.id)
     assert ended is not None
     assert ended.status is EventStatus.CANCELLED
 
 
-async def test_a_running_event_has_its_lease_marked(house: House) -> None:
-    agent, lease = await _running(house)
-    write = CancelEvent(agent.id, lease.event_id, house.now, (house.frame(agent, "event_complete"),))
-    assert await house.storage.journal.write(write) == Cancelled(
+async def test_a_running_event_has_its_lease_marked(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    write = CancelEvent(agent.id, lease.event_id, world.now, (world.frame(agent, "event_complete"),))
+    assert await world.storage.journal.write(write) == Cancelled(
         CancelOutcome.CANCELLING, lease.id, EventStatus.RUNNING
     )
-    marked = await house.storage.leases.load(lease.id)
+    marked = await world.storage.leases.load(lease.id)
     assert marked == replace(lease, status=LeaseStatus.CANCELLING, version=lease.version + 1)
-    assert await house.storage.journal.write(write) == Cancelled(
+    assert await world.storage.journal.write(write) == Cancelled(
         CancelOutcome.CANCELLING, lease.id, EventStatus.RUNNING
     )
-    assert await house.storage.leases.load(lease.id) == marked
-    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+    assert await world.storage.leases.load(lease.id) == marked
+    assert await world.storage.frames.bounds(agent.id) == (1, 1)
 
 
-async def test_another_agents_event_cannot_be_cancelled(house: House) -> None:
-    event = await house.append(await house.agent())
-    other = await house.agent()
-    assert isinstance(await house.storage.journal.write(CancelEvent(other.id, event.id, house.now, ())), Lost)
+async def test_another_agents_event_cannot_be_cancelled(world: StorageWorld) -> None:
+    event = await world.append(await world.agent())
+    other = await world.agent()
+    assert isinstance(await world.storage.journal.write(CancelEvent(other.id, event.id, world.now, ())), Lost)
 
 
 # --- activity -----------------------------------------------------------------------------------------------
 
 
-async def test_activity_is_kept_under_its_lease(house: House) -> None:
-    agent, lease = await _running(house)
-    frames = tuple(house.frame(agent, "chunk", {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3))
+async def test_activity_is_kept_under_its_lease(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    frames = tuple(world.frame(agent, "chunk", {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3))
     write = AppendFrames(agent.id, frames, lease.id, lease.fencing_token)
-    assert await house.storage.journal.write(write) == FramesAppended(3)
-    kept = await house.storage.frames.read(agent.id, after=1, limit=9)
+    assert await world.storage.journal.write(write) == FramesAppended(3)
+    kept = await world.storage.frames.read(agent.id, after=1, limit=9)
     assert [(f.seq, f.data) for f in kept] == [(2 + i, {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3)]
 
 
 @pytest.mark.parametrize("fault", ["token", "expired", "unknown lease", "unknown agent"])
-async def test_activity_without_the_lease_is_refused(house: House, fault: str) -> None:
-    agent, lease = await _running(house, **({"term_ms": 0} if fault == "expired" else {}))
+async def test_activity_without_the_lease_is_refused(world: StorageWorld, fault: str) -> None:
+    agent, lease = await _running(world, **({"term_ms": 0} if fault == "expired" else {}))
     write = AppendFrames(
-        agent.id, (house.frame(agent, "chunk"),), lease.id, lease.fencing_token + (fault == "token")
+        agent.id, (world.frame(agent, "chunk"),), lease.id, lease.fencing_token + (fault == "token")
     )
     if fault == "unknown lease":
         write = replace(write, lease_id=new_id())
     if fault == "unknown agent":
         write = replace(write, zombie_id=new_id())
-    assert isinstance(await house.storage.journal.write(write), Lost)
-    assert await house.storage.frames.bounds(agent.id) == (1, 1)
+    assert isinstance(await world.storage.journal.write(write), Lost)
+    assert await world.storage.frames.bounds(agent.id) == (1, 1)
 
 
-async def test_frames_without_a_lease_need_only_the_agent(house: House) -> None:
-    agent = await house.agent()
-    write = AppendFrames(agent.id, (house.frame(agent, "webhook_rejected"),))
-    assert await house.storage.journal.write(write) == FramesAppended(1)
-    gone = house.agent_record()
-    assert isinstance(await house.storage.journal.write(AppendFrames(gone.id, (house.frame(gone),))), Lost)
+async def test_frames_without_a_lease_need_only_the_agent(world: StorageWorld) -> None:
+    agent = await world.agent()
+    write = AppendFrames(agent.id, (world.frame(agent, "webhook_rejected"),))
+    assert await world.storage.journal.write(write) == FramesAppended(1)
+    gone = world.agent_record()
+    assert isinstance(await world.storage.journal.write(AppendFrames(gone.id, (world.frame(gone),))), Lost)
 
 
-async def test_streams_of_many_agents_are_numbered_apart(house: House) -> None:
-    agents = [await house.agent() for _ in range(5)]
+async def test_streams_of_many_agents_are_numbered_apart(world: StorageWorld) -> None:
+    agents = [await world.agent() for _ in range(5)]
     async with trio.open_nursery() as nursery:
         for i in range(50):
             agent = agents[i % 5]
-            frames = (house.frame(agent, "chunk", {"i": i}),)
-            nursery.start_soon(house.storage.journal.write, AppendFrames(agent.id, frames))
+            frames = (world.frame(agent, "chunk", {"i": i}),)
+            nursery.start_soon(world.storage.journal.write, AppendFrames(agent.id, frames))
     for agent in agents:
-        kept = await house.storage.frames.read(agent.id, after=0, limit=99)
+        kept = await world.storage.frames.read(agent.id, after=0, limit=99)
         assert [f.seq for f in kept] == list(range(1, 11))
-    assert await house.storage.frames.heads([a.id for a in agents]) == {a.id: 10 for a in agents}
+    assert await world.storage.frames.heads([a.id for a in agents]) == {a.id: 10 for a in agents}
 
 
 async def test_a_pending_gate_that_is_asked_for_again_belongs_to_the_lease_that_waits_now(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent, lease = await _running(house)
-    gate = house.gate_of(house.event_of(agent, id=lease.event_id), lease)
-    await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    agent, lease = await _running(world)
+    gate = world.gate_of(world.event_of(agent, id=lease.event_id), lease)
+    await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
     back = EventEnd(EventStatus.RECEIVED, give_attempt_back=True)
-    await house.end(lease, back, status=LeaseStatus.RELEASED)
-    later = (await house.claim(agent)).lease
+    await world.end(lease, back, status=LeaseStatus.RELEASED)
+    later = (await world.claim(agent)).lease
     again = replace(gate, id=new_id(), lease_id=later.id)
-    opened = await house.storage.journal.write(OpenGate(again, later.fencing_token, ()))
+    opened = await world.storage.journal.write(OpenGate(again, later.fencing_token, ()))
     adopted = replace(gate, lease_id=later.id)
     assert opened == GateOpened(adopted, existed=True)
-    assert await house.storage.gates.of_lease(later.id) == [adopted]
-    assert await house.storage.gates.of_lease(lease.id) == []
+    assert await world.storage.gates.of_lease(later.id) == [adopted]
+    assert await world.storage.gates.of_lease(lease.id) == []
 
 
-async def test_a_lease_is_read_with_its_gates_oldest_first(house: House) -> None:
-    agent, lease = await _running(house)
-    assert await house.storage.leases.load_with_gates(new_id()) is None
-    assert await house.storage.leases.load_with_gates(lease.id) == (lease, [])
-    event = house.event_of(agent, id=lease.event_id)
-    gates = [replace(house.gate_of(event, lease), requested_at=1000 - i) for i in range(3)]
+async def test_a_lease_is_read_with_its_gates_oldest_first(world: StorageWorld) -> None:
+    agent, lease = await _running(world)
+    assert await world.storage.leases.load_with_gates(new_id()) is None
+    assert await world.storage.leases.load_with_gates(lease.id) == (lease, [])
+    event = world.event_of(agent, id=lease.event_id)
+    gates = [replace(world.gate_of(event, lease), requested_at=1000 - i) for i in range(3)]
     for gate in gates:
-        await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
-    other, of_other = await _running(house)
-    others = house.gate_of(house.event_of(other, id=of_other.event_id), of_other)
-    await house.storage.journal.write(OpenGate(others, of_other.fencing_token, ()))
-    assert await house.storage.leases.load_with_gates(lease.id) == (lease, gates[::-1])
-    assert await house.storage.leases.load_with_gates(of_other.id) == (of_other, [others])
+        await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+    other, of_other = await _running(world)
+    others = world.gate_of(world.event_of(other, id=of_other.event_id), of_other)
+    await world.storage.journal.write(OpenGate(others, of_other.fencing_token, ()))
+    assert await world.storage.leases.load_with_gates(lease.id) == (lease, gates[::-1])
+    assert await world.storage.leases.load_with_gates(of_other.id) == (of_other, [others])

@@ -26,7 +26,7 @@ from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.stores import Storage
 from sexton_storage.writes import AppendEvent, CancelEvent, Claimed, EventEnd, ResolveGate
-from tests.conformance.house import House
+from tests.worlds.storage import StorageWorld
 
 WALKS = int(os.environ.get("SEXTON_WALKS", "12"))
 STEPS = 70
@@ -41,7 +41,7 @@ class Walk:
     """What one storage has been through. Ids are told by the order in which they were made."""
 
     def __init__(self, storage: Storage, seed: int) -> None:
-        self.house = House(storage)
+        self.world = StorageWorld(storage)
         self.random = Random(seed)
         self.agents: list[Zombie] = []
         self.events: list[Event] = []
@@ -50,13 +50,13 @@ class Walk:
         self.due_at = 0
 
     async def begin(self) -> None:
-        await self.house.found()
+        await self.world.found()
         for _ in range(AGENTS):
-            self.agents.append(await self.house.agent(compiled={"triggers": [CRON]}))
+            self.agents.append(await self.world.agent(compiled={"triggers": [CRON]}))
 
     @property
     def storage(self) -> Storage:
-        return self.house.storage
+        return self.world.storage
 
     def name(self, what: UUID | None) -> object:
         """Which event, gate or agent of this walk an id is."""
@@ -105,11 +105,11 @@ class Walk:
     async def append(self) -> Told:
         key = self.random.choice([*KEYS, None])
         body = None if key is None else self.random.choice([key, b"x", b"y"])
-        return await self.keep(self.house.event_of(self.agent()), key=key, body_key=body)
+        return await self.keep(self.world.event_of(self.agent()), key=key, body_key=body)
 
     async def append_at_gate(self) -> Told:
-        event = self.house.event_of(self.agent())
-        gate = self.house.gate_of(event)
+        event = self.world.event_of(self.agent())
+        gate = self.world.gate_of(event)
         self.gates.append(gate)
         return await self.keep(event, gate=gate)
 
@@ -119,11 +119,11 @@ class Walk:
         if known is None or known.completed_at is None:
             return ("nothing",)
         agent = next(a for a in self.agents if a.id == known.zombie_id)
-        return await self.keep(self.house.event_of(agent, resumes_event_id=known.id))
+        return await self.keep(self.world.event_of(agent, resumes_event_id=known.id))
 
     async def claim(self) -> Told:
         agent = self.agent()
-        outcome = await self.storage.journal.write(self.house.claim_of(agent))
+        outcome = await self.storage.journal.write(self.world.claim_of(agent))
         if not isinstance(outcome, Claimed):
             return type(outcome).__name__, getattr(outcome, "reason", "")
         self.leases[agent.id] = outcome.lease
@@ -145,7 +145,7 @@ class Walk:
                 (LeaseStatus.RECLAIMED, EventEnd(EventStatus.DEAD_LETTERED, failure_label="runner_lost")),
             ]
         )
-        write = self.house.end_of(lease, end, status=status, nanos=self.random.choice([None, 100]))
+        write = self.world.end_of(lease, end, status=status, nanos=self.random.choice([None, 100]))
         outcome = await self.storage.journal.write(write)
         if isinstance(outcome, Lost):
             return ("lost",)
@@ -155,7 +155,7 @@ class Walk:
         if not self.events:
             return ("nothing",)
         event = self.random.choice(self.events)
-        write = CancelEvent(event.zombie_id, event.id, self.house.now, self.complete(event))
+        write = CancelEvent(event.zombie_id, event.id, self.world.now, self.complete(event))
         outcome = await self.storage.journal.write(write)
         if isinstance(outcome, Lost):
             return ("lost", outcome.reason)
@@ -170,7 +170,7 @@ class Walk:
         status = GateStatus.APPROVED if approved else GateStatus.DENIED
         after = EventStatus.RECEIVED if approved else EventStatus.GATE_BLOCKED
         label = None if approved else "approval_denied"
-        write = ResolveGate(gate.id, status, self.house.now, "user:1", "", after, label, ())
+        write = ResolveGate(gate.id, status, self.world.now, "user:1", "", after, label, ())
         outcome = await self.storage.journal.write(write)
         return (type(outcome).__name__, getattr(outcome, "event_freed", None))
 
@@ -184,7 +184,7 @@ class Walk:
         leases = 0
         try:
             if wanted is ZombieStatus.KILLED:
-                leases = len(await self.storage.zombies.kill(changed, (), self.house.now))
+                leases = len(await self.storage.zombies.kill(changed, (), self.world.now))
             elif agent.status is not ZombieStatus.KILLED:
                 await self.storage.zombies.save(changed, ())
             else:
@@ -206,7 +206,7 @@ class Walk:
         late = self.random.random() < 0.3
         firing = Firing(entry.schedule, entry.timezone, due_at - late, self.due_at)
         key = self.random.choice([None, b"minute %d" % (due_at // 3)])
-        return await self.keep(self.house.event_of(agent, actor="cron:* * * * *"), key=key, firing=firing)
+        return await self.keep(self.world.event_of(agent, actor="cron:* * * * *"), key=key, firing=firing)
 
     # --- what is left ---------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Walk:
             told += [("frame", frame.seq, frame.kind, self.name(frame.event_id)) for frame in frames]
             crons = await self.storage.crons.load(agent.id, CRON["schedule"], CRON["timezone"])
             told.append(("cron", crons and crons.next_at))
-        listed = await self.storage.events.list(self.house.workspace_id, limit=1000)
+        listed = await self.storage.events.list(self.world.workspace_id, limit=1000)
         told.append(("kept", sorted(str(self.name(event.id)) for event in listed)))
         return told
 

@@ -10,32 +10,32 @@ from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.records.auth_sessions import AUTH_SESSION_KEEP_MS, AuthSession, AuthSessionStatus
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInKind, SignInLink
 from sexton_storage.records.users import Role, User
-from tests.conformance.house import HOUR_MS, House, new_id
+from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 
-def session_of(house: House, **changes: Any) -> AuthSession:
-    at = house.now
+def session_of(world: StorageWorld, **changes: Any) -> AuthSession:
+    at = world.now
     session = AuthSession(new_id(), AuthSessionStatus.PENDING, 1, at, at + HOUR_MS, "key", "a name")
     return replace(session, **changes)
 
 
-async def user_of(house: House) -> User:
-    """The user that the house was founded with is not told apart; another tenant's first user is."""
-    beside = await house.beside()
+async def user_of(world: StorageWorld) -> User:
+    """The user that the tenant was founded with is not told apart; another tenant's first user is."""
+    beside = await world.beside()
     subject = f"oidc:{new_id()}"
     user = User(new_id(), beside.tenant_id, subject, Role.ADMIN, platform_admin=False, created_at=1)
-    tenant, workspace = await house.storage.tenants.load(beside.tenant_id), beside.workspace_id
+    tenant, workspace = await world.storage.tenants.load(beside.tenant_id), beside.workspace_id
     assert tenant is not None
-    old = await house.storage.workspaces.load(workspace)
+    old = await world.storage.workspaces.load(workspace)
     assert old is not None
     other = replace(tenant, id=new_id())
     user = replace(user, tenant_id=other.id)
-    await house.storage.tenants.create(other, replace(old, id=new_id(), tenant_id=other.id), user)
+    await world.storage.tenants.create(other, replace(old, id=new_id(), tenant_id=other.id), user)
     return user
 
 
-async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(house: House) -> None:
-    store, session = house.storage.auth_sessions, session_of(house)
+async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(world: StorageWorld) -> None:
+    store, session = world.storage.auth_sessions, session_of(world)
     assert await store.create(session, limit=1)
     assert await store.load(session.id) == session
     approved = replace(
@@ -58,15 +58,15 @@ async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(house:
     with pytest.raises(Conflict):
         await store.save(approved)
     with pytest.raises(Conflict):
-        await store.save(session_of(house, version=2))
+        await store.save(session_of(world, version=2))
     assert await store.load(new_id()) is None
 
 
-async def test_no_more_sessions_are_open_than_the_limit_says(house: House) -> None:
-    store, made = house.storage.auth_sessions, []
+async def test_no_more_sessions_are_open_than_the_limit_says(world: StorageWorld) -> None:
+    store, made = world.storage.auth_sessions, []
 
     async def create() -> None:
-        made.append(await store.create(session_of(house), limit=3))
+        made.append(await store.create(session_of(world), limit=3))
 
     async with trio.open_nursery() as nursery:
         for _ in range(6):
@@ -82,18 +82,18 @@ async def test_no_more_sessions_are_open_than_the_limit_says(house: House) -> No
         {"expires_at": 1},
     ],
 )
-async def test_a_session_that_is_over_makes_room(house: House, over: dict[str, Any]) -> None:
-    store = house.storage.auth_sessions
-    assert await store.create(session_of(house, **over), limit=1)
-    assert await store.create(session_of(house), limit=1)
-    assert not await store.create(session_of(house), limit=1)
+async def test_a_session_that_is_over_makes_room(world: StorageWorld, over: dict[str, Any]) -> None:
+    store = world.storage.auth_sessions
+    assert await store.create(session_of(world, **over), limit=1)
+    assert await store.create(session_of(world), limit=1)
+    assert not await store.create(session_of(world), limit=1)
 
 
-async def test_open_sessions_are_listed_by_who_approved_them(house: House) -> None:
-    store = house.storage.auth_sessions
-    first, second = session_of(house, created_at=1), session_of(house, created_at=2, approved_by="user:1")
-    third = session_of(house, created_at=3, approved_by="user:2", status=AuthSessionStatus.COMPLETE)
-    for session in (third, second, first, session_of(house, status=AuthSessionStatus.CONSUMED)):
+async def test_open_sessions_are_listed_by_who_approved_them(world: StorageWorld) -> None:
+    store = world.storage.auth_sessions
+    first, second = session_of(world, created_at=1), session_of(world, created_at=2, approved_by="user:1")
+    third = session_of(world, created_at=3, approved_by="user:2", status=AuthSessionStatus.COMPLETE)
+    for session in (third, second, first, session_of(world, status=AuthSessionStatus.CONSUMED)):
         assert await store.create(session, limit=9)
     assert await store.list_open(approved_by=None, limit=9) == [first.id, second.id, third.id]
     assert await store.list_open(approved_by=None, limit=2) == [first.id, second.id]
@@ -106,13 +106,13 @@ def browser_of(user: User, now: int, **changes: Any) -> BrowserSession:
     return replace(session, **changes)
 
 
-async def test_a_link_signs_its_user_in_once(house: House) -> None:
-    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+async def test_a_link_signs_its_user_in_once(world: StorageWorld) -> None:
+    store, user, now = world.storage.sign_ins, await user_of(world), world.now
     link = SignInLink(b"good", user.id, now, now + HOUR_MS)
     await store.offer(link)
     await store.offer(SignInLink(b"late", user.id, now - HOUR_MS, now))
     assert await store.find_link(b"good") == link
-    other = await user_of(house)
+    other = await user_of(world)
     assert not await store.sign_in(browser_of(other, now), link_hash=b"good")
     done: list[bool] = []
 
@@ -131,8 +131,8 @@ async def test_a_link_signs_its_user_in_once(house: House) -> None:
     assert await store.find_link(b"none") is None
 
 
-async def test_a_browser_session_lives_until_it_is_ended(house: House) -> None:
-    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+async def test_a_browser_session_lives_until_it_is_ended(world: StorageWorld) -> None:
+    store, user, now = world.storage.sign_ins, await user_of(world), world.now
     session = browser_of(user, now)
     assert await store.sign_in(session, link_hash=None)
     assert await store.find_session(session.token_hash) == session
@@ -147,8 +147,10 @@ async def test_a_browser_session_lives_until_it_is_ended(house: House) -> None:
     assert await store.load_session(session.id) is None
 
 
-async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browsers(house: House) -> None:
-    store, user, now = house.storage.sign_ins, await user_of(house), house.now
+async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browsers(
+    world: StorageWorld,
+) -> None:
+    store, user, now = world.storage.sign_ins, await user_of(world), world.now
     terminal = browser_of(user, now + 1, kind=SignInKind.TERMINAL, name="laptop")
     browser, over = browser_of(user, now), browser_of(user, now, idle_ends_at=1)
     done: list[bool] = []
@@ -163,7 +165,7 @@ async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browse
         for _ in range(3):
             nursery.start_soon(sign_in)
     assert sorted(done) == [False, False, True]
-    for session in (browser, over, browser_of(await user_of(house), now)):
+    for session in (browser, over, browser_of(await user_of(world), now)):
         assert await store.sign_in(session, link_hash=None)
     listed = await store.list_sessions(user.id, limit=9)
     assert [(row.id, row.kind, row.name) for row in listed] == [
@@ -173,8 +175,8 @@ async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browse
     assert [row.id for row in await store.list_sessions(user.id, limit=1)] == [terminal.id]
 
 
-async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(house: House) -> None:
-    store, now = house.storage.sign_ins, house.now
+async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(world: StorageWorld) -> None:
+    store, now = world.storage.sign_ins, world.now
     attempt = SignInAttempt(b"state", "codehost", b"browser", b"sealed", now, now + HOUR_MS)
     await store.begin(attempt)
     taken: list[SignInAttempt | None] = []
@@ -189,9 +191,9 @@ async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(house: H
     assert await store.take(b"state") is None
 
 
-async def test_a_sweep_takes_what_signs_nobody_in_any_more(house: House) -> None:
-    storage, user, now = house.storage, await user_of(house), house.now
-    session = session_of(house, expires_at=now)
+async def test_a_sweep_takes_what_signs_nobody_in_any_more(world: StorageWorld) -> None:
+    storage, user, now = world.storage, await user_of(world), world.now
+    session = session_of(world, expires_at=now)
     await storage.auth_sessions.create(session, limit=9)
     await storage.sign_ins.offer(SignInLink(b"link", user.id, now, now + 10))
     idle = browser_of(user, now, idle_ends_at=now + 10)
@@ -208,8 +210,8 @@ async def test_a_sweep_takes_what_signs_nobody_in_any_more(house: House) -> None
     assert await storage.auth_sessions.load(session.id) is None
 
 
-async def test_a_setting_is_settled_once(house: House) -> None:
-    instance = house.storage.instance
+async def test_a_setting_is_settled_once(world: StorageWorld) -> None:
+    instance = world.storage.instance
     kept: list[bytes] = []
 
     async def settle(value: bytes) -> None:

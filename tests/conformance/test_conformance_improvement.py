@@ -25,10 +25,10 @@ from sexton_storage.records.improvement import (
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import EventEnd, OpenGate, ResolveGate
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 
-def proposal_of(house: House, agent: Zombie, **changes: Any) -> Proposal:
+def proposal_of(world: StorageWorld, agent: Zombie, **changes: Any) -> Proposal:
     made = Proposal(
         id=new_id(),
         zombie_id=agent.id,
@@ -40,102 +40,104 @@ def proposal_of(house: House, agent: Zombie, **changes: Any) -> Proposal:
         diff="--- a\n+++ b\n",
         base_config_version_id=agent.config_version_id,
         created_by="run",
-        created_at=house.now,
+        created_at=world.now,
         source_markdown="# s",
     )
     return replace(made, **changes)
 
 
-def rejected(house: House, proposal: Proposal, reason: str = "no") -> Proposal:
+def rejected(world: StorageWorld, proposal: Proposal, reason: str = "no") -> Proposal:
     return replace(
         proposal,
         status=ProposalStatus.REJECTED,
         rejection_reason=reason,
-        decided_at=house.now,
+        decided_at=world.now,
         decided_by="user:1",
     )
 
 
-async def propose(house: House, agent: Zombie, **changes: Any) -> Proposal:
-    made = proposal_of(house, agent, **changes)
-    assert await house.storage.improvement.propose(made)
+async def propose(world: StorageWorld, agent: Zombie, **changes: Any) -> Proposal:
+    made = proposal_of(world, agent, **changes)
+    assert await world.storage.improvement.propose(made)
     return made
 
 
-async def run(house: House, agent: Zombie, status: EventStatus = EventStatus.PROCESSED, **more: Any) -> UUID:
-    event = await house.append(agent)
-    lease = (await house.claim(agent)).lease
-    await house.end(lease, EventEnd(status, **more))
+async def run(
+    world: StorageWorld, agent: Zombie, status: EventStatus = EventStatus.PROCESSED, **more: Any
+) -> UUID:
+    event = await world.append(agent)
+    lease = (await world.claim(agent)).lease
+    await world.end(lease, EventEnd(status, **more))
     return event.id
 
 
 # --- proposals ----------------------------------------------------------------------------------------------
 
 
-async def test_a_proposal_is_kept_and_listed_newest_first(house: House) -> None:
-    agent, other = await house.agent(), await house.agent()
-    store, at = house.storage.improvement, house.now
-    made = [await propose(house, agent, created_at=at + number // 2) for number in range(5)]
-    await propose(house, other)
+async def test_a_proposal_is_kept_and_listed_newest_first(world: StorageWorld) -> None:
+    agent, other = await world.agent(), await world.agent()
+    store, at = world.storage.improvement, world.now
+    made = [await propose(world, agent, created_at=at + number // 2) for number in range(5)]
+    await propose(world, other)
     expected = sorted(made, key=lambda p: (p.created_at, p.id), reverse=True)
     assert list(await store.list(agent.id, limit=9)) == expected
     page = Page(expected[1].created_at, expected[1].id)
     assert list(await store.list(agent.id, limit=2, before=page)) == expected[2:4]
-    await store.decide(rejected(house, made[0]))
+    await store.decide(rejected(world, made[0]))
     assert [p.id for p in await store.list(agent.id, limit=9, status=ProposalStatus.REJECTED)] == [made[0].id]
     assert await store.load(new_id()) is None
 
 
-async def test_text_that_no_column_can_hold_is_made_to_fit(house: House) -> None:
-    made = await propose(house, await house.agent(), title="a\x00b", rationale="\ud800", diff="\x00")
-    kept = await house.storage.improvement.load(made.id)
+async def test_text_that_no_column_can_hold_is_made_to_fit(world: StorageWorld) -> None:
+    made = await propose(world, await world.agent(), title="a\x00b", rationale="\ud800", diff="\x00")
+    kept = await world.storage.improvement.load(made.id)
     assert kept is not None
     assert (kept.title, kept.rationale, kept.diff) == ("a\ufffdb", "?", "\ufffd")
 
 
-async def test_nothing_is_proposed_for_an_agent_that_is_gone(house: House) -> None:
-    agent = await house.agent()
-    await house.storage.zombies.delete(agent.id)
-    assert not await house.storage.improvement.propose(proposal_of(house, agent))
+async def test_nothing_is_proposed_for_an_agent_that_is_gone(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.storage.zombies.delete(agent.id)
+    assert not await world.storage.improvement.propose(proposal_of(world, agent))
 
 
-async def test_a_proposal_is_decided_once(house: House) -> None:
-    made = await propose(house, await house.agent())
-    decided = rejected(house, made)
-    await house.storage.improvement.decide(decided)
-    assert await house.storage.improvement.load(made.id) == decided
+async def test_a_proposal_is_decided_once(world: StorageWorld) -> None:
+    made = await propose(world, await world.agent())
+    decided = rejected(world, made)
+    await world.storage.improvement.decide(decided)
+    assert await world.storage.improvement.load(made.id) == decided
     with pytest.raises(Conflict):
-        await house.storage.improvement.decide(replace(decided, rejection_reason="later"))
-    assert await house.storage.improvement.load(made.id) == decided
+        await world.storage.improvement.decide(replace(decided, rejection_reason="later"))
+    assert await world.storage.improvement.load(made.id) == decided
 
 
-async def test_the_oldest_of_too_many_make_room(house: House) -> None:
-    agent = await house.agent()
-    made = [await propose(house, agent, created_at=house.now + number) for number in range(PENDING_KEPT + 1)]
-    pending = await house.storage.improvement.list(agent.id, limit=99, status=ProposalStatus.PENDING)
+async def test_the_oldest_of_too_many_make_room(world: StorageWorld) -> None:
+    agent = await world.agent()
+    made = [await propose(world, agent, created_at=world.now + number) for number in range(PENDING_KEPT + 1)]
+    pending = await world.storage.improvement.list(agent.id, limit=99, status=ProposalStatus.PENDING)
     assert {p.id for p in pending} == {p.id for p in made[1:]}
-    first = await house.storage.improvement.load(made[0].id)
+    first = await world.storage.improvement.load(made[0].id)
     assert first is not None
     assert (first.status, first.decided_by) == (ProposalStatus.REJECTED, DISPLACED_BY)
 
 
 async def test_an_applied_proposal_and_its_configuration_are_kept_together_or_not_at_all(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent = await house.agent()
-    made = await propose(house, agent)
-    config = replace(house.config_of(agent), id=new_id(), revision=2)
+    agent = await world.agent()
+    made = await propose(world, agent)
+    config = replace(world.config_of(agent), id=new_id(), revision=2)
     next_one = replace(agent, version=2, config_version_id=config.id, config_revision=2)
     applied = replace(
         made,
         status=ProposalStatus.APPLIED,
         config_version_id=config.id,
-        decided_at=house.now,
+        decided_at=world.now,
         decided_by="user:1",
     )
-    zombies = house.storage.zombies
+    zombies = world.storage.zombies
     await zombies.save(next_one, (), config, applied)
-    assert await house.storage.improvement.load(made.id) == applied
+    assert await world.storage.improvement.load(made.id) == applied
     loaded = await zombies.load(agent.id)
     assert loaded is not None
     assert loaded.config_version_id == config.id
@@ -149,37 +151,37 @@ async def test_an_applied_proposal_and_its_configuration_are_kept_together_or_no
     assert again.version == 2
 
 
-async def test_what_a_run_proposes_is_kept_with_its_end_and_only_with_it(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    lease = (await house.claim(agent, config_version_id=agent.config_version_id)).lease
+async def test_what_a_run_proposes_is_kept_with_its_end_and_only_with_it(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    lease = (await world.claim(agent, config_version_id=agent.config_version_id)).lease
     assert lease.config_version_id == agent.config_version_id
-    kept = await house.storage.leases.load(lease.id)
+    kept = await world.storage.leases.load(lease.id)
     assert kept == lease
-    made = proposal_of(house, agent)
-    write = house.end_of(lease, EventEnd(EventStatus.PROCESSED), proposals=(made,))
-    await house.storage.journal.write(write)
-    assert isinstance(await house.storage.journal.write(write), Lost)
-    assert [p.id for p in await house.storage.improvement.list(agent.id, limit=9)] == [made.id]
+    made = proposal_of(world, agent)
+    write = world.end_of(lease, EventEnd(EventStatus.PROCESSED), proposals=(made,))
+    await world.storage.journal.write(write)
+    assert isinstance(await world.storage.journal.write(write), Lost)
+    assert [p.id for p in await world.storage.improvement.list(agent.id, limit=9)] == [made.id]
 
 
 # --- scores -------------------------------------------------------------------------------------------------
 
 
-async def test_a_finished_run_is_scored_in_the_commit_that_settles_it(house: House) -> None:
-    agent = await house.agent()
-    event = await house.append(agent)
-    lease = (await house.claim(agent, budget_daily_nanos=1000)).lease
+async def test_a_finished_run_is_scored_in_the_commit_that_settles_it(world: StorageWorld) -> None:
+    agent = await world.agent()
+    event = await world.append(agent)
+    lease = (await world.claim(agent, budget_daily_nanos=1000)).lease
     for status in (GateStatus.DENIED, GateStatus.APPROVED, GateStatus.TIMED_OUT):
-        gate = house.gate_of(event, lease)
-        await house.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
-        await house.storage.journal.write(
-            ResolveGate(gate.id, status, house.now, "user:1", "", EventStatus.RECEIVED, None, ())
+        gate = world.gate_of(event, lease)
+        await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
+        await world.storage.journal.write(
+            ResolveGate(gate.id, status, world.now, "user:1", "", EventStatus.RECEIVED, None, ())
         )
     end = EventEnd(EventStatus.AGENT_ERROR, failure_label="gate_command_failed", failed_checks=1)
-    await house.end(lease, end, nanos=500)
-    (score,) = await house.storage.improvement.scores(agent.id, limit=9)
-    ended = await house.storage.events.load(event.id)
+    await world.end(lease, end, nanos=500)
+    (score,) = await world.storage.improvement.scores(agent.id, limit=9)
+    ended = await world.storage.events.load(event.id)
     assert ended is not None
     assert score.created_at == ended.completed_at
     assert (score.event_id, score.outcome) == (event.id, EventStatus.AGENT_ERROR)
@@ -188,19 +190,19 @@ async def test_a_finished_run_is_scored_in_the_commit_that_settles_it(house: Hou
     assert score.score == pytest.approx(0.1 + 0.1 / 3 + 0.1 / 2 + 0.1 / 2, abs=1e-4)
 
 
-async def test_a_run_that_goes_back_is_not_scored(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    lease = (await house.claim(agent)).lease
-    await house.end(lease, EventEnd(EventStatus.RECEIVED, give_attempt_back=True))
-    assert list(await house.storage.improvement.scores(agent.id, limit=9)) == []
-    assert (await house.storage.improvement.trust(agent.id)).streak == 0
+async def test_a_run_that_goes_back_is_not_scored(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    lease = (await world.claim(agent)).lease
+    await world.end(lease, EventEnd(EventStatus.RECEIVED, give_attempt_back=True))
+    assert list(await world.storage.improvement.scores(agent.id, limit=9)) == []
+    assert (await world.storage.improvement.trust(agent.id)).streak == 0
 
 
-async def test_scores_are_listed_newest_first_by_pages(house: House) -> None:
-    agent = await house.agent()
-    ids = [await run(house, agent) for _ in range(5)]
-    store = house.storage.improvement
+async def test_scores_are_listed_newest_first_by_pages(world: StorageWorld) -> None:
+    agent = await world.agent()
+    ids = [await run(world, agent) for _ in range(5)]
+    store = world.storage.improvement
     every = await store.scores(agent.id, limit=9)
     assert {s.event_id for s in every} == set(ids)
     assert list(every) == sorted(every, key=lambda s: (s.created_at, s.event_id), reverse=True)
@@ -208,25 +210,27 @@ async def test_scores_are_listed_newest_first_by_pages(house: House) -> None:
     assert list(await store.scores(agent.id, limit=2, before=page)) == list(every[2:4])
 
 
-async def test_trust_counts_runs_in_a_row_and_compares_both_sides_of_the_last_change(house: House) -> None:
-    agent = await house.agent()
-    store = house.storage.improvement
+async def test_trust_counts_runs_in_a_row_and_compares_both_sides_of_the_last_change(
+    world: StorageWorld,
+) -> None:
+    agent = await world.agent()
+    store = world.storage.improvement
     for status in (EventStatus.AGENT_ERROR, EventStatus.PROCESSED, EventStatus.CANCELLED):
-        await run(house, agent, status)
+        await run(world, agent, status)
     trust = await store.trust(agent.id)
     assert (trust.streak, trust.last_decided) == (1, ())
     assert (trust.before, trust.after) == (Rate(0, 0), Rate(0, 0)), "nothing was applied yet"
     newest = (await store.scores(agent.id, limit=1))[0].created_at
-    made = await propose(house, agent)
+    made = await propose(world, agent)
     applied = replace(made, status=ProposalStatus.APPLIED, decided_at=newest, decided_by="user:1")
     await store.decide(applied)
     for number in range(LAST_DECIDED):
-        await store.decide(replace(rejected(house, await propose(house, agent)), decided_at=newest - number))
-    while house.now <= newest:
+        await store.decide(replace(rejected(world, await propose(world, agent)), decided_at=newest - number))
+    while world.now <= newest:
         pass
     for _ in range(RATE_EVENTS + 1):
-        await run(house, agent)
-    await run(house, agent, EventStatus.DEAD_LETTERED)
+        await run(world, agent)
+    await run(world, agent, EventStatus.DEAD_LETTERED)
     trust = await store.trust(agent.id)
     assert trust.streak == 0
     assert len(trust.last_decided) == LAST_DECIDED
@@ -236,41 +240,41 @@ async def test_trust_counts_runs_in_a_row_and_compares_both_sides_of_the_last_ch
 # --- what runs are told -------------------------------------------------------------------------------------
 
 
-async def test_a_rejection_is_told_until_a_run_that_heard_it_is_processed(house: House) -> None:
-    agent = await house.agent()
-    store = house.storage.improvement
-    made = [await propose(house, agent, created_at=house.now + n) for n in range(REJECTIONS_TOLD + 1)]
+async def test_a_rejection_is_told_until_a_run_that_heard_it_is_processed(world: StorageWorld) -> None:
+    agent = await world.agent()
+    store = world.storage.improvement
+    made = [await propose(world, agent, created_at=world.now + n) for n in range(REJECTIONS_TOLD + 1)]
     for number, proposal in enumerate(made):
-        await store.decide(replace(rejected(house, proposal), decided_at=house.now + number))
+        await store.decide(replace(rejected(world, proposal), decided_at=world.now + number))
     for status, left in ((EventStatus.AGENT_ERROR, REJECTIONS_TOLD), (EventStatus.PROCESSED, 1)):
-        await house.append(agent)
-        lease = (await house.claim(agent)).lease
+        await world.append(agent)
+        lease = (await world.claim(agent)).lease
         lessons = await store.lessons(agent.id, agent.workspace_id, lease.id)
         assert [p.id for p in lessons.rejections] == [p.id for p in made[:REJECTIONS_TOLD]]
-        await house.end(lease, EventEnd(status))
+        await world.end(lease, EventEnd(status))
         following = await store.lessons(agent.id, agent.workspace_id, new_id())
         assert len(following.rejections) == left
 
 
-async def test_a_run_that_was_told_nothing_has_heard_nothing(house: House) -> None:
-    agent = await house.agent()
-    await house.append(agent)
-    lease = (await house.claim(agent)).lease
-    await house.storage.improvement.decide(rejected(house, await propose(house, agent)))
-    await house.end(lease, EventEnd(EventStatus.PROCESSED))
-    lessons = await house.storage.improvement.lessons(agent.id, agent.workspace_id, new_id())
+async def test_a_run_that_was_told_nothing_has_heard_nothing(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    lease = (await world.claim(agent)).lease
+    await world.storage.improvement.decide(rejected(world, await propose(world, agent)))
+    await world.end(lease, EventEnd(EventStatus.PROCESSED))
+    lessons = await world.storage.improvement.lessons(agent.id, agent.workspace_id, new_id())
     assert len(lessons.rejections) == 1
 
 
-async def test_a_workspace_sets_its_tokens(house: House) -> None:
-    agent = await house.agent()
-    store = house.storage.improvement
-    assert await store.context_tokens(house.workspace_id) is None
+async def test_a_workspace_sets_its_tokens(world: StorageWorld) -> None:
+    agent = await world.agent()
+    store = world.storage.improvement
+    assert await store.context_tokens(world.workspace_id) is None
     lessons = await store.lessons(agent.id, agent.workspace_id, new_id())
     assert lessons.context_tokens == DEFAULT_CONTEXT_TOKENS
     for tokens in (512, 8192):
-        await store.put_context_tokens(house.workspace_id, tokens, house.now)
-        assert await store.context_tokens(house.workspace_id) == tokens
+        await store.put_context_tokens(world.workspace_id, tokens, world.now)
+        assert await store.context_tokens(world.workspace_id) == tokens
     lessons = await store.lessons(agent.id, agent.workspace_id, new_id())
     assert lessons.context_tokens == 8192
 
@@ -278,14 +282,14 @@ async def test_a_workspace_sets_its_tokens(house: House) -> None:
 # --- versions -----------------------------------------------------------------------------------------------
 
 
-def version_of(house: House, agent: Zombie, revision: int, **changes: Any) -> ConfigVersion:
-    made = ConfigVersion(new_id(), agent.id, revision, ConfigStatus.DRAFT, "# s", "# t", {}, house.now)
+def version_of(world: StorageWorld, agent: Zombie, revision: int, **changes: Any) -> ConfigVersion:
+    made = ConfigVersion(new_id(), agent.id, revision, ConfigStatus.DRAFT, "# s", "# t", {}, world.now)
     return replace(made, **changes)
 
 
-async def test_a_version_is_drafted_and_compiled_beside_the_active_one(house: House) -> None:
-    agent, zombies = await house.agent(), house.storage.zombies
-    drafted = version_of(house, agent, 2)
+async def test_a_version_is_drafted_and_compiled_beside_the_active_one(world: StorageWorld) -> None:
+    agent, zombies = await world.agent(), world.storage.zombies
+    drafted = version_of(world, agent, 2)
     await zombies.keep_config(drafted, None)
     assert await zombies.newest_revision(agent.id) == 2
     compiled = replace(drafted, status=ConfigStatus.COMPILED, compiled={"a": 1})
@@ -304,12 +308,12 @@ async def test_a_version_is_drafted_and_compiled_beside_the_active_one(house: Ho
     assert [c.id for c in await zombies.list_configs(agent.id, limit=1, before=page)] == [listed[1].id]
 
 
-async def test_a_revision_is_given_once(house: House) -> None:
-    agent, zombies = await house.agent(), house.storage.zombies
+async def test_a_revision_is_given_once(world: StorageWorld) -> None:
+    agent, zombies = await world.agent(), world.storage.zombies
     with pytest.raises(Conflict):
-        await zombies.keep_config(version_of(house, agent, 1), None)
-    await zombies.keep_config(version_of(house, agent, 2), None)
-    taken = version_of(house, agent, 2, status=ConfigStatus.ACTIVE)
+        await zombies.keep_config(version_of(world, agent, 1), None)
+    await zombies.keep_config(version_of(world, agent, 2), None)
+    taken = version_of(world, agent, 2, status=ConfigStatus.ACTIVE)
     with pytest.raises(Conflict):
         await zombies.save(replace(agent, version=2, config_version_id=taken.id), (), taken)
     loaded = await zombies.load(agent.id)
@@ -317,21 +321,21 @@ async def test_a_revision_is_given_once(house: House) -> None:
     assert loaded.version == 1
 
 
-async def test_no_version_is_kept_of_an_agent_that_is_gone(house: House) -> None:
-    agent = await house.agent()
-    await house.storage.zombies.delete(agent.id)
+async def test_no_version_is_kept_of_an_agent_that_is_gone(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.storage.zombies.delete(agent.id)
     with pytest.raises(Conflict):
-        await house.storage.zombies.keep_config(version_of(house, agent, 2), None)
-    assert await house.storage.zombies.newest_revision(agent.id) == 0
+        await world.storage.zombies.keep_config(version_of(world, agent, 2), None)
+    assert await world.storage.zombies.newest_revision(agent.id) == 0
 
 
 async def test_the_oldest_of_too_many_versions_go_and_the_active_one_stays(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    world: StorageWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("postgres", "memory"):
         monkeypatch.setattr(f"sexton_storage.{module}.agents.CONFIGS_KEPT", 2)
-    agent, zombies = await house.agent(), house.storage.zombies
+    agent, zombies = await world.agent(), world.storage.zombies
     for revision in range(2, 6):
-        await zombies.keep_config(version_of(house, agent, revision), None)
+        await zombies.keep_config(version_of(world, agent, revision), None)
     kept = await zombies.list_configs(agent.id, limit=9)
     assert sorted(c.revision for c in kept) == [1, 4, 5]

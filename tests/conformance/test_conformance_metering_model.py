@@ -30,7 +30,7 @@ from sexton_storage.writes import (
     Renewed,
     RenewLease,
 )
-from tests.conformance.house import HOUR_MS, House, new_id
+from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 LEASES = 3
 RATES = Rates(100_003, 3_333_337, 777_771, 15_454_549)
@@ -100,8 +100,8 @@ def _holds(wait: Wait, at: int) -> bool:
 class Desk:
     """Drives real transitions and a real storage, and the model beside them."""
 
-    def __init__(self, house: House, runs: list[Run], balance: int, now: int) -> None:
-        self.house = house
+    def __init__(self, world: StorageWorld, runs: list[Run], balance: int, now: int) -> None:
+        self.world = world
         self.runs = runs
         self.balance = self.start = balance
         self.now = now
@@ -127,7 +127,7 @@ class Desk:
             case ("release", int(place)):
                 await self.release(self.runs[place])
             case ("credit", int(nanos)):
-                await self.house.storage.tenants.credit(self.house.tenant_id, nanos, "more", "test")
+                await self.world.storage.tenants.credit(self.world.tenant_id, nanos, "more", "test")
                 self.balance, self.start = self.balance + nanos, self.start + nanos
             case _:
                 raise AssertionError(step)
@@ -160,7 +160,7 @@ class Desk:
             def hear(answer: Any, place: int = place) -> None:
                 answers[place] = answer
 
-            self.house.storage.journal.submit(write, hear)
+            self.world.storage.journal.submit(write, hear)
         while len(answers) < len(writes):
             await trio.sleep(0.0005)
         for place, write in writes.items():
@@ -177,7 +177,7 @@ class Desk:
             run.lease, run.said = write.lease, said
 
     async def end(self, run: Run, write: EndLease, counts: Sequence[int]) -> None:
-        ended = await self.house.storage.journal.write(write)
+        ended = await self.world.storage.journal.write(write)
         assert isinstance(ended, Ended), ended
         charged = run.bill(counts, self.now, self.balance)
         self.balance -= charged
@@ -221,9 +221,9 @@ class Desk:
             await self.end(run, decided, run.seen)
 
     async def check(self) -> None:
-        house, gone = self.house, 0
+        world, gone = self.world, 0
         for run in self.runs:
-            rows = await house.storage.metering.list(house.tenant_id, run.lease.event_id)
+            rows = await world.storage.metering.list(world.tenant_id, run.lease.event_id)
             assert [row.slice_seq for row in rows] == list(range(1, len(run.rows) + 1))
             found = [
                 (
@@ -239,8 +239,8 @@ class Desk:
             ]
             assert found == run.rows
             gone += sum(row.charged_nanos for row in rows)
-        assert await house.balance() == self.balance == self.start - gone
-        charges = {c.id: c for c in await house.storage.charges.list(house.tenant_id, limit=LEASES + 1)}
+        assert await world.balance() == self.balance == self.start - gone
+        charges = {c.id: c for c in await world.storage.charges.list(world.tenant_id, limit=LEASES + 1)}
         assert set(charges) == {run.lease.id for run in self.runs if not run.live}
         for run in self.runs:
             if not run.live:
@@ -252,12 +252,12 @@ class Desk:
 
 
 async def drive(storage: Storage, start: int, todo: Sequence[Step]) -> None:
-    house = await House(storage).found(start)
+    world = await StorageWorld(storage).found(start)
     # Hours ago, so that this time may pass as the steps say while the database's own stands nearly still.
-    now = house.now - 6 * HOUR_MS
+    now = world.now - 6 * HOUR_MS
     changes = {"now": now, "rates": RATES, "term_ms": DAY_TERM_MS, "ceiling_ms": DAY_TERM_MS}
-    runs = [Run(await house.lease(**changes), metered_at=now) for _ in range(LEASES)]
-    desk = Desk(house, runs, start, now)
+    runs = [Run(await world.lease(**changes), metered_at=now) for _ in range(LEASES)]
+    desk = Desk(world, runs, start, now)
     for step in todo:
         await desk.take(step)
     await desk.check()
@@ -297,14 +297,14 @@ async def spend(
     storage: Storage, daily: int | None, monthly: int | None, plan: list[list[tuple[int, int]]]
 ) -> None:
     """Events of a queue, one after another, each run by a runner that stops when it is told to."""
-    house = await House(storage).found(10**15)
-    agent = await house.agent()
+    world = await StorageWorld(storage).found(10**15)
+    agent = await world.agent()
     for _ in plan:
-        await house.append(agent)
+        await world.append(agent)
     # All within one day, whatever the hour is now.
-    now, largest = house.now // 86_400_000 * 86_400_000 - 12 * HOUR_MS, 0
+    now, largest = world.now // 86_400_000 * 86_400_000 - 12 * HOUR_MS, 0
     for slices in plan:
-        claim = house.claim_of(
+        claim = world.claim_of(
             agent,
             now=now,
             rates=RATES,
@@ -338,17 +338,17 @@ async def spend(
         ended = await storage.journal.write(replace(report, status=LeaseStatus.REPORTED))
         assert isinstance(ended, Ended)
         assert ended.charged_nanos == 0, "nothing ran since the last renewal"
-    await judge(house, agent, (daily, monthly), now, largest)
+    await judge(world, agent, (daily, monthly), now, largest)
 
 
 async def judge(
-    house: House, agent: Zombie, limits: tuple[int | None, int | None], now: int, largest: int
+    world: StorageWorld, agent: Zombie, limits: tuple[int | None, int | None], now: int, largest: int
 ) -> None:
-    spent = await house.storage.zombies.spend(agent.id, now)
+    spent = await world.storage.zombies.spend(agent.id, now)
     for limit, gone in zip(limits, spent, strict=True):
         assert limit is None or gone < limit + largest or gone == 0
-    event = house.event_of(agent, created_at=now)
-    answer = await house.storage.journal.write(AppendEvent(event, None, *limits, ()))
+    event = world.event_of(agent, created_at=now)
+    answer = await world.storage.journal.write(AppendEvent(event, None, *limits, ()))
     over = [limit is not None and gone >= limit for limit, gone in zip(limits, spent, strict=True)]
     assert isinstance(answer, OverBudget) == any(over)
 

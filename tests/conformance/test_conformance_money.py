@@ -14,7 +14,7 @@ from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.stores import Storage
 from sexton_storage.writes import Ended, EventEnd, Renewed
-from tests.conformance.house import House, metered
+from tests.worlds.storage import StorageWorld, metered
 
 TENANTS = 3
 LEASES = 4
@@ -36,23 +36,25 @@ balances = st.lists(st.sampled_from([0, 1, 100, 1_000, 10**9]), min_size=TENANTS
 class Ledger:
     """Leases of a few tenants, with writes submitted one after another and answered by batches."""
 
-    def __init__(self, houses: Sequence[House], leases: Sequence[Lease], starts: Sequence[int]) -> None:
+    def __init__(
+        self, houses: Sequence[StorageWorld], leases: Sequence[Lease], starts: Sequence[int]
+    ) -> None:
         self._houses = houses
         self._leases = list(leases)
         self._starts = starts
         self._charged = [0] * len(houses)
         self._pending = 0
 
-    def _house_of(self, index: int) -> House:
+    def _house_of(self, index: int) -> StorageWorld:
         return self._houses[index // LEASES]
 
     def submit(self, step: Step) -> None:
         index, nanos, what = step
-        house, lease = self._house_of(index), self._leases[index]
-        journal = house.storage.journal
+        world, lease = self._house_of(index), self._leases[index]
+        journal = world.storage.journal
         self._pending += 1
         if what in {"renew", "renew stale"}:
-            write = house.renewal(lease, nanos)
+            write = world.renewal(lease, nanos)
             if what == "renew":
                 # Submitted in a row, before the last is answered: each builds on the one before.
                 self._leases[index] = write.lease
@@ -61,7 +63,7 @@ class Ledger:
         reclaim = what == "reclaim"
         end = EventEnd(EventStatus.RECEIVED if reclaim else EventStatus.PROCESSED)
         status = LeaseStatus.RECLAIMED if reclaim else LeaseStatus.REPORTED
-        write_end = house.end_of(lease, end, status=status, nanos=None if reclaim else nanos)
+        write_end = world.end_of(lease, end, status=status, nanos=None if reclaim else nanos)
         journal.submit(write_end, lambda answer: self._hear(index, answer))
 
     def _hear(self, index: int, answer: Renewed | Ended | Lost | Exception) -> None:
@@ -74,21 +76,21 @@ class Ledger:
             await trio.sleep(0.001)
 
     async def check(self) -> None:
-        for number, house in enumerate(self._houses):
+        for number, world in enumerate(self._houses):
             mine = self._leases[number * LEASES : (number + 1) * LEASES]
-            gone = self._starts[number] - await house.balance()
-            assert await metered(house, [lease.event_id for lease in mine]) == gone
+            gone = self._starts[number] - await world.balance()
+            assert await metered(world, [lease.event_id for lease in mine]) == gone
             assert self._charged[number] == gone
-            spends = [await house.storage.zombies.spend(lease.zombie_id, house.now) for lease in mine]
+            spends = [await world.storage.zombies.spend(lease.zombie_id, world.now) for lease in mine]
             assert sum(month for _, month in spends) == gone
 
 
 async def _run(storage: Storage, starts: Sequence[int], todo: Sequence[Step]) -> None:
-    houses = [await House(storage).found(1) for _ in starts]
-    leases = [await house.lease() for house in houses for _ in range(LEASES)]
-    for house, start in zip(houses, starts, strict=True):
+    houses = [await StorageWorld(storage).found(1) for _ in starts]
+    leases = [await world.lease() for world in houses for _ in range(LEASES)]
+    for world, start in zip(houses, starts, strict=True):
         # A lease cannot be claimed without money, and a tenant may well run out under way.
-        await house.storage.tenants.credit(house.tenant_id, start, "start", "test")
+        await world.storage.tenants.credit(world.tenant_id, start, "start", "test")
     ledger = Ledger(houses, leases, [start + 1 for start in starts])
     for step in todo:
         ledger.submit(step)
@@ -121,16 +123,16 @@ def test_rows_and_money_agree_in_postgresql(postgres_dsn: str, starts: list[int]
 @pytest.mark.parametrize("storage_dsn", ["postgres"], indirect=True)
 async def test_two_nodes_on_one_database_agree_about_the_money(storage_dsn: str, storage: Storage) -> None:
     async with open_postgres_storage(storage_dsn) as other:
-        here = await House(storage).found(50_000)
-        there = House(other)
+        here = await StorageWorld(storage).found(50_000)
+        there = StorageWorld(other)
         there.tenant_id, there.workspace_id = here.tenant_id, here.workspace_id
         leases = [await here.lease() for _ in range(12)]
         gone = 0
 
-        async def renew(house: House, lease: Lease, times: int) -> None:
+        async def renew(world: StorageWorld, lease: Lease, times: int) -> None:
             nonlocal gone
             for _ in range(times):
-                lease, renewed = await house.renew(lease, 700)
+                lease, renewed = await world.renew(lease, 700)
                 gone += renewed.charged_nanos
 
         async with trio.open_nursery() as nursery:

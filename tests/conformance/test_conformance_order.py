@@ -11,7 +11,7 @@ from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.writes import Appended, AppendEvent, EventEnd
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 FIVE_MINUTES_MS = 300_000
 SKEWS_MS = (FIVE_MINUTES_MS, -FIVE_MINUTES_MS, 2_000)
@@ -23,57 +23,57 @@ def id_of_a_clock(now: int, skew_ms: int) -> UUID:
     return UUID(int=(new_id().int & ((1 << 80) - 1)) | (now + skew_ms) << 80)
 
 
-async def handled(house: House, agent: Zombie) -> list[UUID]:
+async def handled(world: StorageWorld, agent: Zombie) -> list[UUID]:
     """The agent's events, in the order in which they come under a lease."""
     order: list[UUID] = []
     more = True
     while more:
-        claimed = await house.claim(agent)
+        claimed = await world.claim(agent)
         order.append(claimed.event.id)
-        more = (await house.end(claimed.lease, EventEnd(EventStatus.PROCESSED))).more
+        more = (await world.end(claimed.lease, EventEnd(EventStatus.PROCESSED))).more
     return order
 
 
-async def listed(house: House, limit: int = 3) -> list[UUID]:
+async def listed(world: StorageWorld, limit: int = 3) -> list[UUID]:
     """The workspace's events, oldest first, read page by page."""
     order: list[UUID] = []
     page = None
-    while part := await house.storage.events.list(house.workspace_id, limit=limit, before=page):
+    while part := await world.storage.events.list(world.workspace_id, limit=limit, before=page):
         order += [event.id for event in part]
         page = Page(part[-1].created_at, part[-1].id)
     return order[::-1]
 
 
 async def test_events_are_handled_and_listed_in_the_order_they_came_though_ids_say_another(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent = await house.agent()
-    ids = [id_of_a_clock(house.now, SKEWS_MS[n % 3]) for n in range(8)]
+    agent = await world.agent()
+    ids = [id_of_a_clock(world.now, SKEWS_MS[n % 3]) for n in range(8)]
 
     for event_id in ids:
-        await house.append(agent, id=event_id)
+        await world.append(agent, id=event_id)
 
-    assert await listed(house) == ids
-    assert await handled(house, agent) == ids
+    assert await listed(world) == ids
+    assert await handled(world, agent) == ids
 
 
 async def test_a_node_that_takes_the_time_for_earlier_than_it_is_keeps_no_event_before_the_last(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent, at = await house.agent(), house.now
+    agent, at = await world.agent(), world.now
 
-    first = await house.append(agent, created_at=at)
-    second = await house.append(agent, created_at=at - 20, updated_at=at - 20)
+    first = await world.append(agent, created_at=at)
+    second = await world.append(agent, created_at=at - 20, updated_at=at - 20)
 
-    assert await listed(house) == [first.id, second.id]
-    kept = await house.storage.events.load(second.id)
+    assert await listed(world) == [first.id, second.id]
+    kept = await world.storage.events.load(second.id)
     assert kept is not None
     assert (kept.created_at, kept.updated_at) == (at, at)
 
 
-async def test_events_that_are_written_together_keep_the_order_of_their_writes(house: House) -> None:
-    agent, at = await house.agent(), house.now
-    events = [house.event_of(agent, created_at=at, id=id_of_a_clock(at, -n * 1_000)) for n in range(40)]
+async def test_events_that_are_written_together_keep_the_order_of_their_writes(world: StorageWorld) -> None:
+    agent, at = await world.agent(), world.now
+    events = [world.event_of(agent, created_at=at, id=id_of_a_clock(at, -n * 1_000)) for n in range(40)]
     left: list[object] = []
 
     done = trio.Event()
@@ -84,36 +84,36 @@ async def test_events_that_are_written_together_keep_the_order_of_their_writes(h
             done.set()
 
     for event in events:
-        house.storage.journal.submit(AppendEvent(event, None, None, None, ()), kept)
+        world.storage.journal.submit(AppendEvent(event, None, None, None, ()), kept)
     with trio.fail_after(60):
         await done.wait()
 
     assert left == [Appended(event.id) for event in events]
-    assert await listed(house) == [event.id for event in events]
-    assert await handled(house, agent) == [event.id for event in events]
+    assert await listed(world) == [event.id for event in events]
+    assert await handled(world, agent) == [event.id for event in events]
 
 
-async def test_an_event_that_comes_back_is_before_those_that_came_after_it(house: House) -> None:
-    agent = await house.agent()
-    first = await house.append(agent)
-    claimed = await house.claim(agent)
-    second = await house.append(agent, id=id_of_a_clock(house.now, -FIVE_MINUTES_MS))
+async def test_an_event_that_comes_back_is_before_those_that_came_after_it(world: StorageWorld) -> None:
+    agent = await world.agent()
+    first = await world.append(agent)
+    claimed = await world.claim(agent)
+    second = await world.append(agent, id=id_of_a_clock(world.now, -FIVE_MINUTES_MS))
 
-    ended = await house.end(claimed.lease, EventEnd(EventStatus.RECEIVED, give_attempt_back=True))
+    ended = await world.end(claimed.lease, EventEnd(EventStatus.RECEIVED, give_attempt_back=True))
 
     assert ended.next_event_at == first.created_at
-    assert await handled(house, agent) == [first.id, second.id]
+    assert await handled(world, agent) == [first.id, second.id]
 
 
-async def test_a_page_goes_on_where_its_last_event_was_though_that_was_purged(house: House) -> None:
-    kept, purged = await house.agent(), await house.agent()
-    first = await house.append(kept)
-    last = await house.append(purged, created_at=first.created_at + 10)
+async def test_a_page_goes_on_where_its_last_event_was_though_that_was_purged(world: StorageWorld) -> None:
+    kept, purged = await world.agent(), await world.agent()
+    first = await world.append(kept)
+    last = await world.append(purged, created_at=first.created_at + 10)
 
-    await house.storage.zombies.delete(purged.id)
+    await world.storage.zombies.delete(purged.id)
 
     before = Page(last.created_at, last.id)
-    found = await house.storage.events.list(house.workspace_id, limit=9, before=before)
+    found = await world.storage.events.list(world.workspace_id, limit=9, before=before)
     assert [event.id for event in found] == [first.id]
 
 
@@ -123,8 +123,8 @@ async def test_of_two_nodes_that_write_at_once_neither_overtakes_what_was_acknow
 ) -> None:
     """Four senders, each of whom sends to the other node once the one before has said that it is kept."""
     async with open_postgres_storage(postgres_dsn) as one, open_postgres_storage(postgres_dsn) as two:
-        house = await House(one).found()
-        agent = await house.agent()
+        world = await StorageWorld(one).found()
+        agent = await world.agent()
         nodes = (one, two)
         sent: dict[int, list[UUID]] = {sender: [] for sender in range(4)}
 
@@ -132,7 +132,7 @@ async def test_of_two_nodes_that_write_at_once_neither_overtakes_what_was_acknow
             for turn in range(turns):
                 number = (sender + turn) % 2
                 skew = FIVE_MINUTES_MS if number else -FIVE_MINUTES_MS
-                event = house.event_of(agent, id=id_of_a_clock(house.now, skew))
+                event = world.event_of(agent, id=id_of_a_clock(world.now, skew))
                 await nodes[number].journal.write(AppendEvent(event, None, None, None, ()))
                 sent[sender].append(event.id)
 
@@ -140,7 +140,7 @@ async def test_of_two_nodes_that_write_at_once_neither_overtakes_what_was_acknow
             for sender in sent:
                 nursery.start_soon(send, sender)
 
-        for order in (await listed(house, limit=50), await handled(house, agent)):
+        for order in (await listed(world, limit=50), await handled(world, agent)):
             assert_kept(order, sent)
 
 
@@ -150,15 +150,15 @@ def assert_kept(order: Sequence[UUID], sent: dict[int, list[UUID]]) -> None:
 
 
 async def test_a_clock_that_goes_back_within_a_batch_makes_no_later_event_the_earlier_one(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    agent, answers = await house.agent(), list[object]()
-    events = [house.event_of(agent, created_at=house.now - 1_000 * n, updated_at=0) for n in range(4)]
+    agent, answers = await world.agent(), list[object]()
+    events = [world.event_of(agent, created_at=world.now - 1_000 * n, updated_at=0) for n in range(4)]
     for event in events:
-        house.storage.journal.submit(AppendEvent(event, None, None, None, ()), answers.append)
-    last = await house.append(agent)
+        world.storage.journal.submit(AppendEvent(event, None, None, None, ()), answers.append)
+    last = await world.append(agent)
 
-    kept = [await house.storage.events.load(event.id) for event in (*events, last)]
+    kept = [await world.storage.events.load(event.id) for event in (*events, last)]
 
     assert answers == [Appended(event.id) for event in events]
     ages = [event.created_at for event in kept if event is not None]

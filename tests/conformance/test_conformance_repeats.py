@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent, Duplicate
-from tests.conformance.house import House
+from tests.worlds.storage import StorageWorld
 
 ID_A, ID_B, BODY, OTHER = b"id a", b"id b", b"body", b"another body"
 Keys = tuple[bytes, bytes]
@@ -15,16 +15,16 @@ A, B, BARE = (ID_A, BODY), (ID_B, BODY), (BODY, BODY)
 """The same body under an id, under another one, and without any."""
 
 
-async def deliver(house: House, keys: Sequence[Keys], apart_ms: int = 0) -> list[int]:
+async def deliver(world: StorageWorld, keys: Sequence[Keys], apart_ms: int = 0) -> list[int]:
     """Append these one after the other; for each, whose repeat it was found to be, or its own place."""
-    agent = await house.agent()
-    begun = house.now - len(keys) * apart_ms
+    agent = await world.agent()
+    begun = world.now - len(keys) * apart_ms
     found: list[int] = []
     events: list[UUID] = []
     for place, (key, body) in enumerate(keys):
-        event = house.event_of(agent, created_at=begun + place * apart_ms)
+        event = world.event_of(agent, created_at=begun + place * apart_ms)
         events.append(event.id)
-        match await house.storage.journal.write(AppendEvent(event, key, None, None, (), body_key=body)):
+        match await world.storage.journal.write(AppendEvent(event, key, None, None, (), body_key=body)):
             case Appended(event_id=event_id) | Duplicate(event_id=event_id):
                 found.append(events.index(event_id))
             case other:
@@ -55,33 +55,33 @@ async def deliver(house: House, keys: Sequence[Keys], apart_ms: int = 0) -> list
         "no id at all",
     ],
 )
-async def test_a_repeat_is_known(house: House, keys: Sequence[Keys], expected: list[int]) -> None:
-    assert await deliver(house, keys) == expected
+async def test_a_repeat_is_known(world: StorageWorld, keys: Sequence[Keys], expected: list[int]) -> None:
+    assert await deliver(world, keys) == expected
 
 
 @pytest.mark.parametrize("keys", [(A, BARE), (BARE, A), (A, A)])
-async def test_and_is_forgotten_after_the_window(house: House, keys: Sequence[Keys]) -> None:
-    assert await deliver(house, keys, apart_ms=DEDUP_WINDOW_MS) == [0, 1]
-    assert await deliver(house, keys, apart_ms=DEDUP_WINDOW_MS - 1) == [0, 0]
+async def test_and_is_forgotten_after_the_window(world: StorageWorld, keys: Sequence[Keys]) -> None:
+    assert await deliver(world, keys, apart_ms=DEDUP_WINDOW_MS) == [0, 1]
+    assert await deliver(world, keys, apart_ms=DEDUP_WINDOW_MS - 1) == [0, 0]
 
 
-async def test_the_window_of_a_body_begins_anew_with_each_id(house: House) -> None:
-    assert await deliver(house, (A, B, BARE), apart_ms=DEDUP_WINDOW_MS - 1) == [0, 1, 1]
+async def test_the_window_of_a_body_begins_anew_with_each_id(world: StorageWorld) -> None:
+    assert await deliver(world, (A, B, BARE), apart_ms=DEDUP_WINDOW_MS - 1) == [0, 1, 1]
 
 
-async def test_many_at_once_are_one_event_for_each_id_and_none_without(house: House) -> None:
-    agent = await house.agent()
+async def test_many_at_once_are_one_event_for_each_id_and_none_without(world: StorageWorld) -> None:
+    agent = await world.agent()
     outcomes: list[object] = []
 
     async def send(key: bytes) -> None:
-        write = AppendEvent(house.event_of(agent), key, None, None, (), body_key=BODY)
-        outcomes.append(await house.storage.journal.write(write))
+        write = AppendEvent(world.event_of(agent), key, None, None, (), body_key=BODY)
+        outcomes.append(await world.storage.journal.write(write))
 
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             for key in (ID_A, ID_B, BODY):
                 nursery.start_soon(send, key)
-    kept = await house.storage.events.list(house.workspace_id, limit=99)
+    kept = await world.storage.events.list(world.workspace_id, limit=99)
     appended = {outcome.event_id for outcome in outcomes if isinstance(outcome, Appended)}
     assert {event.id for event in kept} == appended
     # One when the bare one came first, for then the others are repeats of it.

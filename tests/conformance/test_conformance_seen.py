@@ -3,18 +3,18 @@
 from msgspec.structs import replace
 
 from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent, Duplicate
-from tests.conformance.house import House
+from tests.worlds.storage import StorageWorld
 
 
-async def test_a_repeat_is_known_beforehand_as_the_journal_would_know_it(house: House) -> None:
-    agent, other = await house.agent(), await house.agent()
-    first = house.event_of(agent)
+async def test_a_repeat_is_known_beforehand_as_the_journal_would_know_it(world: StorageWorld) -> None:
+    agent, other = await world.agent(), await world.agent()
+    first = world.event_of(agent)
     named, body = b"k" * 32, b"b" * 32
-    await house.storage.journal.write(AppendEvent(first, named, None, None, (), body_key=body))
-    unnamed = house.event_of(agent)
+    await world.storage.journal.write(AppendEvent(first, named, None, None, (), body_key=body))
+    unnamed = world.event_of(agent)
     plain = b"p" * 32
-    await house.storage.journal.write(AppendEvent(unnamed, plain, None, None, (), body_key=plain))
-    events, now = house.storage.events, unnamed.created_at
+    await world.storage.journal.write(AppendEvent(unnamed, plain, None, None, (), body_key=plain))
+    events, now = world.storage.events, unnamed.created_at
     asked = [
         (named, None, first.id),
         (named, b"x" * 32, first.id),
@@ -28,6 +28,6 @@ async def test_a_repeat_is_known_beforehand_as_the_journal_would_know_it(house: 
         assert await events.seen(other.id, key, body_key, now=now) is None
         assert await events.seen(agent.id, key, body_key, now=now + DEDUP_WINDOW_MS) is None
         if expected is not None:
-            again = replace(house.event_of(agent), created_at=now)
+            again = replace(world.event_of(agent), created_at=now)
             write = AppendEvent(again, key, None, None, (), body_key=body_key)
-            assert await house.storage.journal.write(write) == Duplicate(expected)
+            assert await world.storage.journal.write(write) == Duplicate(expected)

@@ -12,7 +12,7 @@ from sexton_storage.postgres.storage import PostgresStorage
 from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import Storage
 from sexton_storage.writes import AppendFrames
-from tests.conformance.house import House, new_id
+from tests.worlds.storage import StorageWorld, new_id
 
 WITHIN_S = 30
 
@@ -73,12 +73,12 @@ async def test_a_flood_is_told_in_few_words(postgres_dsn: str) -> None:
 
 async def test_frames_of_one_node_are_told_to_those_who_listen_at_the_other(postgres_dsn: str) -> None:
     async with two(postgres_dsn) as (one, other):
-        house = await House(one).found()
-        agent = await house.agent()
+        world = await StorageWorld(one).found()
+        agent = await world.agent()
         told: list[tuple[UUID, int]] = []
         other.on_frames(told.extend)
 
-        await one.journal.write(AppendFrames(agent.id, (house.frame(agent), house.frame(agent))))
+        await one.journal.write(AppendFrames(agent.id, (world.frame(agent), world.frame(agent))))
 
         await until(lambda: (agent.id, 2) in told)
 

@@ -13,7 +13,7 @@ from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
 from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent
-from tests.conformance.house import HOUR_MS, RICH, House, new_id
+from tests.worlds.storage import HOUR_MS, RICH, StorageWorld, new_id
 
 
 async def test_the_installation_is_made_once(storage: Storage) -> None:
@@ -48,81 +48,81 @@ async def test_only_one_of_many_starters_makes_the_installation(storage: Storage
     assert sorted(made) == [False, False, False, True]
 
 
-async def test_credit_is_added_never_taken(house: House) -> None:
-    credited = await house.storage.tenants.credit(house.tenant_id, 25, "gift", "user:1")
+async def test_credit_is_added_never_taken(world: StorageWorld) -> None:
+    credited = await world.storage.tenants.credit(world.tenant_id, 25, "gift", "user:1")
     assert credited is not None
     assert credited.balance_nanos == RICH + 25
-    assert await house.storage.tenants.load(house.tenant_id) == credited
+    assert await world.storage.tenants.load(world.tenant_id) == credited
     with pytest.raises(ValueError, match="negative"):
-        await house.storage.tenants.credit(house.tenant_id, -1, "theft", "user:1")
-    assert await house.storage.tenants.credit(new_id(), 1, "gift", "user:1") is None
+        await world.storage.tenants.credit(world.tenant_id, -1, "theft", "user:1")
+    assert await world.storage.tenants.credit(new_id(), 1, "gift", "user:1") is None
 
 
-async def test_a_subject_has_one_tenancy(house: House) -> None:
+async def test_a_subject_has_one_tenancy(world: StorageWorld) -> None:
     tenant = Tenant(new_id(), "t", PlanTier.FREE, 0, None, 1, 1)
     workspace = Workspace(new_id(), tenant.id, "w", paused=False, created_at=1)
     user = User(new_id(), tenant.id, "oidc:1", Role.ADMIN, platform_admin=False, created_at=1)
-    await house.storage.tenants.create(tenant, workspace, user)
+    await world.storage.tenants.create(tenant, workspace, user)
     again = replace(tenant, id=new_id())
     with pytest.raises(NameTaken):
-        await house.storage.tenants.create(
+        await world.storage.tenants.create(
             again,
             replace(workspace, id=new_id(), tenant_id=again.id),
             replace(user, id=new_id(), tenant_id=again.id),
         )
-    assert await house.storage.tenants.load(again.id) is None
+    assert await world.storage.tenants.load(again.id) is None
 
 
-async def test_workspace_names_are_a_tenants_own(house: House) -> None:
-    second = Workspace(new_id(), house.tenant_id, "second", paused=False, created_at=house.now + 5)
-    await house.storage.workspaces.create(second)
-    assert [w.name for w in await house.storage.workspaces.list(house.tenant_id)] == ["workspace", "second"]
+async def test_workspace_names_are_a_tenants_own(world: StorageWorld) -> None:
+    second = Workspace(new_id(), world.tenant_id, "second", paused=False, created_at=world.now + 5)
+    await world.storage.workspaces.create(second)
+    assert [w.name for w in await world.storage.workspaces.list(world.tenant_id)] == ["workspace", "second"]
     with pytest.raises(NameTaken):
-        await house.storage.workspaces.create(replace(second, id=new_id()))
+        await world.storage.workspaces.create(replace(second, id=new_id()))
     with pytest.raises(NameTaken):
-        await house.storage.workspaces.save(replace(second, name="workspace"))
-    assert await house.storage.workspaces.save(replace(second, name="third", paused=True))
-    assert await house.storage.workspaces.load(second.id) == replace(second, name="third", paused=True)
-    assert not await house.storage.workspaces.save(replace(second, id=new_id(), name="none"))
-    other = await house.beside()
-    assert [w.id for w in await house.storage.workspaces.list(other.tenant_id)] == [other.workspace_id]
+        await world.storage.workspaces.save(replace(second, name="workspace"))
+    assert await world.storage.workspaces.save(replace(second, name="third", paused=True))
+    assert await world.storage.workspaces.load(second.id) == replace(second, name="third", paused=True)
+    assert not await world.storage.workspaces.save(replace(second, id=new_id(), name="none"))
+    other = await world.beside()
+    assert [w.id for w in await world.storage.workspaces.list(other.tenant_id)] == [other.workspace_id]
 
 
-def _key(house: House, name: str, at: int = 1) -> ApiKey:
-    return ApiKey(new_id(), house.tenant_id, name, "what for", Role.OPERATOR, new_id().bytes, at)
+def _key(world: StorageWorld, name: str, at: int = 1) -> ApiKey:
+    return ApiKey(new_id(), world.tenant_id, name, "what for", Role.OPERATOR, new_id().bytes, at)
 
 
-async def test_a_key_keeps_whether_it_is_a_platform_admins(house: House) -> None:
-    keys = house.storage.api_keys
-    plain, platform = _key(house, "plain"), replace(_key(house, "platform"), platform_admin=True)
+async def test_a_key_keeps_whether_it_is_a_platform_admins(world: StorageWorld) -> None:
+    keys = world.storage.api_keys
+    plain, platform = _key(world, "plain"), replace(_key(world, "platform"), platform_admin=True)
     for key in (plain, platform):
         await keys.create(key)
         assert await keys.find_by_hash(key.token_hash) == key
-    revoked = await keys.revoke(house.tenant_id, platform.id, 50)
+    revoked = await keys.revoke(world.tenant_id, platform.id, 50)
     assert revoked == replace(platform, revoked_at=50)
 
 
-async def test_a_key_lives_until_it_is_revoked_and_then_deleted(house: House) -> None:
-    keys, key = house.storage.api_keys, _key(house, "ci")
+async def test_a_key_lives_until_it_is_revoked_and_then_deleted(world: StorageWorld) -> None:
+    keys, key = world.storage.api_keys, _key(world, "ci")
     await keys.create(key)
     with pytest.raises(NameTaken):
-        await keys.create(_key(house, "ci"))
+        await keys.create(_key(world, "ci"))
     assert await keys.find_by_hash(key.token_hash) == key
     assert await keys.find_by_hash(b"?") is None
     assert await keys.load(new_id(), key.id) is None
-    assert not await keys.delete(house.tenant_id, key.id)
-    revoked = await keys.revoke(house.tenant_id, key.id, 50)
+    assert not await keys.delete(world.tenant_id, key.id)
+    revoked = await keys.revoke(world.tenant_id, key.id, 50)
     assert revoked == replace(key, revoked_at=50)
-    assert await keys.revoke(house.tenant_id, key.id, 60) == revoked
+    assert await keys.revoke(world.tenant_id, key.id, 60) == revoked
     assert await keys.find_by_hash(key.token_hash) == revoked
     assert await keys.revoke(new_id(), key.id, 60) is None
     assert not await keys.delete(new_id(), key.id)
-    assert await keys.delete(house.tenant_id, key.id)
-    assert await keys.load(house.tenant_id, key.id) is None
+    assert await keys.delete(world.tenant_id, key.id)
+    assert await keys.load(world.tenant_id, key.id) is None
 
 
-async def test_the_use_of_keys_only_moves_forward(house: House) -> None:
-    keys, key = house.storage.api_keys, _key(house, "ci")
+async def test_the_use_of_keys_only_moves_forward(world: StorageWorld) -> None:
+    keys, key = world.storage.api_keys, _key(world, "ci")
     await keys.create(key)
     for used, expected in (
         ([(key.id, 10), (key.id, 30)], 30),
@@ -130,7 +130,7 @@ async def test_the_use_of_keys_only_moves_forward(house: House) -> None:
         ([(key.id, 40)], 40),
     ):
         await keys.touch(used)
-        touched = await keys.load(house.tenant_id, key.id)
+        touched = await keys.load(world.tenant_id, key.id)
         assert touched is not None
         assert touched.last_used_at == expected
 
@@ -139,41 +139,41 @@ async def test_the_use_of_keys_only_moves_forward(house: House) -> None:
     ("sort", "names"),
     [("created_at", "bca"), ("-created_at", "acb"), ("key_name", "abc"), ("-key_name", "cba")],
 )
-async def test_keys_are_listed_in_the_order_asked_for(house: House, sort: str, names: str) -> None:
+async def test_keys_are_listed_in_the_order_asked_for(world: StorageWorld, sort: str, names: str) -> None:
     for name, at in (("a", 3), ("b", 1), ("c", 2)):
-        await house.storage.api_keys.create(_key(house, name, at))
+        await world.storage.api_keys.create(_key(world, name, at))
     found = []
     for page in (1, 2, 3):
-        part, total = await house.storage.api_keys.list(house.tenant_id, page=page, page_size=2, sort=sort)
+        part, total = await world.storage.api_keys.list(world.tenant_id, page=page, page_size=2, sort=sort)
         assert total == 3
         found += [k.key_name for k in part]
     assert "".join(found) == names
     with pytest.raises(ValueError, match="sort"):
-        await house.storage.api_keys.list(house.tenant_id, page=1, page_size=2, sort="token_hash")
+        await world.storage.api_keys.list(world.tenant_id, page=1, page_size=2, sort="token_hash")
 
 
-async def test_a_credential_is_replaced_under_its_name(house: House) -> None:
-    store = house.storage.credentials
-    first = Credential(house.workspace_id, "github", b"one", 10, 10)
+async def test_a_credential_is_replaced_under_its_name(world: StorageWorld) -> None:
+    store = world.storage.credentials
+    first = Credential(world.workspace_id, "github", b"one", 10, 10)
     await store.put(first)
-    await store.put(Credential(house.workspace_id, "github", b"two", 20, 20, ("api.github.com",)))
-    await store.put(Credential(house.workspace_id, "Alpha", b"x", 30, 30))
+    await store.put(Credential(world.workspace_id, "github", b"two", 20, 20, ("api.github.com",)))
+    await store.put(Credential(world.workspace_id, "Alpha", b"x", 30, 30))
     hosts = ("api.github.com",)
     second = replace(first, sealed=b"two", updated_at=20, hosts=hosts)
-    assert await store.load(house.workspace_id, "github") == second
-    assert [(c.name, c.sealed, c.hosts) for c in await store.list(house.workspace_id)] == [
+    assert await store.load(world.workspace_id, "github") == second
+    assert [(c.name, c.sealed, c.hosts) for c in await store.list(world.workspace_id)] == [
         ("Alpha", b"", ()),
         ("github", b"", hosts),
     ]
-    assert await store.delete(house.workspace_id, "github")
-    assert not await store.delete(house.workspace_id, "github")
-    assert await store.load(house.workspace_id, "github") is None
+    assert await store.delete(world.workspace_id, "github")
+    assert not await store.delete(world.workspace_id, "github")
+    assert await store.load(world.workspace_id, "github") is None
 
 
-async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
-    runners, now = house.storage.runners, house.now
+async def test_an_enrolment_token_admits_one_runner(world: StorageWorld) -> None:
+    runners, now = world.storage.runners, world.now
     good = EnrolmentToken(
-        b"good", "user:1", now, now + HOUR_MS, None, house.tenant_id, house.workspace_id, ("reserved:eu",)
+        b"good", "user:1", now, now + HOUR_MS, None, world.tenant_id, world.workspace_id, ("reserved:eu",)
     )
     await runners.mint_enrolment(good)
     await runners.mint_enrolment(EnrolmentToken(b"late", "user:1", now - HOUR_MS, now))
@@ -182,16 +182,16 @@ async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
     assert known == {b"good": good, b"late": None, b"none": None}
 
     async def enrol() -> None:
-        admitted.append(await runners.enrol(house.runner_record(), enrolment_hash=b"good"))
+        admitted.append(await runners.enrol(world.runner_record(), enrolment_hash=b"good"))
 
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(enrol)
     assert sorted(admitted) == [False, False, True]
     assert await runners.open_enrolment(b"good") is None
-    assert not await runners.enrol(house.runner_record(), enrolment_hash=b"late")
-    assert not await runners.enrol(house.runner_record(), enrolment_hash=b"none")
-    by_admin = house.runner_record(tenant_id=house.tenant_id, workspace_id=house.workspace_id)
+    assert not await runners.enrol(world.runner_record(), enrolment_hash=b"late")
+    assert not await runners.enrol(world.runner_record(), enrolment_hash=b"none")
+    by_admin = world.runner_record(tenant_id=world.tenant_id, workspace_id=world.workspace_id)
     assert await runners.enrol(by_admin, enrolment_hash=None)
     assert await runners.load(by_admin.id) == by_admin
     assert await runners.find_by_hash(by_admin.token_hash) == by_admin
@@ -199,8 +199,8 @@ async def test_an_enrolment_token_admits_one_runner(house: House) -> None:
     assert (await runners.list(page=1, page_size=9, sort="created_at"))[1] == 2
 
 
-async def test_a_runners_state_is_saved_by_version(house: House) -> None:
-    runners, runner = house.storage.runners, house.runner_record()
+async def test_a_runners_state_is_saved_by_version(world: StorageWorld) -> None:
+    runners, runner = world.storage.runners, world.runner_record()
     await runners.enrol(runner, enrolment_hash=None)
     cordoned = replace(runner, admin_state=AdminState.CORDONED, version=2)
     await runners.save(cordoned)
@@ -215,36 +215,36 @@ async def test_a_runners_state_is_saved_by_version(house: House) -> None:
     ("sort", "hosts"),
     [("created_at", "bca"), ("-created_at", "acb"), ("host_id", "abc"), ("-host_id", "cba")],
 )
-async def test_runners_are_listed_in_the_order_asked_for(house: House, sort: str, hosts: str) -> None:
+async def test_runners_are_listed_in_the_order_asked_for(world: StorageWorld, sort: str, hosts: str) -> None:
     for host, at in (("a", 3), ("b", 1), ("c", 2)):
-        await house.storage.runners.enrol(
-            house.runner_record(host_id=host, created_at=at), enrolment_hash=None
+        await world.storage.runners.enrol(
+            world.runner_record(host_id=host, created_at=at), enrolment_hash=None
         )
-    first, total = await house.storage.runners.list(page=1, page_size=2, sort=sort)
-    second, _ = await house.storage.runners.list(page=2, page_size=2, sort=sort)
+    first, total = await world.storage.runners.list(page=1, page_size=2, sort=sort)
+    second, _ = await world.storage.runners.list(page=2, page_size=2, sort=sort)
     assert ("".join(r.host_id for r in (*first, *second)), total) == (hosts, 3)
 
 
-async def test_a_sweep_takes_what_is_past_keeping(house: House) -> None:
-    storage, agent = house.storage, await house.agent()
-    old, new = house.event_of(agent), house.event_of(agent, created_at=house.now + 10)
+async def test_a_sweep_takes_what_is_past_keeping(world: StorageWorld) -> None:
+    storage, agent = world.storage, await world.agent()
+    old, new = world.event_of(agent), world.event_of(agent, created_at=world.now + 10)
     await storage.journal.write(AppendEvent(old, b"old", None, None, ()))
     await storage.journal.write(AppendEvent(new, b"new", None, None, ()))
-    await storage.runners.mint_enrolment(EnrolmentToken(b"t", "user:1", house.now, house.now + HOUR_MS))
+    await storage.runners.mint_enrolment(EnrolmentToken(b"t", "user:1", world.now, world.now + HOUR_MS))
     assert await storage.instance.sweep(old.created_at) == 0
     assert await storage.instance.sweep(old.created_at + DEDUP_WINDOW_MS) == 2
-    again = house.event_of(agent)
+    again = world.event_of(agent)
     assert await storage.journal.write(AppendEvent(again, b"old", None, None, ())) == Appended(again.id)
-    assert not await storage.runners.enrol(house.runner_record(), enrolment_hash=b"t")
+    assert not await storage.runners.enrol(world.runner_record(), enrolment_hash=b"t")
 
 
 async def test_a_storage_that_works_is_healthy(storage: Storage) -> None:
     assert await storage.healthy()
 
 
-async def test_the_journal_counts_what_it_does(house: House) -> None:
-    before = house.storage.journal.statistics()
-    await house.lease()
-    after = house.storage.journal.statistics()
+async def test_the_journal_counts_what_it_does(world: StorageWorld) -> None:
+    before = world.storage.journal.statistics()
+    await world.lease()
+    after = world.storage.journal.statistics()
     assert after.hot.writes == before.hot.writes + 2
     assert after.hot.depth == 0

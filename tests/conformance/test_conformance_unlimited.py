@@ -3,11 +3,11 @@
 from sexton_storage.records.events import EventStatus, EventWaits
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import Claimed, EventEnd, Exhausted, Renewed
-from tests.conformance.house import House, metered, new_id
+from tests.worlds.storage import StorageWorld, metered, new_id
 
 
-async def test_a_tenant_without_a_limit_is_charged_below_zero_and_never_blocked(house: House) -> None:
-    owner = await house.beside(balance=150)
+async def test_a_tenant_without_a_limit_is_charged_below_zero_and_never_blocked(world: StorageWorld) -> None:
+    owner = await world.beside(balance=150)
     tenant = await owner.storage.tenants.set_unlimited(owner.tenant_id, unlimited=True)
     assert tenant is not None
     assert (tenant.unlimited, tenant.exhausted_at, tenant.has_credit) == (True, None, True)
@@ -29,8 +29,10 @@ async def test_a_tenant_without_a_limit_is_charged_below_zero_and_never_blocked(
     assert (kept.balance_nanos, kept.exhausted_at) == (-1_007, None)
 
 
-async def test_slices_of_one_batch_are_each_charged_whole_to_a_tenant_without_a_limit(house: House) -> None:
-    owner = await house.beside(balance=10)
+async def test_slices_of_one_batch_are_each_charged_whole_to_a_tenant_without_a_limit(
+    world: StorageWorld,
+) -> None:
+    owner = await world.beside(balance=10)
     await owner.storage.tenants.set_unlimited(owner.tenant_id, unlimited=True)
     leases = [await owner.lease() for _ in range(4)]
     answers: list[Renewed | Lost | Exception] = []
@@ -42,9 +44,9 @@ async def test_slices_of_one_batch_are_each_charged_whole_to_a_tenant_without_a_
 
 
 async def test_a_limit_that_is_set_holds_at_once_and_one_that_is_lifted_frees_what_waits(
-    house: House,
+    world: StorageWorld,
 ) -> None:
-    owner = await house.beside(balance=0)
+    owner = await world.beside(balance=0)
     tenants, agent = owner.storage.tenants, await owner.agent()
     event = await owner.append(agent)
     assert await owner.storage.journal.write(owner.claim_of(agent)) == Exhausted(event.id)
@@ -71,16 +73,16 @@ async def test_a_limit_that_is_set_holds_at_once_and_one_that_is_lifted_frees_wh
     assert await owner.storage.events.waits(new_id()) == EventWaits()
 
 
-async def test_a_schedule_that_is_due_is_late_until_it_is_planned_again(house: House) -> None:
+async def test_a_schedule_that_is_due_is_late_until_it_is_planned_again(world: StorageWorld) -> None:
     trigger = {"type": "cron", "schedule": "* * * * *", "timezone": "UTC"}
-    agent = await house.agent(compiled={"triggers": [trigger]})
-    crons, due = house.storage.crons, house.now - 90_000
+    agent = await world.agent(compiled={"triggers": [trigger]})
+    crons, due = world.storage.crons, world.now - 90_000
     entry = await crons.load(agent.id, "* * * * *", "UTC")
     assert entry is not None
-    assert (await house.storage.fleet.census()).overdue_cron_at is None
+    assert (await world.storage.fleet.census()).overdue_cron_at is None
     assert await crons.plan(entry, due)
-    assert (await house.storage.fleet.census()).overdue_cron_at == due
+    assert (await world.storage.fleet.census()).overdue_cron_at == due
     entry = await crons.load(agent.id, "* * * * *", "UTC")
     assert entry is not None
-    assert await crons.plan(entry, house.now + 60_000)
-    assert (await house.storage.fleet.census()).overdue_cron_at is None
+    assert await crons.plan(entry, world.now + 60_000)
+    assert (await world.storage.fleet.census()).overdue_cron_at is None

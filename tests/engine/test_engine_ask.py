@@ -26,65 +26,65 @@ from sexton_engine import (
     WhenFull,
     open_system,
 )
-from tests.engine.cast import (
+from tests.worlds.engine import (
     Clock,
     Crash,
     Defer,
     Do,
+    EngineWorld,
     Note,
     OutageError,
-    PlainPlayer,
-    Player,
+    PlainActor,
     Raise,
-    Stage,
+    ScriptedActor,
     Wait,
-    plain_players,
-    player,
-    players,
+    plain_family,
+    scripted,
+    scripted_family,
     tree,
 )
 
 
 async def test_an_ask_returns_what_the_handler_returned(autojump_clock: Clock) -> None:
-    async with open_system(tree(players(Stage()))) as system:
-        assert await system.ask("player", "a", Note("x")) == 1
-        assert await system.ask("player", "a", Note("y")) == 2
-        assert await system.ask("player", "b", Note("z")) == 1
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
+        assert await system.ask("scripted", "a", Note("x")) == 1
+        assert await system.ask("scripted", "a", Note("y")) == 2
+        assert await system.ask("scripted", "b", Note("z")) == 1
 
 
 async def test_a_plain_handler_answers_as_an_async_one_does(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(plain_players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(plain_family(world))) as system:
         for number in range(1, 200):  # more than are answered in the asker's task before it lets others run
             assert await system.ask("plain", "a", Note(str(number))) == number
         assert system.statistics().kind("plain").messages[0].count == 199
-    assert stage.notes == [str(number) for number in range(1, 200)]
+    assert world.notes == [str(number) for number in range(1, 200)]
 
 
 async def test_a_plain_handler_may_hand_out_a_coroutine(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(plain_players(stage))) as system, trio.open_nursery() as nursery:
+    world = EngineWorld()
+    async with open_system(tree(plain_family(world))) as system, trio.open_nursery() as nursery:
         await system.ask("plain", "a", Note("awake"))
         nursery.start_soon(system.ask, "plain", "a", Wait(5, "first"))
         await trio.sleep(1)
         assert await system.ask("plain", "a", Wait(1, "second")) == "second"
-    assert stage.notes == ["awake", "begin first", "first", "begin second", "second"]
+    assert world.notes == ["awake", "begin first", "first", "begin second", "second"]
 
 
 async def test_a_plain_handler_that_crashes_gets_the_message_once_more(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(plain_players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(plain_family(world))) as system:
         await system.ask("plain", "a", Note("awake"))
         await system.ask("plain", "a", Crash(times=1))
-        assert stage.notes == ["awake", "crash"]
+        assert world.notes == ["awake", "crash"]
         with pytest.raises(ActorCrashed):
             await system.ask("plain", "a", Crash(times=2, text="twice"))
-        assert stage.crashes["twice"] == 2
+        assert world.crashes["twice"] == 2
 
 
 async def test_a_plain_handler_may_defer_and_raise_transparently(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(plain_players(stage))) as system, trio.open_nursery() as nursery:
+    world = EngineWorld()
+    async with open_system(tree(plain_family(world))) as system, trio.open_nursery() as nursery:
         await system.ask("plain", "a", Note("awake"))
         with pytest.raises(OutageError):
             await system.ask("plain", "a", Raise(OutageError()))
@@ -96,16 +96,16 @@ async def test_a_plain_handler_may_defer_and_raise_transparently(autojump_clock:
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
         assert await system.ask("plain", "a", Note("not blocked")) == 2
-        stage.ports[0].set("late enough")
+        world.ports[0].set("late enough")
         await trio.testing.wait_all_tasks_blocked()
         assert replies == ["late enough"]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_a_plain_handler_may_end_its_actor_and_still_reply(end: str, autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    class Leaver(PlainPlayer):
+    class Leaver(PlainActor):
         def on_receive(self, message: Any) -> Any:
             if message == Note("leave"):
                 if end == "stop":
@@ -115,41 +115,41 @@ async def test_a_plain_handler_may_end_its_actor_and_still_reply(end: str, autoj
             return super().on_receive(message)
 
         def on_stop(self) -> None:
-            stage.notes.append("stopped")
+            world.notes.append("stopped")
 
-    async with open_system(tree(FamilySpec("plain", lambda context: Leaver(context, stage)))) as system:
+    async with open_system(tree(FamilySpec("plain", lambda context: Leaver(context, world)))) as system:
         assert await system.ask("plain", "a", Note("awake")) == 1
         assert await system.ask("plain", "a", Note("leave")) == 2
         await trio.testing.wait_all_tasks_blocked()
         assert system.statistics().kind("plain").live == 0
         assert await system.ask("plain", "a", Note("a new one")) == 1
-    assert stage.notes.count("stopped") == (2 if end == "stop" else 1)
+    assert world.notes.count("stopped") == (2 if end == "stop" else 1)
 
 
 async def test_a_plain_handler_may_tell_its_own_actor(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    class Busy(PlainPlayer):
+    class Busy(PlainActor):
         def on_receive(self, message: Any) -> Any:
             if message == Crash():
                 self.context.tell("plain", self.context.key, Note("told"))
-                stage.notes.append("telling")
+                world.notes.append("telling")
                 return None
             return super().on_receive(message)
 
-    async with open_system(tree(FamilySpec("plain", lambda context: Busy(context, stage)))) as system:
+    async with open_system(tree(FamilySpec("plain", lambda context: Busy(context, world)))) as system:
         await system.ask("plain", "a", Note("awake"))
         await system.ask("plain", "a", Crash())
         assert await system.ask("plain", "a", Note("last")) == 3
-    assert stage.notes == ["awake", "telling", "told", "last"]
+    assert world.notes == ["awake", "telling", "told", "last"]
 
 
 async def test_a_plain_handler_that_hands_out_a_coroutine_may_crash_or_defer_in_it(
     autojump_clock: Clock,
 ) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    class Late(PlainPlayer):
+    class Late(PlainActor):
         def on_receive(self, message: Any) -> Any:
             return self.later(message) if message != Note("awake") else None
 
@@ -157,35 +157,35 @@ async def test_a_plain_handler_that_hands_out_a_coroutine_may_crash_or_defer_in_
             await trio.sleep(1)
             result = super().on_receive(message)
             if result is DEFERRED:
-                stage.ports[-1].set("deferred")
+                world.ports[-1].set("deferred")
             return result
 
-    async with open_system(tree(FamilySpec("plain", lambda context: Late(context, stage)))) as system:
+    async with open_system(tree(FamilySpec("plain", lambda context: Late(context, world)))) as system:
         await system.ask("plain", "a", Note("awake"))
         assert await system.ask("plain", "a", Defer()) == "deferred"
         with pytest.raises(OutageError):
             await system.ask("plain", "a", Raise(OutageError()))
         await system.ask("plain", "a", Crash(times=1))
-        assert stage.crashes == {"crash": 2}
+        assert world.crashes == {"crash": 2}
 
 
 async def test_messages_of_one_sender_arrive_in_order(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
         for number in range(300):
-            system.tell("player", "a", Note(str(number)))
-        await system.ask("player", "a", Note("last"))
-    assert stage.notes[1:302] == [*map(str, range(300)), "last"]
+            system.tell("scripted", "a", Note(str(number)))
+        await system.ask("scripted", "a", Note("last"))
+    assert world.notes[1:302] == [*map(str, range(300)), "last"]
 
 
 async def test_one_message_at_a_time_even_when_the_handler_waits(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
-        system.tell("player", "a", Wait(10, "slow"))
-        system.tell("player", "a", Note("behind"))
-        system.tell("player", "b", Note("other actor"))
-        await system.ask("player", "a", Note("last"))
-    assert [note for note in stage.notes if not note.startswith(("start", "stop"))] == [
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
+        system.tell("scripted", "a", Wait(10, "slow"))
+        system.tell("scripted", "a", Note("behind"))
+        system.tell("scripted", "b", Note("other actor"))
+        await system.ask("scripted", "a", Note("last"))
+    assert [note for note in world.notes if not note.startswith(("start", "stop"))] == [
         "other actor",
         "slow",
         "behind",
@@ -194,22 +194,22 @@ async def test_one_message_at_a_time_even_when_the_handler_waits(autojump_clock:
 
 
 async def test_control_is_delivered_before_supervision_before_user(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(player(stage))) as system:
-        system.tell("player", "", Wait(1, "busy"))
+    world = EngineWorld()
+    async with open_system(tree(scripted(world))) as system:
+        system.tell("scripted", "", Wait(1, "busy"))
         await trio.testing.wait_all_tasks_blocked()
-        system.tell("player", "", Note("user"))
-        system.tell("player", "", Note("supervision"), lane=Lane.SUPERVISION)
-        system.tell("player", "", Note("control"), lane=Lane.CONTROL)
-        await system.ask("player", "", Note("last"))
-    assert stage.notes[1:6] == ["busy", "control", "supervision", "user", "last"]
+        system.tell("scripted", "", Note("user"))
+        system.tell("scripted", "", Note("supervision"), lane=Lane.SUPERVISION)
+        system.tell("scripted", "", Note("control"), lane=Lane.CONTROL)
+        await system.ask("scripted", "", Note("last"))
+    assert world.notes[1:6] == ["busy", "control", "supervision", "user", "last"]
 
 
 async def test_an_ask_past_its_deadline_raises_and_the_late_reply_is_counted(autojump_clock: Clock) -> None:
-    async with open_system(tree(player(Stage()))) as system:
+    async with open_system(tree(scripted(EngineWorld()))) as system:
         started = trio.current_time()
         with pytest.raises(AskTimeout):
-            await system.ask("player", "", Wait(10), timeout=3)
+            await system.ask("scripted", "", Wait(10), timeout=3)
         assert trio.current_time() - started == 3
         assert system.dead_letters.count(Reason.LATE_REPLY) == 0
         await trio.sleep(20)
@@ -218,64 +218,64 @@ async def test_an_ask_past_its_deadline_raises_and_the_late_reply_is_counted(aut
 
 
 async def test_an_ask_waits_thirty_seconds_unless_told_otherwise(autojump_clock: Clock) -> None:
-    async with open_system(tree(player(Stage()))) as system:
+    async with open_system(tree(scripted(EngineWorld()))) as system:
         started = trio.current_time()
         with pytest.raises(AskTimeout):
-            await system.ask("player", "", Wait(100))
+            await system.ask("scripted", "", Wait(100))
         assert trio.current_time() - started == 30
 
 
 async def test_a_message_whose_asker_ran_out_of_time_is_not_handled(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(player(stage))) as system:
-        system.tell("player", "", Wait(10))
+    world = EngineWorld()
+    async with open_system(tree(scripted(world))) as system:
+        system.tell("scripted", "", Wait(10))
         with pytest.raises(AskTimeout):
-            await system.ask("player", "", Note("too late"), timeout=1)
+            await system.ask("scripted", "", Note("too late"), timeout=1)
         await trio.sleep(20)
-        assert "too late" not in stage.notes
-        assert system.dead_letters.count(Reason.EXPIRED, "player") == 1
+        assert "too late" not in world.notes
+        assert system.dead_letters.count(Reason.EXPIRED, "scripted") == 1
 
 
 async def test_a_message_whose_asker_was_cancelled_is_handled_all_the_same(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(player(stage))) as system:
-        system.tell("player", "", Wait(10))
+    world = EngineWorld()
+    async with open_system(tree(scripted(world))) as system:
+        system.tell("scripted", "", Wait(10))
         with trio.move_on_after(1):
-            await system.ask("player", "", Note("asker gone"))
+            await system.ask("scripted", "", Note("asker gone"))
         await trio.sleep(20)
-        assert "asker gone" in stage.notes
+        assert "asker gone" in world.notes
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
 
 
 async def test_an_actor_that_asks_hands_its_own_deadline_down(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    async def ask_on(me: Player) -> str:
+    async def ask_on(me: ScriptedActor) -> str:
         started = trio.current_time()
         with pytest.raises(AskTimeout):
             await me.context.ask("other", "", Wait(100), timeout=50)
         return str(trio.current_time() - started)
 
-    async with open_system(tree(player(stage, "other"), player(stage))) as system:
+    async with open_system(tree(scripted(world, "other"), scripted(world))) as system:
         with pytest.raises(AskTimeout):
-            await system.ask("player", "", Do(ask_on), timeout=7)
+            await system.ask("scripted", "", Do(ask_on), timeout=7)
         await trio.sleep(1)
         # The asker's deadline came first, by one timer: the inner wait was cut to it.
         assert system.dead_letters.latest()[-1].message == "7.0"
 
 
 async def test_an_actor_cannot_ask_itself(autojump_clock: Clock) -> None:
-    async def ask_self(me: Player) -> str:
+    async def ask_self(me: ScriptedActor) -> str:
         with pytest.raises(EngineError, match="asks itself"):
-            await me.context.ask("player", "a", Note("never"))
+            await me.context.ask("scripted", "a", Note("never"))
         return "refused"
 
-    async with open_system(tree(players(Stage()))) as system:
-        assert await system.ask("player", "a", Do(ask_self)) == "refused"
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
+        assert await system.ask("scripted", "a", Do(ask_self)) == "refused"
 
 
 async def test_a_deferred_reply_comes_from_another_task(autojump_clock: Clock) -> None:
-    async def answer_later(me: Player) -> Any:
+    async def answer_later(me: ScriptedActor) -> Any:
         port = me.context.defer()
 
         async def later() -> None:
@@ -287,66 +287,66 @@ async def test_a_deferred_reply_comes_from_another_task(autojump_clock: Clock) -
         me.context.start_task(later)
         return DEFERRED
 
-    async with open_system(tree(players(Stage()))) as system:
-        assert await system.ask("player", "a", Do(answer_later)) == "from the task"
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
+        assert await system.ask("scripted", "a", Do(answer_later)) == "from the task"
 
 
 async def test_only_the_first_reply_counts(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
     replies: list[str] = []
-    async with open_system(tree(players(stage))) as system, trio.open_nursery() as nursery:
+    async with open_system(tree(scripted_family(world))) as system, trio.open_nursery() as nursery:
 
         async def ask() -> None:
-            replies.append(await system.ask("player", "a", Defer()))
+            replies.append(await system.ask("scripted", "a", Defer()))
 
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
-        assert stage.ports[0].set("first")
-        assert not stage.ports[0].set("second")
-        assert not stage.ports[0].set_exception(ValueError("third"))
+        assert world.ports[0].set("first")
+        assert not world.ports[0].set("second")
+        assert not world.ports[0].set_exception(ValueError("third"))
         await trio.testing.wait_all_tasks_blocked()
         assert replies == ["first"]
         assert system.dead_letters.count(Reason.LATE_REPLY) == 2
 
 
 async def test_a_deferred_reply_knows_when_its_asker_has_gone(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
         with pytest.raises(AskTimeout):
-            await system.ask("player", "a", Defer(), timeout=2)
+            await system.ask("scripted", "a", Defer(), timeout=2)
         with trio.move_on_after(1):
-            await system.ask("player", "a", Defer())
-        assert [port.is_expired for port in stage.ports] == [True, True]
+            await system.ask("scripted", "a", Defer())
+        assert [port.is_expired for port in world.ports] == [True, True]
 
 
 async def test_deferring_a_tell_is_answered_into_the_void(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
-        system.tell("player", "a", Defer())
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
+        system.tell("scripted", "a", Defer())
         await trio.sleep(1)
-        assert stage.ports[0].is_expired
-        assert not stage.ports[0].set("nobody")
+        assert world.ports[0].is_expired
+        assert not world.ports[0].set("nobody")
 
 
 async def test_a_crash_or_a_stop_answers_the_deferred_replies(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system, trio.open_nursery() as nursery:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system, trio.open_nursery() as nursery:
         errors: list[str] = []
 
         async def ask() -> None:
             try:
-                await system.ask("player", "a", Defer())
+                await system.ask("scripted", "a", Defer())
             except EngineError as exc:
                 errors.append(type(exc).__name__)
 
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
-        system.tell("player", "a", Crash(times=1))
+        system.tell("scripted", "a", Crash(times=1))
         await trio.sleep(5)
         assert errors == ["ActorCrashed"]
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
-        assert await system.stop("player", "a")
+        assert await system.stop("scripted", "a")
         await trio.testing.wait_all_tasks_blocked()
         assert errors == ["ActorCrashed", "ActorStopped"]
 
@@ -361,12 +361,12 @@ async def test_returning_deferred_without_deferring_is_a_crash(autojump_clock: C
             await system.ask("careless", "a", Note("x"))
 
 
-@pytest.mark.parametrize("kind", ["player", "plain"])
+@pytest.mark.parametrize("kind", ["scripted", "plain"])
 async def test_a_transparent_exception_reaches_the_asker_and_changes_nothing(
     kind: str, autojump_clock: Clock
 ) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage), plain_players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world), plain_family(world))) as system:
         await system.ask(kind, "a", Note("x"))
         error = OutageError("database away")
         with pytest.raises(OutageError) as caught:
@@ -380,11 +380,11 @@ async def test_a_transparent_exception_reaches_the_asker_and_changes_nothing(
 
 
 async def test_a_full_mailbox_refuses_asks_and_buries_tells(autojump_clock: Clock) -> None:
-    class Small(Player):
+    class Small(ScriptedActor):
         mailbox = MailboxSpec(capacity=2)
 
-    stage = Stage()
-    spec = FamilySpec("small", lambda context: Small(context, stage))
+    world = EngineWorld()
+    spec = FamilySpec("small", lambda context: Small(context, world))
     async with open_system(tree(spec)) as system:
         system.tell("small", "a", Wait(10))
         await trio.testing.wait_all_tasks_blocked()
@@ -394,15 +394,15 @@ async def test_a_full_mailbox_refuses_asks_and_buries_tells(autojump_clock: Cloc
             await system.ask("small", "a", Note("refused"))
         assert system.dead_letters.count(Reason.REFUSED) == 3
         await trio.sleep(20)
-        assert stage.notes[1:] == ["waited", "0", "1"]
+        assert world.notes[1:] == ["waited", "0", "1"]
 
 
 async def test_a_stream_drops_its_oldest_and_tells_who_asked(autojump_clock: Clock) -> None:
-    class Stream(Player):
+    class Stream(ScriptedActor):
         mailbox = MailboxSpec(capacity=2, when_full=WhenFull.DROP_OLDEST)
 
-    stage = Stage()
-    spec = FamilySpec("stream", lambda context: Stream(context, stage))
+    world = EngineWorld()
+    spec = FamilySpec("stream", lambda context: Stream(context, world))
     async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
         system.tell("stream", "a", Wait(10))
         await trio.testing.wait_all_tasks_blocked()
@@ -417,15 +417,15 @@ async def test_a_stream_drops_its_oldest_and_tells_who_asked(autojump_clock: Clo
             system.tell("stream", "a", Note(str(number)))
         assert system.dead_letters.count(Reason.DROPPED) == 2
         await trio.sleep(20)
-        assert stage.notes[1:] == ["waited", "1", "2"]
+        assert world.notes[1:] == ["waited", "1", "2"]
 
 
 async def test_senders_wait_for_room_in_the_order_they_came(autojump_clock: Clock) -> None:
-    class Patient(Player):
+    class Patient(ScriptedActor):
         mailbox = MailboxSpec(capacity=1, when_full=WhenFull.WAIT)
 
-    stage = Stage()
-    spec = FamilySpec("patient", lambda context: Patient(context, stage))
+    world = EngineWorld()
+    spec = FamilySpec("patient", lambda context: Patient(context, world))
     async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
         system.tell("patient", "a", Wait(10))
         await trio.testing.wait_all_tasks_blocked()
@@ -448,16 +448,16 @@ async def test_senders_wait_for_room_in_the_order_they_came(autojump_clock: Cloc
         assert system.dead_letters.count(Reason.REFUSED) == 1
         await system.ask("patient", "a", Note("asked"))
         await trio.testing.wait_all_tasks_blocked()
-        assert stage.notes[1:] == ["waited", "has room", "first", "second", "asked"]
+        assert world.notes[1:] == ["waited", "has room", "first", "second", "asked"]
         assert sorted(sent) == ["first", "second"]
 
 
 async def test_those_who_wait_for_room_learn_of_the_end(autojump_clock: Clock) -> None:
-    class Patient(Player):
+    class Patient(ScriptedActor):
         mailbox = MailboxSpec(capacity=1, when_full=WhenFull.WAIT)
 
-    stage = Stage()
-    spec = FamilySpec("patient", lambda context: Patient(context, stage))
+    world = EngineWorld()
+    spec = FamilySpec("patient", lambda context: Patient(context, world))
     async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
         system.tell("patient", "a", Wait(10))
         await trio.testing.wait_all_tasks_blocked()
@@ -473,7 +473,7 @@ async def test_those_who_wait_for_room_learn_of_the_end(autojump_clock: Clock) -
 
 
 async def test_an_unknown_kind_is_an_error_of_the_sender(autojump_clock: Clock) -> None:
-    async with open_system(tree(player(Stage()))) as system:
+    async with open_system(tree(scripted(EngineWorld()))) as system:
         with pytest.raises(UnknownKind):
             await system.ask("nobody", "", Note("x"))
         with pytest.raises(UnknownKind):
@@ -506,39 +506,39 @@ async def test_actors_that_ask_each_other_each_hold_a_worker_only_while_they_wai
 
 
 async def test_ten_thousand_ready_actors_need_no_ten_thousand_tasks(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    class Quick(PlainPlayer):
+    class Quick(PlainActor):
         def on_receive(self, message: Any) -> Any:
-            stage.notes.append("x")
+            world.notes.append("x")
 
-    async with open_system(tree(FamilySpec("quick", lambda context: Quick(context, stage)))) as system:
+    async with open_system(tree(FamilySpec("quick", lambda context: Quick(context, world)))) as system:
         for key in range(10_000):
             system.tell("quick", key, Note("x"))
         await trio.testing.wait_all_tasks_blocked()
-        assert len(stage.notes) == 10_000
+        assert len(world.notes) == 10_000
         assert system.statistics().workers < 10
 
 
 async def test_an_actor_that_never_runs_dry_lets_others_run(autojump_clock: Clock) -> None:
-    async def go_on(me: Player) -> None:
+    async def go_on(me: ScriptedActor) -> None:
         me.count += 1
         if me.count < 1_000:
-            me.context.tell("player", "busy", Do(go_on))
+            me.context.tell("scripted", "busy", Do(go_on))
 
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
-        await system.ask("player", "busy", Note("start"))
-        system.tell("player", "busy", Do(go_on))
-        await system.ask("player", "other", Note("other was here"))
-        statistics = system.statistics().kind("player")
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
+        await system.ask("scripted", "busy", Note("start"))
+        system.tell("scripted", "busy", Do(go_on))
+        await system.ask("scripted", "other", Note("other was here"))
+        statistics = system.statistics().kind("scripted")
         assert sum(message.count for message in statistics.messages) < 500
 
 
 ASKED_FOR: ContextVar[str | None] = ContextVar("asked_for", default=None)
 
 
-async def _who_asked(player: Player) -> str | None:
+async def _who_asked(scripted: ScriptedActor) -> str | None:
     return ASKED_FOR.get()
 
 
@@ -546,6 +546,6 @@ async def test_a_worker_does_not_take_on_the_context_of_whoever_first_needed_it(
     autojump_clock: Clock,
 ) -> None:
     """It goes on to serve others, and what it logs then would be told of the first one's request."""
-    async with open_system(tree(players(Stage()))) as system:
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
         ASKED_FOR.set("the first request")
-        assert await system.ask("player", "a", Do(_who_asked)) is None
+        assert await system.ask("scripted", "a", Do(_who_asked)) is None

@@ -6,16 +6,16 @@ import pytest
 import trio
 
 from sexton_engine import AskTimeout, Reason, UnknownKind, open_system
-from tests.engine.cast import (
+from tests.worlds.engine import (
     Clock,
     Defer,
+    EngineWorld,
     Note,
     OutageError,
     Raise,
-    Stage,
     Wait,
-    plain_players,
-    players,
+    plain_family,
+    scripted_family,
     tree,
 )
 
@@ -23,27 +23,27 @@ from tests.engine.cast import (
 async def test_replies_come_in_the_order_of_the_questions_and_not_of_the_answers(
     autojump_clock: Clock,
 ) -> None:
-    async with open_system(tree(players(Stage()))) as system:
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
         asks = [(f"a{seconds}", Wait(seconds, str(seconds))) for seconds in (3, 1, 2)]
         began = trio.current_time()
-        assert await system.ask_all("player", asks) == ["3", "1", "2"]
+        assert await system.ask_all("scripted", asks) == ["3", "1", "2"]
         assert trio.current_time() - began == pytest.approx(3)
 
 
 async def test_one_actor_may_be_asked_many_times(autojump_clock: Clock) -> None:
-    async with open_system(tree(players(Stage()))) as system:
-        assert await system.ask_all("player", [("a", Note(str(number))) for number in range(200)]) == list(
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
+        assert await system.ask_all("scripted", [("a", Note(str(number))) for number in range(200)]) == list(
             range(1, 201)
         )
-        assert await system.ask_all("player", []) == []
+        assert await system.ask_all("scripted", []) == []
 
 
 async def test_idle_actors_with_plain_handlers_are_asked_at_once(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(plain_players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(plain_family(world))) as system:
         keys = [str(number) for number in range(100)]
         await system.ask_all("plain", [(key, Note("awake")) for key in keys])
-        stage.notes.clear()
+        world.notes.clear()
         outage = OutageError("away")
         asks = [
             *((key, Note(key)) for key in keys),
@@ -53,16 +53,16 @@ async def test_idle_actors_with_plain_handlers_are_asked_at_once(autojump_clock:
         ]
         replies = await system.ask_all("plain", asks)
         assert replies == [2] * 100 + ["x", outage, 3]
-        assert stage.notes[:64] == keys[:64], "and then others had their turn"
-        assert sorted(stage.notes) == sorted([*keys, "begin x", "x", "y"])
+        assert world.notes[:64] == keys[:64], "and then others had their turn"
+        assert sorted(world.notes) == sorted([*keys, "begin x", "x", "y"])
 
 
 async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
         outage = OutageError("away")
         asks = [("a", Raise(outage)), ("b", Defer()), ("c", Raise(outage))]
-        first, second, third = await system.ask_all("player", asks, timeout=5)
+        first, second, third = await system.ask_all("scripted", asks, timeout=5)
         assert first is third is outage
         assert isinstance(second, AskTimeout)
         with pytest.raises(UnknownKind):
@@ -70,12 +70,12 @@ async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_cloc
 
 
 async def test_questions_that_are_cancelled_are_withdrawn(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
         with trio.move_on_after(1) as scope:
-            await system.ask_all("player", [("a", Defer()), ("b", Defer())])
+            await system.ask_all("scripted", [("a", Defer()), ("b", Defer())])
         assert scope.cancelled_caught
-        assert [port.is_expired for port in stage.ports] == [True, True]
-        for port in stage.ports:
+        assert [port.is_expired for port in world.ports] == [True, True]
+        for port in world.ports:
             port.set("late")
         assert system.dead_letters.count(Reason.LATE_REPLY) == 2

@@ -16,7 +16,18 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from sexton_engine import DEFERRED, open_system
 from sexton_engine.mail.deadlines import COMPACT_FROM, NEVER, Deadlines
 from sexton_engine.mail.timers import Timer, Timers
-from tests.engine.cast import Clock, Crash, Do, Note, Player, Stage, Wait, player, players, tree
+from tests.worlds.engine import (
+    Clock,
+    Crash,
+    Do,
+    EngineWorld,
+    Note,
+    ScriptedActor,
+    Wait,
+    scripted,
+    scripted_family,
+    tree,
+)
 
 
 class Alarm:
@@ -166,26 +177,26 @@ TestTimersUnderAnySequenceOfSteps = TimerMachine.TestCase
 
 
 async def test_a_timer_is_a_message_in_the_lane_control(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    async def arm(me: Player) -> None:
+    async def arm(me: ScriptedActor) -> None:
         me.context.set_timer("t", 5, Note("timer"))
         await trio.sleep(10)
 
-    async with open_system(tree(player(stage))) as system:
-        system.tell("player", "", Do(arm))
+    async with open_system(tree(scripted(world))) as system:
+        system.tell("scripted", "", Do(arm))
         await trio.sleep(1)
-        system.tell("player", "", Note("user"))
+        system.tell("scripted", "", Note("user"))
         await trio.sleep(20)
-    assert stage.notes[1:3] == ["timer", "user"]
+    assert world.notes[1:3] == ["timer", "user"]
 
 
 async def test_a_timer_that_was_cancelled_or_replaced_after_it_fired_is_not_delivered(
     autojump_clock: Clock,
 ) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    async def fire_and_cancel(me: Player) -> None:
+    async def fire_and_cancel(me: ScriptedActor) -> None:
         me.context.set_timer("cancelled", 1, Note("cancelled"))
         me.context.set_timer("replaced", 1, Note("replaced"))
         me.context.set_timer("kept", 1, Note("kept"))
@@ -194,55 +205,57 @@ async def test_a_timer_that_was_cancelled_or_replaced_after_it_fired_is_not_deli
         me.context.cancel_timer("never set")
         me.context.set_timer("replaced", 5, Note("replacement"))
 
-    async with open_system(tree(player(stage))) as system:
-        system.tell("player", "", Do(fire_and_cancel))
+    async with open_system(tree(scripted(world))) as system:
+        system.tell("scripted", "", Do(fire_and_cancel))
         await trio.sleep(60)
-    assert stage.notes[1:-1] == ["kept", "replacement"]
+    assert world.notes[1:-1] == ["kept", "replacement"]
 
 
 async def test_timers_die_with_their_instance(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    async def arm(me: Player) -> None:
+    async def arm(me: ScriptedActor) -> None:
         me.context.set_timer("t", 5, Note("of the dead"))
 
-    async with open_system(tree(players(stage))) as system:
-        await system.ask("player", "a", Do(arm))
-        await system.ask("player", "a", Crash(times=1))
-        await system.ask("player", "b", Do(arm))
-        assert await system.stop("player", "b")
+    async with open_system(tree(scripted_family(world))) as system:
+        await system.ask("scripted", "a", Do(arm))
+        await system.ask("scripted", "a", Crash(times=1))
+        await system.ask("scripted", "b", Do(arm))
+        assert await system.stop("scripted", "b")
         await trio.sleep(60)
-        assert "of the dead" not in stage.notes
+        assert "of the dead" not in world.notes
         assert system.dead_letters.total() == 0
 
 
 async def test_a_message_of_a_timer_that_crashes_the_actor_comes_once_more(autojump_clock: Clock) -> None:
-    stage = Stage()
+    world = EngineWorld()
 
-    async def arm(me: Player) -> None:
+    async def arm(me: ScriptedActor) -> None:
         me.context.set_timer("t", 5, Crash(times=1, text="by timer"))
 
-    async with open_system(tree(players(stage))) as system:
-        await system.ask("player", "a", Do(arm))
+    async with open_system(tree(scripted_family(world))) as system:
+        await system.ask("scripted", "a", Do(arm))
         await trio.sleep(30)
-    assert stage.crashes["by timer"] == 2
-    assert "by timer" in stage.notes
+    assert world.crashes["by timer"] == 2
+    assert "by timer" in world.notes
 
 
 async def test_the_engine_takes_any_clock(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(player(stage)), monotonic=lambda: trio.current_time() * 1.0 + 1e6) as system:
+    world = EngineWorld()
+    async with open_system(
+        tree(scripted(world)), monotonic=lambda: trio.current_time() * 1.0 + 1e6
+    ) as system:
 
-        async def arm(me: Player) -> object:
+        async def arm(me: ScriptedActor) -> object:
             me.context.set_timer("t", 5, Note("timer"))
             me.context.defer()
             return DEFERRED
 
         start = trio.current_time()
         with trio.move_on_after(7):
-            await system.ask("player", "", Do(arm))
-        assert stage.notes[-1] == "timer"
-        await system.ask("player", "", Wait(1))
+            await system.ask("scripted", "", Do(arm))
+        assert world.notes[-1] == "timer"
+        await system.ask("scripted", "", Wait(1))
         assert trio.current_time() - start == 8
 
 

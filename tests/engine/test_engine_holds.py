@@ -22,24 +22,24 @@ from sexton_engine import (
     Strategy,
     open_system,
 )
-from tests.engine.cast import Clock, OutageError, tree
-from tests.engine.keepers import (
-    Desk,
-    Keep,
-    Keeper,
+from tests.worlds.engine import Clock, OutageError, tree
+from tests.worlds.engine_holds import (
+    AsyncHoldingActor,
+    HoldingActor,
+    HoldWorld,
     Make,
     Note,
     Run,
-    Waiter,
+    StartHold,
     asked,
     finish,
-    keepers,
+    holding_family,
     release,
     settled,
 )
 
 
-@pytest.fixture(params=[Keeper, Waiter], ids=["plain", "async"])
+@pytest.fixture(params=[HoldingActor, AsyncHoldingActor], ids=["plain", "async"])
 def make(request: pytest.FixtureRequest) -> Make:
     """Each kind of handler."""
     kind: Make = request.param
@@ -47,47 +47,47 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 async def test_a_held_actor_takes_no_message_and_holds_no_worker(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
-        kept = await asked(system, nursery, Keep())
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
+        kept = await asked(system, nursery, StartHold())
         await settled()
         statistics = system.statistics()
         assert statistics.workers == statistics.workers_idle
         later = await asked(system, nursery, Note("later"))
-        system.tell("keeper", "a", Note("above"), lane=Lane.CONTROL)
+        system.tell("holder", "a", Note("above"), lane=Lane.CONTROL)
         await trio.sleep(5)
-        assert desk.notes == ["awake", "begin kept"]
-        assert system.statistics().kind("keeper").mailbox_depth == 2
-        assert system.statistics().kind("keeper").mailbox_age_s == 5
-        assert finish(desk.holds[0], desk.note, "finished", "reply")
+        assert world.notes == ["awake", "begin kept"]
+        assert system.statistics().kind("holder").mailbox_depth == 2
+        assert system.statistics().kind("holder").mailbox_age_s == 5
+        assert finish(world.holds[0], world.note, "finished", "reply")
         await settled()
-        assert desk.notes == ["awake", "begin kept", "finished", "above", "later"]
+        assert world.notes == ["awake", "begin kept", "finished", "above", "later"]
         assert (kept.answers, later.answers) == (["reply"], ["later"])
 
 
 async def test_what_finishes_a_hold_returns_the_reply(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep())  # the first message: handled by a worker
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        kept = await asked(system, nursery, StartHold())  # the first message: handled by a worker
         await trio.sleep(3)
-        assert finish(desk.holds[0], desk.note, "finished", ["the reply"])
+        assert finish(world.holds[0], world.note, "finished", ["the reply"])
         await settled()
         assert kept.answers == [["the reply"]]
         again = await asked(
-            system, nursery, Keep("again")
+            system, nursery, StartHold("again")
         )  # by the asker's own task, where the handler is plain
         await trio.sleep(4)
-        assert finish(desk.holds[1], desk.note, "finished", 2)
+        assert finish(world.holds[1], world.note, "finished", 2)
         await settled()
         assert again.answers == [2]
         # A message that is told has nobody to hear the reply.
-        system.tell("keeper", "a", Keep("told"))
+        system.tell("holder", "a", StartHold("told"))
         await settled()
-        assert finish(desk.holds[2], desk.note, "finished", 3)
-        (message,) = system.statistics().kind("keeper").messages
+        assert finish(world.holds[2], world.note, "finished", 3)
+        (message,) = system.statistics().kind("holder").messages
         assert (message.count, message.seconds) == (3, 7.0)
-    assert desk.notes == [
+    assert world.notes == [
         "begin kept",
         "finished",
         "begin again",
@@ -99,96 +99,96 @@ async def test_what_finishes_a_hold_returns_the_reply(make: Make, autojump_clock
 
 
 async def test_an_actor_answers_at_once_again_after_a_hold(autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
-        await asked(system, nursery, Keep())
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
+        await asked(system, nursery, StartHold())
         await settled()
-        finish(desk.holds[0], desk.note, "finished")
+        finish(world.holds[0], world.note, "finished")
         await settled()
         me = trio.lowlevel.current_task()
-        assert await system.ask("keeper", "a", Run(lambda _: trio.lowlevel.current_task())) is me
+        assert await system.ask("holder", "a", Run(lambda _: trio.lowlevel.current_task())) is me
 
 
 async def test_what_finishes_a_hold_may_wait_or_hold_again(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
-    async def wait(actor: Keeper) -> Any:
+    async def wait(actor: HoldingActor) -> Any:
         await trio.sleep(1)
-        desk.holds.append(actor.context.hold())
+        world.holds.append(actor.context.hold())
         return DEFERRED
 
-    def hold(actor: Keeper) -> Any:
-        desk.holds.append(actor.context.hold())
+    def hold(actor: HoldingActor) -> Any:
+        world.holds.append(actor.context.hold())
         return DEFERRED
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
         kept = await asked(system, nursery, Run(hold))
         await settled()
-        actor = await _instance(desk, system, nursery)
+        actor = await _instance(world, system, nursery)
         later = await asked(system, nursery, Note("later"))
-        finish(desk.holds[0], wait, actor)
+        finish(world.holds[0], wait, actor)
         await trio.sleep(2)
-        finish(desk.holds[1], hold, actor)
-        finish(desk.holds[2], hold, actor)
+        finish(world.holds[1], hold, actor)
+        finish(world.holds[2], hold, actor)
         await trio.sleep(2)
         assert later.answers == kept.answers == []
-        finish(desk.holds[3], desk.note, "finished", 1)
+        finish(world.holds[3], world.note, "finished", 1)
         await settled()
         assert (kept.answers, later.answers) == ([1], ["later"])
-        assert desk.notes == ["awake", "finished", "later"]
+        assert world.notes == ["awake", "finished", "later"]
 
 
-async def _instance(desk: Desk, system: ActorSystem, nursery: trio.Nursery) -> Any:
+async def _instance(world: HoldWorld, system: ActorSystem, nursery: trio.Nursery) -> Any:
     """The actor behind the hold, as a script of its own would get it."""
     del system, nursery
-    return desk.holds[0]._cell.instance()  # type: ignore[attr-defined]
+    return world.holds[0]._cell.instance()  # type: ignore[attr-defined]
 
 
 async def test_a_hold_may_be_finished_before_its_handler_returns(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
-    def at_once(actor: Keeper) -> Any:
+    def at_once(actor: HoldingActor) -> Any:
         hold = actor.context.hold()
-        assert finish(hold, desk.note, "finished", "reply")
-        assert not finish(hold, desk.note, "twice")
-        desk.notes.append("returns")
+        assert finish(hold, world.note, "finished", "reply")
+        assert not finish(hold, world.note, "twice")
+        world.notes.append("returns")
         return DEFERRED
 
-    async with open_system(tree(keepers(desk, make))) as system:
+    async with open_system(tree(holding_family(world, make))) as system:
         for _ in range(2):
-            assert await system.ask("keeper", "a", Run(at_once)) == "reply"
-        assert desk.notes == ["returns", "finished"] * 2
+            assert await system.ask("holder", "a", Run(at_once)) == "reply"
+        assert world.notes == ["returns", "finished"] * 2
         assert system.dead_letters.count(Reason.LATE_FINISH) == 2
 
 
 async def test_a_reply_may_be_taken_over_and_the_actor_released_by_itself(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk, ports = Desk(), []
+    world, ports = HoldWorld(), []
 
-    def defer(actor: Keeper) -> Any:
+    def defer(actor: HoldingActor) -> Any:
         ports.append(actor.context.defer())
-        desk.holds.append(actor.context.hold())
+        world.holds.append(actor.context.hold())
         return DEFERRED
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
         for reply_first in (True, False):
             kept = await asked(system, nursery, Run(defer))
             later = await asked(system, nursery, Note("later"))
             await settled()
             for reply in (reply_first, not reply_first):
-                assert ports[-1].set("reply") if reply else release(desk.holds[-1])
+                assert ports[-1].set("reply") if reply else release(world.holds[-1])
                 await settled()
                 assert bool(kept.answers) is (reply or reply_first)
             assert (kept.answers, later.answers) == (["reply"], ["later"])
         # Without a reply that was taken over there is nobody to answer the asker.
-        kept = await asked(system, nursery, Keep())
+        kept = await asked(system, nursery, StartHold())
         await settled()
-        desk.holds[-1].release()
+        world.holds[-1].release()
         await trio.sleep(2)  # the back-off
-        desk.holds[-1].release()
+        world.holds[-1].release()
         await settled()
         assert kept.answers == [ActorCrashed]
 
@@ -196,105 +196,105 @@ async def test_a_reply_may_be_taken_over_and_the_actor_released_by_itself(
 async def test_a_transparent_exception_out_of_a_finish_reaches_the_asker(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
     def fail() -> None:
         raise OutageError
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep())
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        kept = await asked(system, nursery, StartHold())
         later = await asked(system, nursery, Note("later"))
         await settled()
-        assert finish(desk.holds[0], fail)
+        assert finish(world.holds[0], fail)
         await settled()
         assert (kept.answers, later.answers) == ([OutageError], ["later"])
-        assert system.statistics().kind("keeper").crashes == 0
+        assert system.statistics().kind("holder").crashes == 0
 
 
 async def test_a_crash_out_of_a_finish_delivers_the_message_once_more(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
     def fail() -> None:
         raise ValueError
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
         for crashes, answer in ((1, "reply"), (2, ActorCrashed)):
-            desk.holds.clear()
-            kept = await asked(system, nursery, Keep())
+            world.holds.clear()
+            kept = await asked(system, nursery, StartHold())
             later = await asked(system, nursery, Note("later"))
             for _ in range(crashes):
                 await settled()
                 assert (kept.answers, later.answers) == ([], [])
-                assert finish(desk.holds[-1], fail)
+                assert finish(world.holds[-1], fail)
                 await trio.sleep(9)
             if crashes == 1:
-                assert finish(desk.holds[-1], desk.note, "finished", "reply")
+                assert finish(world.holds[-1], world.note, "finished", "reply")
             await trio.sleep(9)
             assert (kept.answers, later.answers) == ([answer], ["later"])
         assert system.dead_letters.count(Reason.CRASHED) == 1
-        assert system.statistics().kind("keeper").crashes == 3
+        assert system.statistics().kind("holder").crashes == 3
 
 
 async def test_an_exception_out_of_a_handler_that_holds_ends_the_hold(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
-    def hold_and_fail(actor: Keeper) -> Any:
-        desk.holds.append(actor.context.hold())
+    def hold_and_fail(actor: HoldingActor) -> Any:
+        world.holds.append(actor.context.hold())
         raise OutageError
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
         for _ in range(2):
             kept = await asked(system, nursery, Run(hold_and_fail))
             await settled()
             assert kept.answers == [OutageError]
-            assert not finish(desk.holds[-1], desk.note, "late")
-            assert await system.ask("keeper", "a", Note("lives on")) == "lives on"
-        assert desk.notes == ["lives on"] * 2
+            assert not finish(world.holds[-1], world.note, "late")
+            assert await system.ask("holder", "a", Note("lives on")) == "lives on"
+        assert world.notes == ["lives on"] * 2
 
 
 async def test_a_handler_that_holds_must_not_reply_itself(make: Make, autojump_clock: Clock) -> None:
-    def hold_and_reply(actor: Keeper) -> Any:
+    def hold_and_reply(actor: HoldingActor) -> Any:
         actor.context.hold()
         return "reply"
 
-    async with open_system(tree(keepers(Desk(), make))) as system:
-        await system.ask("keeper", "a", Note("awake"))
+    async with open_system(tree(holding_family(HoldWorld(), make))) as system:
+        await system.ask("holder", "a", Note("awake"))
         with pytest.raises(ActorCrashed, match="returns DEFERRED"):
-            await system.ask("keeper", "a", Run(hold_and_reply))
+            await system.ask("holder", "a", Run(hold_and_reply))
 
 
 async def test_a_message_is_held_once_and_only_while_it_is_handled(make: Make, autojump_clock: Clock) -> None:
     contexts = []
 
-    def hold_twice(actor: Keeper) -> Any:
+    def hold_twice(actor: HoldingActor) -> Any:
         contexts.append(actor.context)
         actor.context.hold()
         actor.context.hold()
         return DEFERRED
 
-    async with open_system(tree(keepers(Desk(), make))) as system:
+    async with open_system(tree(holding_family(HoldWorld(), make))) as system:
         with pytest.raises(ActorCrashed, match="held already"):
-            await system.ask("keeper", "a", Run(hold_twice))
-        await system.ask("keeper", "a", Note("idle"))
+            await system.ask("holder", "a", Run(hold_twice))
+        await system.ask("holder", "a", Note("idle"))
         with pytest.raises(EngineError, match="no message"):
             contexts[-1].hold()
 
 
 async def test_an_asker_runs_out_of_time_while_the_actor_is_held(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep(), 2)
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        kept = await asked(system, nursery, StartHold(), 2)
         later = await asked(system, nursery, Note("later"), 3)
         await trio.sleep(5)
         assert kept.answers == later.answers == [AskTimeout]
-        assert finish(desk.holds[0], desk.note, "finished", "late")
+        assert finish(world.holds[0], world.note, "finished", "late")
         await settled()
-        assert desk.notes == ["begin kept", "finished"]
+        assert world.notes == ["begin kept", "finished"]
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
         assert system.dead_letters.count(Reason.EXPIRED) == 1
 
@@ -303,62 +303,62 @@ async def test_an_asker_runs_out_of_time_while_the_actor_is_held(make: Make, aut
 async def test_a_stop_waits_for_the_hold_within_its_budget(
     finish_after: float, notes: list[str], make: Make, autojump_clock: Clock
 ) -> None:
-    desk = Desk()
-    spec = keepers(desk, make, shutdown_s=5)
+    world = HoldWorld()
+    spec = holding_family(world, make, shutdown_s=5)
     async with open_system(tree(spec)) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
-        kept = await asked(system, nursery, Keep())
+        await system.ask("holder", "a", Note("awake"))
+        kept = await asked(system, nursery, StartHold())
         later = await asked(system, nursery, Note("later"))
         await settled()
-        nursery.start_soon(system.stop, "keeper", "a")
+        nursery.start_soon(system.stop, "holder", "a")
         await trio.sleep(finish_after)
-        assert desk.notes == ["awake", "begin kept"]
-        assert finish(desk.holds[0], desk.note, "finished", "reply") is bool(notes)
+        assert world.notes == ["awake", "begin kept"]
+        assert finish(world.holds[0], world.note, "finished", "reply") is bool(notes)
         await settled()
-        assert desk.notes == ["awake", "begin kept", *notes]
+        assert world.notes == ["awake", "begin kept", *notes]
         assert kept.answers == (["reply"] if notes else [ActorStopped])
         assert later.answers == [ActorStopped]
 
 
 async def test_a_kill_drops_the_hold(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
-        kept = await asked(system, nursery, Keep())
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
+        kept = await asked(system, nursery, StartHold())
         later = await asked(system, nursery, Note("later"))
-        assert system.kill("keeper", "a")
+        assert system.kill("holder", "a")
         await settled()
         assert kept.answers == later.answers == [ActorStopped]
-        assert not finish(desk.holds[-1], desk.note, "late")
-        assert await system.ask("keeper", "a", Note("anew")) == "anew"
-        assert desk.notes == ["awake", "begin kept", "anew"]
+        assert not finish(world.holds[-1], world.note, "late")
+        assert await system.ask("holder", "a", Note("anew")) == "anew"
+        assert world.notes == ["awake", "begin kept", "anew"]
         assert system.dead_letters.count(Reason.LATE_FINISH) == 1
 
 
 async def test_an_actor_may_kill_itself_while_it_holds(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
-    def hold_and_die(actor: Keeper) -> Any:
-        desk.holds.append(actor.context.hold())
-        actor.context.system.kill("keeper", "a")
+    def hold_and_die(actor: HoldingActor) -> Any:
+        world.holds.append(actor.context.hold())
+        actor.context.system.kill("holder", "a")
         return DEFERRED
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
         for _ in range(2):
             kept = await asked(system, nursery, Run(hold_and_die))
             assert kept.answers == [ActorStopped]
-            assert not finish(desk.holds[-1], desk.note, "late")
-            assert await system.ask("keeper", "a", Note("anew")) == "anew"
-        assert desk.notes == ["anew"] * 2
+            assert not finish(world.holds[-1], world.note, "late")
+            assert await system.ask("holder", "a", Note("anew")) == "anew"
+        assert world.notes == ["anew"] * 2
 
 
 async def test_a_sibling_that_is_held_too_long_gets_the_message_again(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk = Desk()
+    world = HoldWorld()
     children = (
-        ActorSpec("crasher", lambda context: Keeper(context, Desk())),
-        keepers(desk, make, shutdown_s=5),
+        ActorSpec("crasher", lambda context: HoldingActor(context, HoldWorld())),
+        holding_family(world, make, shutdown_s=5),
     )
 
     def fail(_: Any) -> None:
@@ -366,109 +366,112 @@ async def test_a_sibling_that_is_held_too_long_gets_the_message_again(
 
     spec = tree(*children, strategy=Strategy.REST_FOR_ONE)
     async with open_system(spec) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep(), 60)
+        kept = await asked(system, nursery, StartHold(), 60)
         await settled()
         system.tell("crasher", "", Run(fail))
         await trio.sleep(20)
-        assert desk.notes == ["begin kept", "begin kept"]
-        assert not finish(desk.holds[0], desk.note, "late")
-        assert finish(desk.holds[1], desk.note, "finished", "reply")
+        assert world.notes == ["begin kept", "begin kept"]
+        assert not finish(world.holds[0], world.note, "late")
+        assert finish(world.holds[1], world.note, "finished", "reply")
         await settled()
         assert kept.answers == ["reply"]
 
 
 async def test_a_child_task_that_crashes_drops_the_hold(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
     async def fail() -> None:
         await trio.sleep(1)
         raise ValueError
 
-    def hold(actor: Keeper) -> Any:
-        if not desk.holds:
+    def hold(actor: HoldingActor) -> Any:
+        if not world.holds:
             actor.context.start_task(fail)
-        desk.holds.append(actor.context.hold())
+        world.holds.append(actor.context.hold())
         return DEFERRED
 
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        await system.ask("keeper", "a", Note("awake"))
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
         kept = await asked(system, nursery, Run(hold))
         later = await asked(system, nursery, Note("later"))
         await trio.sleep(5)
-        assert not finish(desk.holds[0], desk.note, "late")
-        assert finish(desk.holds[1], desk.note, "finished", "reply")
+        assert not finish(world.holds[0], world.note, "late")
+        assert finish(world.holds[1], world.note, "finished", "reply")
         await settled()
         assert (kept.answers, later.answers) == (["reply"], ["later"])
-        assert system.statistics().kind("keeper").crashes == 1
+        assert system.statistics().kind("holder").crashes == 1
 
 
 async def test_an_outage_of_a_child_task_drops_the_hold_and_the_singleton_is_tried_again_later(
     make: Make, autojump_clock: Clock
 ) -> None:
-    desk, born = Desk(), []
+    world, born = HoldWorld(), []
 
     async def fail() -> None:
         await trio.sleep(1)
         raise OutageError
 
-    def hold(actor: Keeper) -> Any:
+    def hold(actor: HoldingActor) -> Any:
         actor.context.start_task(fail)
-        desk.holds.append(actor.context.hold())
+        world.holds.append(actor.context.hold())
         return DEFERRED
 
-    def start(context: Context) -> Keeper:
+    def start(context: Context) -> HoldingActor:
         born.append(trio.current_time())
-        return make(context, desk)
+        return make(context, world)
 
-    async with open_system(tree(ActorSpec("keeper", start))) as system:
+    async with open_system(tree(ActorSpec("holder", start))) as system:
         with pytest.raises(OutageError):
-            await system.ask("keeper", "", Run(hold))
-        assert not finish(desk.holds[0], desk.note, "late")
+            await system.ask("holder", "", Run(hold))
+        assert not finish(world.holds[0], world.note, "late")
         await trio.sleep(5)
     assert born == [0, 2], "after a second of back-off"
 
 
 async def test_a_hold_is_finished_once(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep())
+    world = HoldWorld()
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        kept = await asked(system, nursery, StartHold())
         await settled()
-        assert finish(desk.holds[0], desk.note, "finished", 1)
-        assert not finish(desk.holds[0], desk.note, "twice", 2)
-        assert not release(desk.holds[0])
+        assert finish(world.holds[0], world.note, "finished", 1)
+        assert not finish(world.holds[0], world.note, "twice", 2)
+        assert not release(world.holds[0])
         await settled()
         assert kept.answers == [1]
-        assert desk.notes == ["begin kept", "finished"]
+        assert world.notes == ["begin kept", "finished"]
         assert system.dead_letters.count(Reason.LATE_FINISH) == 2
 
 
 async def test_a_held_actor_is_not_put_to_sleep(make: Make, autojump_clock: Clock) -> None:
-    desk = Desk()
-    async with open_system(tree(keepers(desk, make, idle_s=5))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep())
+    world = HoldWorld()
+    async with (
+        open_system(tree(holding_family(world, make, idle_s=5))) as system,
+        trio.open_nursery() as nursery,
+    ):
+        kept = await asked(system, nursery, StartHold())
         await trio.sleep(20)
-        assert system.statistics().kind("keeper").passivations == 0
-        finish(desk.holds[0], desk.note, "finished", 1)
+        assert system.statistics().kind("holder").passivations == 0
+        finish(world.holds[0], world.note, "finished", 1)
         await trio.sleep(20)
-        assert system.statistics().kind("keeper").passivations == 1
+        assert system.statistics().kind("holder").passivations == 1
         assert kept.answers == [1]
 
 
 async def test_a_coroutine_that_was_handed_out_dies_with_a_kill_before_it_began(
     autojump_clock: Clock,
 ) -> None:
-    desk = Desk()
+    world = HoldWorld()
 
     async def wait() -> None:
         await trio.lowlevel.checkpoint()
-        desk.notes.append("waited")
+        world.notes.append("waited")
 
-    async with open_system(tree(keepers(desk))) as system, trio.open_nursery() as nursery:
-        kept = await asked(system, nursery, Keep())
+    async with open_system(tree(holding_family(world))) as system, trio.open_nursery() as nursery:
+        kept = await asked(system, nursery, StartHold())
         await settled()
-        finish(desk.holds[0], wait)
-        system.kill("keeper", "a")
+        finish(world.holds[0], wait)
+        system.kill("holder", "a")
         await settled()
         assert kept.answers == [ActorStopped]
-        assert await system.ask("keeper", "a", Note("anew")) == "anew"
-        assert desk.notes == ["begin kept", "anew"]
+        assert await system.ask("holder", "a", Note("anew")) == "anew"
+        assert world.notes == ["begin kept", "anew"]

@@ -27,72 +27,72 @@ from sexton_engine import (
     open_system,
 )
 from sexton_engine.loop_lag import LAG_PROBE_S, LagProbe
-from tests.engine.cast import (
+from tests.worlds.engine import (
     Clock,
     Crash,
     Defer,
     Do,
+    EngineWorld,
     Note,
-    PlainPlayer,
-    Player,
-    Stage,
+    PlainActor,
+    ScriptedActor,
     Wait,
-    player,
-    players,
+    scripted,
+    scripted_family,
     tree,
 )
 
 
 async def test_an_idle_actor_is_put_to_sleep_and_wakes_with_the_next_message(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage, idle_s=60))) as system:
-        assert await system.ask("player", "a", Note("x")) == 1
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world, idle_s=60))) as system:
+        assert await system.ask("scripted", "a", Note("x")) == 1
         await trio.sleep(59)
-        assert system.statistics().kind("player").live == 1
+        assert system.statistics().kind("scripted").live == 1
         await trio.sleep(2)
-        statistics = system.statistics().kind("player")
+        statistics = system.statistics().kind("scripted")
         assert (statistics.live, statistics.passivations) == (0, 1)
-        assert await system.ask("player", "a", Note("y")) == 1
-        assert stage.notes == ["start player/a", "x", "stop player/a", "start player/a", "y"]
+        assert await system.ask("scripted", "a", Note("y")) == 1
+        assert world.notes == ["start scripted/a", "x", "stop scripted/a", "start scripted/a", "y"]
 
 
 async def test_a_busy_actor_stays_awake(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage, idle_s=10))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world, idle_s=10))) as system:
         for _ in range(30):
-            await system.ask("player", "a", Note("x"))
+            await system.ask("scripted", "a", Note("x"))
             await trio.sleep(9)
-        await system.ask("player", "a", Wait(100), timeout=200)
-        assert system.statistics().kind("player").passivations == 0
-        assert stage.starts == 1
+        await system.ask("scripted", "a", Wait(100), timeout=200)
+        assert system.statistics().kind("scripted").passivations == 0
+        assert world.starts == 1
 
 
 async def test_an_actor_may_refuse_to_sleep(autojump_clock: Clock) -> None:
-    class Sleepless(Player):
+    class Sleepless(ScriptedActor):
         def passivatable(self) -> bool:
-            self.stage.notes.append("asked")
-            return len(self.stage.notes) > 4
+            self.world.notes.append("asked")
+            return len(self.world.notes) > 4
 
-    stage = Stage()
+    world = EngineWorld()
     async with open_system(
-        tree(FamilySpec("s", lambda context: Sleepless(context, stage), idle_s=10))
+        tree(FamilySpec("s", lambda context: Sleepless(context, world), idle_s=10))
     ) as system:
         await system.ask("s", "a", Note("x"))
         await trio.sleep(25)
         assert system.statistics().kind("s").live == 1
         await trio.sleep(30)
-        assert stage.notes == ["start s/a", "x", "asked", "asked", "asked", "stop s/a"]
+        assert world.notes == ["start s/a", "x", "asked", "asked", "asked", "stop s/a"]
 
 
 async def test_a_failing_passivatable_is_a_crash(autojump_clock: Clock) -> None:
-    class Odd(Player):
+    class Odd(ScriptedActor):
         def passivatable(self) -> bool:
-            if self.stage.starts == 1:
+            if self.world.starts == 1:
                 raise ValueError("odd")
             return True
 
-    stage = Stage()
-    async with open_system(tree(FamilySpec("odd", lambda context: Odd(context, stage), idle_s=10))) as system:
+    world = EngineWorld()
+    async with open_system(tree(FamilySpec("odd", lambda context: Odd(context, world), idle_s=10))) as system:
         await system.ask("odd", "a", Note("x"))
         await trio.sleep(60)
         statistics = system.statistics().kind("odd")
@@ -100,46 +100,46 @@ async def test_a_failing_passivatable_is_a_crash(autojump_clock: Clock) -> None:
 
 
 async def test_whoever_waits_for_something_is_not_idle(autojump_clock: Clock) -> None:
-    async def with_timer(me: Player) -> None:
+    async def with_timer(me: ScriptedActor) -> None:
         me.context.set_timer("t", 100, Note("timer"))
 
-    async def with_task(me: Player) -> None:
+    async def with_task(me: ScriptedActor) -> None:
         me.context.start_task(trio.sleep, 100)
 
-    async def with_watch(me: Player) -> None:
+    async def with_watch(me: ScriptedActor) -> None:
         me.context.watch("other", "")
 
-    stage = Stage()
+    world = EngineWorld()
     async with open_system(
-        tree(players(stage, idle_s=10), player(Stage(), "other", restart=Restart.TRANSIENT))
+        tree(scripted_family(world, idle_s=10), scripted(EngineWorld(), "other", restart=Restart.TRANSIENT))
     ) as system:
-        await system.ask("player", "timer", Do(with_timer))
-        await system.ask("player", "task", Do(with_task))
-        await system.ask("player", "watch", Do(with_watch))
+        await system.ask("scripted", "timer", Do(with_timer))
+        await system.ask("scripted", "task", Do(with_task))
+        await system.ask("scripted", "watch", Do(with_watch))
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lambda: system.ask("player", "reply", Defer(), timeout=1000))
+            nursery.start_soon(lambda: system.ask("scripted", "reply", Defer(), timeout=1000))
             await trio.sleep(90)
-            assert system.statistics().kind("player").live == 4
-            stage.ports[0].set("done")
+            assert system.statistics().kind("scripted").live == 4
+            world.ports[0].set("done")
             system.kill("other", "")
             await trio.sleep(90)
-            assert system.statistics().kind("player").live == 0
+            assert system.statistics().kind("scripted").live == 0
 
 
 async def test_a_message_that_comes_while_an_actor_goes_to_sleep_is_not_lost(autojump_clock: Clock) -> None:
-    class Slow(Player):
+    class Slow(ScriptedActor):
         async def on_stop(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
             await trio.sleep(5)
-            self.stage.notes.append("slept")
+            self.world.notes.append("slept")
 
-    stage = Stage()
+    world = EngineWorld()
     async with open_system(
-        tree(FamilySpec("slow", lambda context: Slow(context, stage), idle_s=10))
+        tree(FamilySpec("slow", lambda context: Slow(context, world), idle_s=10))
     ) as system:
         await system.ask("slow", "a", Note("x"))
         await trio.sleep(12)
         assert await system.ask("slow", "a", Note("y")) == 1
-        assert stage.notes == ["start slow/a", "x", "slept", "start slow/a", "y"]
+        assert world.notes == ["start slow/a", "x", "slept", "start slow/a", "y"]
 
 
 async def test_an_idle_activation_is_small_and_one_asleep_is_nothing(
@@ -182,124 +182,126 @@ async def test_an_idle_activation_is_small_and_one_asleep_is_nothing(
     ],
 )
 async def test_a_watcher_is_told_once_how_it_ended(end: str, reason: Ending, autojump_clock: Clock) -> None:
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
+        me.context.watch("scripted", "a")
 
-    stage, watcher = Stage(), Stage()
-    family = players(stage, idle_s=10, intensity=Intensity(0, 60))
-    async with open_system(tree(player(watcher, "watcher"), family)) as system:
-        await system.ask("player", "a", Note("x"))
+    world, watcher = EngineWorld(), EngineWorld()
+    family = scripted_family(world, idle_s=10, intensity=Intensity(0, 60))
+    async with open_system(tree(scripted(watcher, "watcher"), family)) as system:
+        await system.ask("scripted", "a", Note("x"))
         await system.ask("watcher", "", Do(watch))
         match end:
             case "stop":
-                await system.stop("player", "a")
+                await system.stop("scripted", "a")
             case "kill":
-                system.kill("player", "a")
+                system.kill("scripted", "a")
             case "crash":
-                system.tell("player", "a", Crash(times=1))
+                system.tell("scripted", "a", Crash(times=1))
             case _:
                 await trio.sleep(20)
         await trio.sleep(1)
-        assert watcher.notes[1:] == [repr(Terminated("player", "a", reason))]
+        assert watcher.notes[1:] == [repr(Terminated("scripted", "a", reason))]
         # The watch was for that activation; the next one is another.
-        await system.ask("player", "a", Note("again"))
-        await system.stop("player", "a")
+        await system.ask("scripted", "a", Note("again"))
+        await system.stop("scripted", "a")
         await trio.sleep(1)
         assert len(watcher.notes) == 2
 
 
 async def test_a_restart_is_no_end(autojump_clock: Clock) -> None:
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
 
-    watcher = Stage()
-    async with open_system(tree(player(watcher, "watcher"), players(Stage()))) as system:
-        await system.ask("player", "a", Note("x"))
+    watcher = EngineWorld()
+    async with open_system(tree(scripted(watcher, "watcher"), scripted_family(EngineWorld()))) as system:
+        await system.ask("scripted", "a", Note("x"))
         await system.ask("watcher", "", Do(watch))
-        await system.ask("player", "a", Crash(times=1))
+        await system.ask("scripted", "a", Crash(times=1))
         await trio.sleep(1)
         assert watcher.notes == ["start watcher/"]
-        await system.stop("player", "a")
+        await system.stop("scripted", "a")
         await trio.sleep(1)
         assert len(watcher.notes) == 2
 
 
 async def test_a_watch_outlives_a_restart_of_its_watcher(autojump_clock: Clock) -> None:
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
 
-    watcher = Stage()
-    async with open_system(tree(player(watcher, "watcher"), players(Stage()))) as system:
-        await system.ask("player", "a", Note("x"))
+    watcher = EngineWorld()
+    async with open_system(tree(scripted(watcher, "watcher"), scripted_family(EngineWorld()))) as system:
+        await system.ask("scripted", "a", Note("x"))
         await system.ask("watcher", "", Do(watch))
         await system.ask("watcher", "", Crash(times=1))
-        await system.stop("player", "a")
+        await system.stop("scripted", "a")
         await trio.sleep(1)
-        assert watcher.notes[-1] == repr(Terminated("player", "a", Ending.STOPPED))
+        assert watcher.notes[-1] == repr(Terminated("scripted", "a", Ending.STOPPED))
 
 
 async def test_watching_nobody_is_answered_at_once(autojump_clock: Clock) -> None:
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
 
-    watcher = Stage()
-    async with open_system(tree(player(watcher, "watcher"), players(Stage()))) as system:
+    watcher = EngineWorld()
+    async with open_system(tree(scripted(watcher, "watcher"), scripted_family(EngineWorld()))) as system:
         await system.ask("watcher", "", Do(watch))
         await trio.sleep(1)
-        assert watcher.notes[1:] == [repr(Terminated("player", "a", Ending.NOT_ACTIVE))]
+        assert watcher.notes[1:] == [repr(Terminated("scripted", "a", Ending.NOT_ACTIVE))]
 
 
 async def test_a_watch_can_be_taken_back_and_ends_with_its_watcher(autojump_clock: Clock) -> None:
-    async def watch_and_not(me: Player) -> None:
-        me.context.watch("player", "a")
-        me.context.unwatch("player", "a")
+    async def watch_and_not(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
+        me.context.unwatch("scripted", "a")
 
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
 
-    watcher = Stage()
-    async with open_system(tree(players(watcher, "watcher"), players(Stage()))) as system:
-        await system.ask("player", "a", Note("x"))
+    watcher = EngineWorld()
+    async with open_system(
+        tree(scripted_family(watcher, "watcher"), scripted_family(EngineWorld()))
+    ) as system:
+        await system.ask("scripted", "a", Note("x"))
         await system.ask("watcher", "1", Do(watch_and_not))
         await system.ask("watcher", "2", Do(watch))
         await system.stop("watcher", "2")
-        await system.stop("player", "a")
+        await system.stop("scripted", "a")
         await trio.sleep(1)
         assert not any("Terminated" in note for note in watcher.notes)
         assert system.dead_letters.total() == 0
 
 
 async def test_terminated_overtakes_the_users_messages(autojump_clock: Clock) -> None:
-    async def watch(me: Player) -> None:
-        me.context.watch("player", "a")
+    async def watch(me: ScriptedActor) -> None:
+        me.context.watch("scripted", "a")
         await trio.sleep(5)
 
-    watcher = Stage()
-    async with open_system(tree(player(watcher, "watcher"), players(Stage()))) as system:
-        await system.ask("player", "a", Note("x"))
+    watcher = EngineWorld()
+    async with open_system(tree(scripted(watcher, "watcher"), scripted_family(EngineWorld()))) as system:
+        await system.ask("scripted", "a", Note("x"))
         system.tell("watcher", "", Do(watch))
         await trio.sleep(1)
         system.tell("watcher", "", Note("user"))
         system.tell("watcher", "", Note("control"), lane=Lane.CONTROL)
-        system.kill("player", "a")
+        system.kill("scripted", "a")
         await trio.sleep(10)
-        assert watcher.notes[1:] == ["control", repr(Terminated("player", "a", Ending.KILLED)), "user"]
+        assert watcher.notes[1:] == ["control", repr(Terminated("scripted", "a", Ending.KILLED)), "user"]
 
 
 async def test_statistics_tell_what_happened_by_kind(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage), player(stage, "one"))) as system:
-        await system.ask("player", "a", Wait(2))
-        await system.ask("player", "b", Note("x"))
-        await system.ask("player", "b", Crash(times=1))
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world), scripted(world, "one"))) as system:
+        await system.ask("scripted", "a", Wait(2))
+        await system.ask("scripted", "b", Note("x"))
+        await system.ask("scripted", "b", Crash(times=1))
         system.tell("one", "", Wait(10))
         await trio.testing.wait_all_tasks_blocked()
         for _ in range(3):
             system.tell("one", "", Note("waits"))
         await trio.sleep(4)
         statistics = system.statistics()
-        family, one = statistics.kind("player"), statistics.kind("one")
+        family, one = statistics.kind("scripted"), statistics.kind("one")
         assert (family.live, family.activations, family.crashes, family.restarts) == (2, 3, 1, 1)
         assert {line.message: (line.count, line.seconds) for line in family.messages} == {
             "Wait": (1, 2.0),
@@ -312,10 +314,12 @@ async def test_statistics_tell_what_happened_by_kind(autojump_clock: Clock) -> N
 
 
 async def test_the_tree_can_be_looked_at_and_written_as_json(autojump_clock: Clock) -> None:
-    stage = Stage()
-    inner = SupervisorSpec("inner", Strategy.REST_FOR_ONE, (players(stage),), restart=Restart.TRANSIENT)
-    async with open_system(tree(player(stage, "one"), inner)) as system:
-        await system.ask("player", "a", Note("x"))
+    world = EngineWorld()
+    inner = SupervisorSpec(
+        "inner", Strategy.REST_FOR_ONE, (scripted_family(world),), restart=Restart.TRANSIENT
+    )
+    async with open_system(tree(scripted(world, "one"), inner)) as system:
+        await system.ask("scripted", "a", Note("x"))
         await system.ask("one", "", Crash(times=1))
         system.tell("one", "", Wait(5))
         await trio.testing.wait_all_tasks_blocked()
@@ -331,27 +335,27 @@ async def test_the_tree_can_be_looked_at_and_written_as_json(autojump_clock: Clo
 
 
 async def test_metrics_are_labelled_by_kind_and_never_by_key(autojump_clock: Clock) -> None:
-    stage = Stage()
-    async with open_system(tree(players(stage))) as system:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
         registry = CollectorRegistry()
         registry.register(system.collector())
         for key in ("secret-1", "secret-2"):
-            await system.ask("player", key, Note("x"))
-        system.tell("player", "secret-1", Crash(times=9))
+            await system.ask("scripted", key, Note("x"))
+        system.tell("scripted", "secret-1", Crash(times=9))
         await trio.sleep(30)
         text = generate_latest(registry).decode()
     assert "secret" not in text
     for line in (
-        'sexton_actor_live{kind="player"} 2.0',
-        'sexton_actor_mailbox_depth{kind="player"} 0.0',
-        'sexton_actor_mailbox_age_seconds{kind="player"} 0.0',
-        'sexton_actor_messages_total{kind="player",message="Note"} 2.0',
-        'sexton_actor_message_seconds_total{kind="player",message="Note"} 0.0',
-        'sexton_actor_crashes_total{kind="player"} 2.0',
-        'sexton_actor_restarts_total{kind="player"} 2.0',
-        'sexton_actor_escalations_total{kind="player"} 0.0',
-        'sexton_actor_passivations_total{kind="player"} 0.0',
-        'sexton_actor_dead_letters_total{kind="player",reason="crashed"} 1.0',
+        'sexton_actor_live{kind="scripted"} 2.0',
+        'sexton_actor_mailbox_depth{kind="scripted"} 0.0',
+        'sexton_actor_mailbox_age_seconds{kind="scripted"} 0.0',
+        'sexton_actor_messages_total{kind="scripted",message="Note"} 2.0',
+        'sexton_actor_message_seconds_total{kind="scripted",message="Note"} 0.0',
+        'sexton_actor_crashes_total{kind="scripted"} 2.0',
+        'sexton_actor_restarts_total{kind="scripted"} 2.0',
+        'sexton_actor_escalations_total{kind="scripted"} 0.0',
+        'sexton_actor_passivations_total{kind="scripted"} 0.0',
+        'sexton_actor_dead_letters_total{kind="scripted",reason="crashed"} 1.0',
         "sexton_event_loop_lag_seconds 0.0",
         "sexton_event_loop_lag_peak_seconds 0.0",
         'sexton_engine_workers{state="busy"} 0.0',
@@ -373,7 +377,7 @@ async def test_a_loop_that_is_held_up_shows_in_the_lag(autojump_clock: Clock) ->
     def monotonic() -> float:
         return trio.current_time() + skew
 
-    async with open_system(tree(players(Stage())), monotonic=monotonic) as system:
+    async with open_system(tree(scripted_family(EngineWorld())), monotonic=monotonic) as system:
         await trio.sleep(3.5)
         assert system.statistics().loop_lag_peak_s == pytest.approx(0.0)
         skew = 5.0
@@ -382,11 +386,11 @@ async def test_a_loop_that_is_held_up_shows_in_the_lag(autojump_clock: Clock) ->
 
 
 async def test_dead_letters_are_all_counted_but_only_the_latest_are_kept(autojump_clock: Clock) -> None:
-    async with open_system(tree(player(Stage()))) as system:
+    async with open_system(tree(scripted(EngineWorld()))) as system:
         for number in range(300):
-            system.tell("player", "no such key", Note(str(number)))
+            system.tell("scripted", "no such key", Note(str(number)))
         letters = system.dead_letters
-        assert letters.count(Reason.STOPPED, "player") == letters.total() == 300
+        assert letters.count(Reason.STOPPED, "scripted") == letters.total() == 300
         assert [letter.message for letter in letters.latest()] == [
             Note(str(number)) for number in range(44, 300)
         ]
@@ -396,13 +400,15 @@ async def test_dead_letters_are_all_counted_but_only_the_latest_are_kept(autojum
 async def test_a_plain_actor_says_where_it_lives(autojump_clock: Clock) -> None:
     seen: list[Context] = []
 
-    class Curious(PlainPlayer):
+    class Curious(PlainActor):
         def on_receive(self, message: Any) -> Any:
             seen.append(self.context)
             assert self.context.system is system
             return (self.context.kind, self.context.key, str(self))
 
-    async with open_system(tree(FamilySpec("curious", lambda context: Curious(context, Stage())))) as system:
+    async with open_system(
+        tree(FamilySpec("curious", lambda context: Curious(context, EngineWorld())))
+    ) as system:
         answer: object = await system.ask("curious", ("a", 1), Note("x"))
         assert answer == ("curious", ("a", 1), "curious/('a', 1)")
         assert "awake" in repr(seen[0])

@@ -14,7 +14,7 @@ import trio.testing
 from pykka.messages import ProxyCall
 
 from sexton_engine import FamilySpec, FutureNotReadyError, TrioActor, TrioFuture, actor_scope, open_system
-from tests.engine.cast import Clock, Note, Player, Stage, Wait, players, tree
+from tests.worlds.engine import Clock, EngineWorld, Note, ScriptedActor, Wait, scripted_family, tree
 
 
 class Playback:
@@ -388,7 +388,7 @@ async def test_futures_map_filter_reduce_and_join(autojump_clock: Clock) -> None
 
 
 async def test_a_supervised_actor_has_pykkas_ref_and_proxy(autojump_clock: Clock) -> None:
-    class Musician(Player):
+    class Musician(ScriptedActor):
         tempo = 120
 
         def play(self, piece: str) -> str:
@@ -406,7 +406,7 @@ async def test_a_supervised_actor_has_pykkas_ref_and_proxy(autojump_clock: Clock
             assert self.actor_ref is self.context.ref
             assert self.actor_urn == "urn:1"
 
-    family = FamilySpec("shy", lambda context: Shy(context, Stage()), idle_s=10)
+    family = FamilySpec("shy", lambda context: Shy(context, EngineWorld()), idle_s=10)
     async with open_system(tree(family), ids=lambda: "urn:1") as system:
         await system.ask("shy", "a", Note("x"))
         (ref,) = refs
@@ -431,10 +431,10 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
 
     made: list[Any] = []
 
-    class Counting(Player):
+    class Counting(ScriptedActor):
         def fail(self) -> None:
-            self.stage.crashes["n"] = self.stage.crashes.get("n", 0) + 1
-            if self.stage.crashes["n"] == 1:
+            self.world.crashes["n"] = self.world.crashes.get("n", 0) + 1
+            if self.world.crashes["n"] == 1:
                 raise ValueError("once")
 
         async def on_start(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
@@ -442,8 +442,8 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
             seen.append(self.context.ref)
             made.append(self)
 
-    stage = Stage()
-    family = FamilySpec("counting", lambda context: Counting(context, stage))
+    world = EngineWorld()
+    family = FamilySpec("counting", lambda context: Counting(context, world))
     async with open_system(tree(family)) as system:
         await system.ask("counting", "a", Note("x"))
         await seen[0].proxy().fail()
@@ -453,15 +453,15 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
 
 
 async def test_a_supervised_actor_is_not_started_by_hand(autojump_clock: Clock) -> None:
-    stage = Stage()
-    made: list[Player] = []
+    world = EngineWorld()
+    made: list[ScriptedActor] = []
 
-    def start(context: Any) -> Player:
-        made.append(Player(context, stage))
+    def start(context: Any) -> ScriptedActor:
+        made.append(ScriptedActor(context, world))
         return made[-1]
 
-    async with open_system(tree(FamilySpec("player", start), players(stage, "other"))) as system:
-        await system.ask("player", "a", Note("x"))
+    async with open_system(tree(FamilySpec("scripted", start), scripted_family(world, "other"))) as system:
+        await system.ask("scripted", "a", Note("x"))
         with pytest.raises(TypeError, match="its system starts it"):
             made[0]._start_actor_loop()
         with pytest.raises(AttributeError, match="the engine names"):

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from sexton_engine import ActorSpec, Backoff, Intensity, Restart, Strategy, SupervisorSpec
 from sexton_engine.supervision.strategy import affected, delay, restarts, within
-from tests.engine.cast import Stage, player, tree
+from tests.worlds.engine import EngineWorld, scripted, tree
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_back_off_grows_to_its_bound_and_strays_by_its_jitter(
 
 
 def test_a_tree_that_makes_no_sense_cannot_be_written_down() -> None:
-    stage = Stage()
+    world = EngineWorld()
     with pytest.raises(ValueError, match="two children"):
-        tree(player(stage), player(stage))
+        tree(scripted(world), scripted(world))
     with pytest.raises(ValueError, match="not an intensity"):
         Intensity(-1, 5)
     with pytest.raises(ValueError, match="not an intensity"):
@@ -75,6 +75,6 @@ def test_a_tree_that_makes_no_sense_cannot_be_written_down() -> None:
 
 
 def test_a_spec_is_named_by_its_kind() -> None:
-    spec = SupervisorSpec("top", Strategy.ONE_FOR_ALL, (player(Stage(), "one"),))
+    spec = SupervisorSpec("top", Strategy.ONE_FOR_ALL, (scripted(EngineWorld(), "one"),))
     assert [child.name for child in spec.children] == ["one"]
     assert isinstance(spec.children[0], ActorSpec)

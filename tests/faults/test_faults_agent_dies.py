@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sexton_actors.catalogue import Catalogue, Model
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import RunnerSettings
-from tests.faults.dying import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
-from tests.http.house import House, open_house
-from tests.runner.agents import HASTE
-from tests.runner.harness import command_line, process
-from tests.runner.model_servers import KEY, Call, ModelServer, Say, open_model
+from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.runner import command_line, process
+from tests.worlds.runner_agents import HASTE
+from tests.worlds.runner_death import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
 
 MOMENTS = 48  # More passages than a whole run has: the last ones let the first runner live.
 EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
@@ -53,40 +53,40 @@ async def live_through(moment: int, *, swallowed: bool, folder: Path) -> None:
     """Let the first runner die at that moment, and another one take over when its term has passed."""
     async with (
         open_model("openai", otherwise=answer) as model,
-        open_house(catalogue=CATALOGUE) as house,
+        open_http_world(catalogue=CATALOGUE) as world,
         trio.open_nursery() as nursery,
     ):
-        await house.keep_secret()
-        zombie = await house.install(config=CONFIG)
+        await world.keep_secret()
+        zombie = await world.install(config=CONFIG)
         key = {"name": "openai_api_key", "data": {"api_key": KEY}}
-        assert (await house.post(f"{house.ws}/credentials", key)).status_code == 201
-        before = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
-        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
-        tap = Tap(house.base_url, moment, swallowed=swallowed)
+        assert (await world.post(f"{world.ws}/credentials", key)).status_code == 201
+        before = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+        assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        tap = Tap(world.base_url, moment, swallowed=swallowed)
         await nursery.start(tap.serve)
-        first = runner_settings(tap.base_url, await house.enrol("h1"), folder / "1", model)
+        first = runner_settings(tap.base_url, await world.enrol("h1"), folder / "1", model)
         async with a_runner(first):
-            await until_it_ends_or(tap.now, house, zombie["zombie_id"])
-        house.pass_ms(TERM_MS)
-        async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), folder / "2", model)):
-            event = await until_it_ends(house, zombie["zombie_id"])
-        await check(house, zombie["zombie_id"], event, before)
+            await until_it_ends_or(tap.now, world, zombie["zombie_id"])
+        world.pass_ms(TERM_MS)
+        async with a_runner(runner_settings(world.base_url, await world.enrol("h2"), folder / "2", model)):
+            event = await until_it_ends(world, zombie["zombie_id"])
+        await check(world, zombie["zombie_id"], event, before)
         nursery.cancel_scope.cancel()
 
 
-async def check(house: House, zombie_id: str, event: dict[str, Any], before: int) -> None:
+async def check(world: HttpWorld, zombie_id: str, event: dict[str, Any], before: int) -> None:
     """There is one result, told once, and the money that is gone is what its rows say."""
     assert (event["status"], event["response_text"]) == ("processed", VERDICT)
-    kinds = Counter(frame.kind for frame in house.memory.tables.frames[UUID(zombie_id)])
+    kinds = Counter(frame.kind for frame in world.memory.tables.frames[UUID(zombie_id)])
     assert kinds["event_complete"] == 1
-    leases = [lease for lease in house.memory.tables.leases.values() if str(lease.zombie_id) == zombie_id]
+    leases = [lease for lease in world.memory.tables.leases.values() if str(lease.zombie_id) == zombie_id]
     assert sum(str(lease.status) == "reported" for lease in leases) == 1
     assert all(lease.ended_at is not None for lease in leases)
     path = f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods"
-    rows = (await house.get(path)).json()["items"]
-    after = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+    rows = (await world.get(path)).json()["items"]
+    after = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
     assert sum(row["charged_nanos"] for row in rows) == event["charged_nanos"] == before - after
-    memories = (await house.get(f"{house.ws}/zombies/{zombie_id}/memories")).json()
+    memories = (await world.get(f"{world.ws}/zombies/{zombie_id}/memories")).json()
     assert [entry["key"] for entry in memories["items"]] == ["disk"]
 
 
@@ -102,24 +102,24 @@ async def test_a_runner_process_killed_while_its_model_speaks_is_succeeded_by_an
         said = answer(question)
         return replace(said, hang_after=2) if len(model.asked) <= 2 and said.text == VERDICT else said
 
-    async with open_model("openai", otherwise=slowly) as model, open_house(catalogue=CATALOGUE) as house:
-        await house.keep_secret()
-        zombie = await house.install(config=CONFIG)
+    async with open_model("openai", otherwise=slowly) as model, open_http_world(catalogue=CATALOGUE) as world:
+        await world.keep_secret()
+        zombie = await world.install(config=CONFIG)
         key = {"name": "openai_api_key", "data": {"api_key": KEY}}
-        assert (await house.post(f"{house.ws}/credentials", key)).status_code == 201
-        before = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
-        await house.deliver(zombie["webhook_urls"]["github"])
-        words = command_line({"base-url": house.base_url, "state-dir": tmp_path / "state"})
+        assert (await world.post(f"{world.ws}/credentials", key)).status_code == 201
+        before = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+        await world.deliver(zombie["webhook_urls"]["github"])
+        words = command_line({"base-url": world.base_url, "state-dir": tmp_path / "state"})
         secrets = {
-            "SEXTON_RUNNER_TOKEN": await house.enrol("h1"),
+            "SEXTON_RUNNER_TOKEN": await world.enrol("h1"),
             "SEXTON_OPENAI_BASE_URL": model.base_url,
         }
         async with process(tmp_path, words, secrets) as doomed:
             await model.until(lambda: len(model.asked) == 2)
             doomed.send(signal.SIGKILL)
             await model.until(lambda: model.left == 1)
-        house.pass_ms(TERM_MS)
-        async with a_runner(runner_settings(house.base_url, await house.enrol("h2"), tmp_path / "2", model)):
-            event = await until_it_ends(house, zombie["zombie_id"])
+        world.pass_ms(TERM_MS)
+        async with a_runner(runner_settings(world.base_url, await world.enrol("h2"), tmp_path / "2", model)):
+            event = await until_it_ends(world, zombie["zombie_id"])
         assert event["attempts"] == 2
-        await check(house, zombie["zombie_id"], event, before)
+        await check(world, zombie["zombie_id"], event, before)

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
-from tests.http.slack_server import CLIENT_ID, CLIENT_SECRET, SIGNING_SECRET, open_slack_server, signed
+from tests.fakes.chat_platform import CLIENT_ID, CLIENT_SECRET, SIGNING_SECRET, open_slack_server, signed
+from tests.worlds.server_process import ServerProcess, open_server
 
 SKILL = "---\nname: asks\ndescription: d\nversion: 1.0.0\n---\nLook.\n"
 TRIGGER = """---

@@ -14,8 +14,8 @@ import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sexton_runner.settings import RunnerSettings
-from tests.faults.dying import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
-from tests.http.house import House, open_house
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.runner_death import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
 
 MOMENTS = 40  # More passages than a whole run has: the last ones let the first runner live.
 EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
@@ -46,61 +46,61 @@ tools: [deploy]
 """
 
 
-async def say_yes(house: House) -> None:
+async def say_yes(world: HttpWorld) -> None:
     """Approve whatever is asked, until cancelled."""
     while True:
-        for gate in (await house.get(f"{house.ws}/approvals?status=pending")).json()["items"]:
+        for gate in (await world.get(f"{world.ws}/approvals?status=pending")).json()["items"]:
             # A gate that its run has left in the meantime takes no answer.
-            await house.post(f"{house.ws}/approvals/{gate['gate_id']}:approve", {"reason": "go"})
+            await world.post(f"{world.ws}/approvals/{gate['gate_id']}:approve", {"reason": "go"})
         await trio.sleep(0.02)
 
 
 async def live_through(moment: int, *, swallowed: bool, folder: Path) -> None:
     """Let the first runner die at that moment, and another take over."""
-    async with open_house() as house, trio.open_nursery() as nursery:
-        await house.keep_secret()
+    async with open_http_world() as world, trio.open_nursery() as nursery:
+        await world.keep_secret()
         files = {"source_markdown": SKILL, "trigger_markdown": TRIGGER}
-        zombie = (await house.post(f"{house.ws}/zombies", files)).json()
+        zombie = (await world.post(f"{world.ws}/zombies", files)).json()
         zombie_id = zombie["zombie_id"]
-        before = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
-        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
-        nursery.start_soon(say_yes, house)
-        tap = Tap(house.base_url, moment, swallowed=swallowed)
+        before = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+        assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        nursery.start_soon(say_yes, world)
+        tap = Tap(world.base_url, moment, swallowed=swallowed)
         await nursery.start(tap.serve)
-        async with a_runner(RunnerSettings(**await place(house, "h1", folder, tap.base_url))):
-            await until_it_ends_or(tap.now, house, zombie_id)
-        house.pass_ms(TERM_MS)
-        async with a_runner(RunnerSettings(**await place(house, "h2", folder, house.base_url))):
-            event = await until_it_ends(house, zombie_id)
-        await check(house, zombie_id, event, before)
+        async with a_runner(RunnerSettings(**await place(world, "h1", folder, tap.base_url))):
+            await until_it_ends_or(tap.now, world, zombie_id)
+        world.pass_ms(TERM_MS)
+        async with a_runner(RunnerSettings(**await place(world, "h2", folder, world.base_url))):
+            event = await until_it_ends(world, zombie_id)
+        await check(world, zombie_id, event, before)
         nursery.cancel_scope.cancel()
 
 
-async def place(house: House, host: str, folder: Path, base_url: str) -> dict[str, Any]:
+async def place(world: HttpWorld, host: str, folder: Path, base_url: str) -> dict[str, Any]:
     return {
         "base_url": base_url,
         "state_dir": folder / host,
-        "runner_token": await house.enrol(host),
+        "runner_token": await world.enrol(host),
         "slots": 1,
     }
 
 
-async def check(house: House, zombie_id: str, event: dict[str, Any], before: int) -> None:
+async def check(world: HttpWorld, zombie_id: str, event: dict[str, Any], before: int) -> None:
     """There is one result, told once, and the money that is gone is what its rows say."""
     assert (event["status"], event["evidence"]) == ("processed", {"acted": True}), event
-    kinds = Counter(frame.kind for frame in house.memory.tables.frames[UUID(zombie_id)])
+    kinds = Counter(frame.kind for frame in world.memory.tables.frames[UUID(zombie_id)])
     assert kinds["event_complete"] == 1
-    leases = [lease for lease in house.memory.tables.leases.values() if str(lease.zombie_id) == zombie_id]
+    leases = [lease for lease in world.memory.tables.leases.values() if str(lease.zombie_id) == zombie_id]
     # A lease that was given up before its run began is no attempt.
     assert len(leases) >= event["attempts"] >= 1
     assert sum(str(lease.status) == "reported" for lease in leases) == 1
     assert all(lease.ended_at is not None for lease in leases)
     assert len({lease.fencing_token for lease in leases}) == len(leases)
     path = f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods"
-    rows = (await house.get(path)).json()["items"]
-    after = (await house.get("/v1/tenants/me/billing")).json()["balance_nanos"]
+    rows = (await world.get(path)).json()["items"]
+    after = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
     assert sum(row["charged_nanos"] for row in rows) == event["charged_nanos"] == before - after
-    left = (await house.get(f"{house.ws}/approvals?status=pending")).json()["items"]
+    left = (await world.get(f"{world.ws}/approvals?status=pending")).json()["items"]
     assert left == [], "nobody is asked about a run that is over"
 
 

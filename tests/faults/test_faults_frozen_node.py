@@ -18,9 +18,9 @@ from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.users import Role
-from tests.conformance.house import House, new_id
-from tests.faults.nodes import Node, open_nodes
-from tests.storage.proxy import Proxy, open_proxy
+from tests.fakes.database_proxy import Proxy, open_proxy
+from tests.worlds.nodes import Node, open_nodes
+from tests.worlds.storage import StorageWorld, new_id
 
 OTHERS = 4
 FROZEN = """
@@ -43,12 +43,12 @@ def socket_folder() -> Iterator[Path]:
 
 async def other_tenant(storage: PostgresStorage, node: Node) -> Node:
     """The node as a tenant of its own sees it, whom the frozen node has nothing to do with."""
-    house = await House(storage).found()
+    world = await StorageWorld(storage).found()
     token = mint(TokenKind.API_KEY, lambda size: new_id().hex[:size].ljust(size, "0"))
-    at = house.now
-    key = ApiKey(new_id(), house.tenant_id, "test", "", Role.ADMIN, digest(token), at)
+    at = world.now
+    key = ApiKey(new_id(), world.tenant_id, "test", "", Role.ADMIN, digest(token), at)
     await storage.api_keys.create(key)
-    return node.seen_by(f"/v1/workspaces/{house.workspace_id}", token)
+    return node.seen_by(f"/v1/workspaces/{world.workspace_id}", token)
 
 
 @asynccontextmanager

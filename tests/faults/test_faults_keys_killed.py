@@ -7,8 +7,8 @@ import httpx2
 import trio
 
 from sexton_storage.records.key_uses import KEY_SOON_MS
-from tests.faults.nodes import SKILL, TRIGGER
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.nodes import SKILL, TRIGGER
+from tests.worlds.server_process import ServerProcess, open_server
 
 MESSAGES = 24
 BEFORE_THE_KILL = 4

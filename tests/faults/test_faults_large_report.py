@@ -8,10 +8,10 @@ from typing import Any
 from sexton_actors.catalogue import Catalogue, Model
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import RunnerSettings
-from tests.faults.dying import a_runner, until_it_ends
-from tests.http.house import open_house
-from tests.runner.agents import HASTE
-from tests.runner.model_servers import KEY, Call, Say, open_model
+from tests.fakes.model_servers import KEY, Call, Say, open_model
+from tests.worlds.http import open_http_world
+from tests.worlds.runner_agents import HASTE
+from tests.worlds.runner_death import a_runner, until_it_ends
 
 CATALOGUE = Catalogue("2026-11-20", [Model("m-1", "openai", 10_000_000, 1_000_000, 1_000_000, 1_000_000)])
 CONFIG = "provider: openai\nmodel: m-1\ntools: [propose_improvement]\n"
@@ -34,21 +34,21 @@ def answer(question: dict[str, Any]) -> Say:
 
 
 async def test_a_report_that_is_too_large_ends_its_event_at_the_first_attempt(tmp_path: Path) -> None:
-    async with open_model("openai", otherwise=answer) as model, open_house(catalogue=CATALOGUE) as house:
-        await house.keep_secret()
-        zombie = await house.install(config=CONFIG)
+    async with open_model("openai", otherwise=answer) as model, open_http_world(catalogue=CATALOGUE) as world:
+        await world.keep_secret()
+        zombie = await world.install(config=CONFIG)
         key = {"name": "openai_api_key", "data": {"api_key": KEY}}
-        assert (await house.post(f"{house.ws}/credentials", key)).status_code == 201
-        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        assert (await world.post(f"{world.ws}/credentials", key)).status_code == 201
+        assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
         settings = RunnerSettings(
-            base_url=house.base_url,
+            base_url=world.base_url,
             state_dir=tmp_path,
-            runner_token=await house.enrol("h1"),
+            runner_token=await world.enrol("h1"),
             slots=1,
             models=ModelSettings(addresses={"openai": model.base_url}, patience=HASTE),
         )
         async with a_runner(settings):
-            event = await until_it_ends(house, zombie["zombie_id"])
+            event = await until_it_ends(world, zombie["zombie_id"])
     assert (event["status"], event["attempts"]) == ("processed", 1), event["response_text"]
     assert event["response_text"].startswith("I have proposed.")
     assert "proposals]" in event["response_text"]

@@ -4,9 +4,9 @@ import os
 import signal
 from pathlib import Path
 
-from tests.faults.server_process import open_server
 from tests.faults.test_faults_server_stops import Api
-from tests.runner.harness import eventually, gone
+from tests.worlds.runner import eventually, gone
+from tests.worlds.server_process import open_server
 
 
 async def test_what_a_killed_local_runner_held_goes_on_without_waiting_for_its_term(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.server_process import ServerProcess, open_server
 
 SECRET = "a secret that signs"
 SENDERS = 12

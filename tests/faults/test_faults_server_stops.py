@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx2
 
-from tests.faults.server_process import ServerProcess, open_server
-from tests.http.listening import listening
-from tests.runner.harness import eventually, gone, processes_with
+from tests.worlds.event_stream import listening
+from tests.worlds.runner import eventually, gone, processes_with
+from tests.worlds.server_process import ServerProcess, open_server
 
 SKILL = """---
 name: sleeper

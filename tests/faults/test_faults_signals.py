@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 import trio
 
-from tests.faults.nodes import SKILL, Node, open_nodes
+from tests.worlds.nodes import SKILL, Node, open_nodes
 
 LOOK_EVERY_S = "600"
 WITHIN_S = 60

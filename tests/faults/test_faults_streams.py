@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
-from tests.http.listening import listening
+from tests.worlds.event_stream import listening
+from tests.worlds.server_process import ServerProcess, open_server
 
 SKILL = """---
 name: listener

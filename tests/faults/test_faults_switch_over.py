@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.faults.clusters import open_pair
-from tests.faults.nodes import Node, open_nodes
+from tests.worlds.database_pair import open_pair
+from tests.worlds.nodes import Node, open_nodes
 
 OK, ACCEPTED, AWAY = 200, 202, 503
 PARTS = 3

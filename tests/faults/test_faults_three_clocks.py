@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.faults.nodes import Node, open_nodes
+from tests.worlds.nodes import Node, open_nodes
 
 SKEWS = ("+300s", "-300s", "+2s")
 MESSAGES = 8

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import trio
 
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.server_process import ServerProcess, open_server
 
 SKILL = "---\nname: keeper\ndescription: Keeps things.\nversion: 1.0.0\n---\nKeep what you learn.\n"
 TRIGGER = "---\nname: keeper\ntriggers:\n  - type: cron\n    schedule: '0 0 1 1 *'\n---\n"

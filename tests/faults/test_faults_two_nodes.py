@@ -7,8 +7,8 @@ from pathlib import Path
 import trio
 
 from sexton_cli.exits import CONFIG
-from tests.faults.nodes import USAGE, Node, open_nodes
-from tests.faults.server_process import open_server
+from tests.worlds.nodes import USAGE, Node, open_nodes
+from tests.worlds.server_process import open_server
 
 AGENTS, MESSAGES = 12, 6
 RENEWALS = 25

@@ -19,7 +19,7 @@ import trio
 
 from bench.product import Delivery, Site, create_agent, delivery, keep_secret, payload
 from bench.wire import parse
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.server_process import ServerProcess, open_server
 
 SIZE = int(os.environ.get("SEXTON_STORM", "2000"))
 """Different deliveries."""

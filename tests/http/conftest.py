@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sexton_http.wire.tls import Tls
-from tests.http.certificates import make_certificate
-from tests.http.house import House, open_house
+from tests.worlds.certificates import make_certificate
+from tests.worlds.http import HttpWorld, open_http_world
 
 LAST = "test_every_declared_code_was_seen"
 
@@ -17,9 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def world() -> AsyncIterator[HttpWorld]:
     """A server with one tenant, one workspace and the admin's key."""
-    async with open_house() as opened:
+    async with open_http_world() as opened:
         yield opened
 
 

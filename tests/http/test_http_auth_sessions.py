@@ -13,8 +13,8 @@ from sexton_actors.auth_session.actor import MAX_OPEN
 from sexton_actors.protocol.auth_session import Open
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.auth_sessions import AuthSession
-from tests.http.house import START_MS, House, open_house_on
-from tests.http.terminal import Party, raw, text
+from tests.fakes.login_terminal import Party, raw, text
+from tests.worlds.http import START_MS, HttpWorld, open_http_world_on
 
 SESSIONS = "/v1/auth/sessions"
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
@@ -30,39 +30,39 @@ def approval(key: str = "", **changes: str) -> dict[str, str]:
     return {**body, **changes}
 
 
-async def begin(house: House, public_key: str | None = None, name: str | None = None) -> str:
+async def begin(world: HttpWorld, public_key: str | None = None, name: str | None = None) -> str:
     """Made behind the route, which lets ten a minute through."""
     key = Party().public_key if public_key is None else public_key
-    made = await house.system.ask("session", house.world.new_id(), Open(key, name))
+    made = await world.system.ask("session", world.actors_world.new_id(), Open(key, name))
     assert isinstance(made, AuthSession)
     return str(made.id)
 
 
-async def in_state(house: House, state: str) -> str:
+async def in_state(world: HttpWorld, state: str) -> str:
     if state == "unknown":
         return UNKNOWN
-    session_id = await begin(house)
+    session_id = await begin(world)
     at = f"{SESSIONS}/{session_id}"
     if state in {"verification_pending", "consumed"}:
-        assert (await house.call("PATCH", f"{at}/approve", json=approval())).status_code == 200
+        assert (await world.call("PATCH", f"{at}/approve", json=approval())).status_code == 200
     if state == "consumed":
-        assert (await house.post(f"{at}/verify", CODE, None)).status_code == 200
+        assert (await world.post(f"{at}/verify", CODE, None)).status_code == 200
     if state == "complete":
-        assert (await house.call("PATCH", at, json={"token": "t"})).status_code == 200
+        assert (await world.call("PATCH", at, json={"token": "t"})).status_code == 200
     if state == "aborted":
-        assert (await house.call("DELETE", at, None)).status_code == 204
+        assert (await world.call("DELETE", at, None)).status_code == 204
     if state == "expired":
-        rows = house.memory.tables.auth_sessions
+        rows = world.memory.tables.auth_sessions
         old = rows[UUID(session_id)]
-        expired = replace(old, id=house.world.new_id(), created_at=1, expires_at=2)
+        expired = replace(old, id=world.actors_world.new_id(), created_at=1, expires_at=2)
         rows[expired.id] = expired
         return str(expired.id)
     return session_id
 
 
-async def code(house: House, method: str, path: str, body: Any = None, token: str | None = "") -> str:
+async def code(world: HttpWorld, method: str, path: str, body: Any = None, token: str | None = "") -> str:
     rest = {} if body is None else {"json": body}
-    answer = await house.call(method, path, token, **rest)
+    answer = await world.call(method, path, token, **rest)
     return str(answer.status_code) if answer.is_success else answer.json()["error_code"]
 
 
@@ -106,16 +106,16 @@ CALLS: dict[str, tuple[str, str, Any, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-async def test_every_call_has_its_answer_in_every_state(house: House, state: str) -> None:
+async def test_every_call_has_its_answer_in_every_state(world: HttpWorld, state: str) -> None:
     for method, path, body, expected in CALLS.values():
-        session_id = await in_state(house, state)
-        answer = await code(house, method, f"{SESSIONS}/{session_id}{path}", body)
+        session_id = await in_state(world, state)
+        answer = await code(world, method, f"{SESSIONS}/{session_id}{path}", body)
         assert answer == expected[STATES.index(state)], (method, path, state)
 
 
 @pytest.mark.parametrize("state", STATES[:-1])
-async def test_a_session_says_what_it_is(house: House, state: str) -> None:
-    seen = (await house.get(f"{SESSIONS}/{await in_state(house, state)}", None)).json()
+async def test_a_session_says_what_it_is(world: HttpWorld, state: str) -> None:
+    seen = (await world.get(f"{SESSIONS}/{await in_state(world, state)}", None)).json()
     assert seen["status"] == state
     assert seen.keys() - {"token"} == {
         "session_id",
@@ -128,15 +128,15 @@ async def test_a_session_says_what_it_is(house: House, state: str) -> None:
     assert ("token" in seen) == (state == "complete")
 
 
-async def test_a_token_goes_over_without_the_server_reading_it(house: House) -> None:
-    terminal, browser, token = Party(), Party(), house.user_token()
-    made = await house.post(SESSIONS, {"public_key": terminal.public_key, "token_name": "laptop"}, None)
+async def test_a_token_goes_over_without_the_server_reading_it(world: HttpWorld) -> None:
+    terminal, browser, token = Party(), Party(), world.user_token()
+    made = await world.post(SESSIONS, {"public_key": terminal.public_key, "token_name": "laptop"}, None)
     assert made.status_code == 201
     session = made.json()
-    assert session["login_url"] == f"{house.base_url}/auth/device/{session['session_id']}"
-    assert session["expires_at_ms"] - house.world.now_ms() > 290_000
+    assert session["login_url"] == f"{world.base_url}/auth/device/{session['session_id']}"
+    assert session["expires_at_ms"] - world.actors_world.now_ms() > 290_000
     at = f"{SESSIONS}/{session['session_id']}"
-    seen = (await house.get(at, None)).json()
+    seen = (await world.get(at, None)).json()
     assert (seen["cli_public_key"], seen["token_name"]) == (terminal.public_key, "laptop")
     ciphertext, nonce = browser.encrypt(token, seen["cli_public_key"])
     sent = {
@@ -145,15 +145,15 @@ async def test_a_token_goes_over_without_the_server_reading_it(house: House) -> 
         "nonce": nonce,
         **CODE,
     }
-    approved = await house.call("PATCH", f"{at}/approve", house.user_token(), json=sent)
+    approved = await world.call("PATCH", f"{at}/approve", world.user_token(), json=sent)
     assert (approved.status_code, approved.json()["status"]) == (200, "verification_pending")
-    given = (await house.post(f"{at}/verify", CODE, None)).json()
+    given = (await world.post(f"{at}/verify", CODE, None)).json()
     opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
     assert opened == token
-    assert (await house.get("/v1/tenants/me/workspaces", opened)).status_code == 200
-    again = await house.post(f"{at}/verify", CODE, None)
+    assert (await world.get("/v1/tenants/me/workspaces", opened)).status_code == 200
+    again = await world.post(f"{at}/verify", CODE, None)
     assert again.json()["ciphertext"] == ciphertext
-    row = house.memory.tables.auth_sessions[UUID(session["session_id"])]
+    row = world.memory.tables.auth_sessions[UUID(session["session_id"])]
     assert b"042137" not in bytes(row.code_mac or b"")
     assert token not in repr(row)
 
@@ -161,39 +161,39 @@ async def test_a_token_goes_over_without_the_server_reading_it(house: House) -> 
 async def test_a_session_goes_on_after_a_restart_of_the_server() -> None:
     terminal, browser = Party(), Party()
     async with open_memory_storage(clock=lambda: START_MS) as storage:
-        async with open_house_on(storage) as house:
-            made = (await house.post(SESSIONS, {"public_key": terminal.public_key}, None)).json()
+        async with open_http_world_on(storage) as world:
+            made = (await world.post(SESSIONS, {"public_key": terminal.public_key}, None)).json()
             at = f"{SESSIONS}/{made['session_id']}"
             ciphertext, nonce = browser.encrypt("a.token.here", terminal.public_key)
             body = approval(dashboard_public_key=browser.public_key, ciphertext=ciphertext, nonce=nonce)
-            assert (await house.call("PATCH", f"{at}/approve", json=body)).status_code == 200
+            assert (await world.call("PATCH", f"{at}/approve", json=body)).status_code == 200
             for _ in range(2):
-                assert await code(house, "POST", f"{at}/verify", WRONG, None) == "UZ-AUTH-011"
-        async with open_house_on(storage) as house:
-            wrong = (await house.post(f"{at}/verify", WRONG, None)).json()
+                assert await code(world, "POST", f"{at}/verify", WRONG, None) == "UZ-AUTH-011"
+        async with open_http_world_on(storage) as world:
+            wrong = (await world.post(f"{at}/verify", WRONG, None)).json()
             assert wrong["attempts_left"] == 2
-            given = (await house.post(f"{at}/verify", CODE, None)).json()
+            given = (await world.post(f"{at}/verify", CODE, None)).json()
             opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
             assert opened == "a.token.here"
 
 
-async def test_a_token_in_plain_text_is_given_out_once_and_kept_sealed(house: House) -> None:
-    at = f"{SESSIONS}/{await begin(house)}"
-    done = await house.call("PATCH", at, json={"token": "the.token"})
+async def test_a_token_in_plain_text_is_given_out_once_and_kept_sealed(world: HttpWorld) -> None:
+    at = f"{SESSIONS}/{await begin(world)}"
+    done = await world.call("PATCH", at, json={"token": "the.token"})
     assert {**done.json(), "request_id": ""} == {"status": "complete", "token": "the.token", "request_id": ""}
-    row = house.memory.tables.auth_sessions[UUID(at.rsplit("/", 1)[1])]
+    row = world.memory.tables.auth_sessions[UUID(at.rsplit("/", 1)[1])]
     assert b"the.token" not in (row.sealed_token or b"")
-    assert (await house.call("HEAD", at, None)).status_code == 200
-    first, second = (await house.get(at, None)).json(), (await house.get(at, None)).json()
+    assert (await world.call("HEAD", at, None)).status_code == 200
+    first, second = (await world.get(at, None)).json(), (await world.get(at, None)).json()
     assert (first["status"], first["token"]) == ("complete", "the.token")
     assert (second["status"], "token" in second) == ("consumed", False)
 
 
-async def test_the_fifth_wrong_code_ends_the_session(house: House) -> None:
-    at = f"{SESSIONS}/{await in_state(house, 'verification_pending')}"
-    codes = [await code(house, "POST", f"{at}/verify", WRONG, None) for _ in range(6)]
+async def test_the_fifth_wrong_code_ends_the_session(world: HttpWorld) -> None:
+    at = f"{SESSIONS}/{await in_state(world, 'verification_pending')}"
+    codes = [await code(world, "POST", f"{at}/verify", WRONG, None) for _ in range(6)]
     assert codes == ["UZ-AUTH-011"] * 4 + ["UZ-AUTH-013"] * 2
-    assert await code(house, "POST", f"{at}/verify", CODE, None) == "UZ-AUTH-013"
+    assert await code(world, "POST", f"{at}/verify", CODE, None) == "UZ-AUTH-013"
 
 
 def other_curve() -> str:
@@ -231,21 +231,21 @@ BAD_KEYS = {
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
-async def test_a_key_that_is_no_point_of_the_curve_is_refused(house: House, key: str) -> None:
-    assert await code(house, "POST", SESSIONS, {"public_key": key}, None) == "UZ-AUTH-016"
-    at = f"{SESSIONS}/{await begin(house)}/approve"
-    assert await code(house, "PATCH", at, approval(dashboard_public_key=key)) == "UZ-AUTH-016"
+async def test_a_key_that_is_no_point_of_the_curve_is_refused(world: HttpWorld, key: str) -> None:
+    assert await code(world, "POST", SESSIONS, {"public_key": key}, None) == "UZ-AUTH-016"
+    at = f"{SESSIONS}/{await begin(world)}/approve"
+    assert await code(world, "PATCH", at, approval(dashboard_public_key=key)) == "UZ-AUTH-016"
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 65, "a\nb", "\u202eevil", "tab\there", " lead", "\x7f"])
-async def test_a_name_that_cannot_be_shown_is_refused(house: House, name: str) -> None:
-    assert await code(house, "POST", SESSIONS, {"token_name": name}, None) == "UZ-AUTH-017"
+async def test_a_name_that_cannot_be_shown_is_refused(world: HttpWorld, name: str) -> None:
+    assert await code(world, "POST", SESSIONS, {"token_name": name}, None) == "UZ-AUTH-017"
 
 
 @pytest.mark.parametrize("name", ["x" * 64, "René's laptop", "<script>alert(1)</script>", "🔑"])
-async def test_a_name_is_kept_as_it_was_given(house: House, name: str) -> None:
-    made = (await house.post(SESSIONS, {"token_name": name}, None)).json()
-    seen = (await house.get(f"{SESSIONS}/{made['session_id']}", None)).json()
+async def test_a_name_is_kept_as_it_was_given(world: HttpWorld, name: str) -> None:
+    made = (await world.post(SESSIONS, {"token_name": name}, None)).json()
+    seen = (await world.get(f"{SESSIONS}/{made['session_id']}", None)).json()
     assert (seen["token_name"], seen["cli_public_key"]) == (name, None)
 
 
@@ -262,14 +262,14 @@ async def test_a_name_is_kept_as_it_was_given(house: House, name: str) -> None:
         "123456\n",
     ],
 )
-async def test_a_code_that_is_not_six_digits_costs_no_guess(house: House, digits: str) -> None:
-    at = f"{SESSIONS}/{await in_state(house, 'verification_pending')}"
+async def test_a_code_that_is_not_six_digits_costs_no_guess(world: HttpWorld, digits: str) -> None:
+    at = f"{SESSIONS}/{await in_state(world, 'verification_pending')}"
     for _ in range(6):
         body = {"verification_code": digits}
-        assert await code(house, "POST", f"{at}/verify", body, None) == "UZ-AUTH-018"
-    assert await code(house, "POST", f"{at}/verify", CODE, None) == "200"
-    fresh = f"{SESSIONS}/{await begin(house)}/approve"
-    assert await code(house, "PATCH", fresh, approval(verification_code=digits)) == "UZ-AUTH-018"
+        assert await code(world, "POST", f"{at}/verify", body, None) == "UZ-AUTH-018"
+    assert await code(world, "POST", f"{at}/verify", CODE, None) == "200"
+    fresh = f"{SESSIONS}/{await begin(world)}/approve"
+    assert await code(world, "PATCH", fresh, approval(verification_code=digits)) == "UZ-AUTH-018"
 
 
 @pytest.mark.parametrize(
@@ -289,17 +289,17 @@ async def test_a_code_that_is_not_six_digits_costs_no_guess(house: House, digits
     ],
 )
 async def test_an_approval_is_checked_to_the_last_byte(
-    house: House, field: str, value: Any, expected: str
+    world: HttpWorld, field: str, value: Any, expected: str
 ) -> None:
-    at = f"{SESSIONS}/{await begin(house)}/approve"
-    assert await code(house, "PATCH", at, approval(**{field: value})) == expected
+    at = f"{SESSIONS}/{await begin(world)}/approve"
+    assert await code(world, "PATCH", at, approval(**{field: value})) == expected
 
 
-async def test_a_session_without_a_key_cannot_be_approved_but_completed(house: House) -> None:
-    made = (await house.post(SESSIONS, None, None)).json()
+async def test_a_session_without_a_key_cannot_be_approved_but_completed(world: HttpWorld) -> None:
+    made = (await world.post(SESSIONS, None, None)).json()
     at = f"{SESSIONS}/{made['session_id']}"
-    assert await code(house, "PATCH", f"{at}/approve", approval()) == "UZ-AUTH-016"
-    assert await code(house, "PATCH", at, {"token": "t"}) == "200"
+    assert await code(world, "PATCH", f"{at}/approve", approval()) == "UZ-AUTH-016"
+    assert await code(world, "PATCH", at, {"token": "t"}) == "200"
 
 
 @pytest.mark.parametrize(
@@ -313,49 +313,49 @@ async def test_a_session_without_a_key_cannot_be_approved_but_completed(house: H
         {"token": 1},
     ],
 )
-async def test_a_completion_is_checked(house: House, body: Any) -> None:
-    assert await code(house, "PATCH", f"{SESSIONS}/{await begin(house)}", body) == "UZ-REQ-001"
+async def test_a_completion_is_checked(world: HttpWorld, body: Any) -> None:
+    assert await code(world, "PATCH", f"{SESSIONS}/{await begin(world)}", body) == "UZ-REQ-001"
 
 
-async def test_only_who_has_a_token_can_attach_one(house: House) -> None:
-    at = f"{SESSIONS}/{await begin(house)}"
-    for token in (None, "x", await house.enrol()):
-        assert await code(house, "PATCH", at, {"token": "t"}, token) == "UZ-AUTH-002"
-        assert await code(house, "PATCH", f"{at}/approve", approval(), token) == "UZ-AUTH-002"
-        assert await code(house, "DELETE", f"{SESSIONS}/all", None, token) == "UZ-AUTH-002"
+async def test_only_who_has_a_token_can_attach_one(world: HttpWorld) -> None:
+    at = f"{SESSIONS}/{await begin(world)}"
+    for token in (None, "x", await world.enrol()):
+        assert await code(world, "PATCH", at, {"token": "t"}, token) == "UZ-AUTH-002"
+        assert await code(world, "PATCH", f"{at}/approve", approval(), token) == "UZ-AUTH-002"
+        assert await code(world, "DELETE", f"{SESSIONS}/all", None, token) == "UZ-AUTH-002"
     for method, path, body in (("GET", "", None), ("POST", "/verify", CODE), ("DELETE", "", None)):
-        assert await code(house, method, f"{SESSIONS}/nonsense{path}", body, None) == "UZ-UUIDV7-009"
+        assert await code(world, method, f"{SESSIONS}/nonsense{path}", body, None) == "UZ-UUIDV7-009"
 
 
-async def test_a_caller_ends_what_he_approved_and_a_platform_admin_all(house: House) -> None:
-    mine, others, nobodys = [f"{SESSIONS}/{await begin(house)}" for _ in range(3)]
-    user = house.user_token()
-    assert await code(house, "PATCH", f"{mine}/approve", approval(), user) == "200"
-    assert await code(house, "PATCH", f"{others}/approve", approval()) == "200"
-    ended = await house.call("DELETE", f"{SESSIONS}/all", user)
+async def test_a_caller_ends_what_he_approved_and_a_platform_admin_all(world: HttpWorld) -> None:
+    mine, others, nobodys = [f"{SESSIONS}/{await begin(world)}" for _ in range(3)]
+    user = world.user_token()
+    assert await code(world, "PATCH", f"{mine}/approve", approval(), user) == "200"
+    assert await code(world, "PATCH", f"{others}/approve", approval()) == "200"
+    ended = await world.call("DELETE", f"{SESSIONS}/all", user)
     assert (ended.status_code, ended.json()["aborted_count"]) == (200, 1)
-    statuses = [(await house.get(at, None)).json()["status"] for at in (mine, others, nobodys)]
+    statuses = [(await world.get(at, None)).json()["status"] for at in (mine, others, nobodys)]
     assert statuses == ["aborted", "verification_pending", "pending"]
-    ended = await house.call("DELETE", f"{SESSIONS}/all", house.admin_token())
+    ended = await world.call("DELETE", f"{SESSIONS}/all", world.admin_token())
     assert ended.json()["aborted_count"] == 2
-    assert (await house.call("DELETE", f"{SESSIONS}/all", house.admin_token())).json()["aborted_count"] == 0
+    assert (await world.call("DELETE", f"{SESSIONS}/all", world.admin_token())).json()["aborted_count"] == 0
 
 
-async def test_an_address_begins_ten_a_minute(house: House) -> None:
-    answers = [await house.post(SESSIONS, None, None) for _ in range(11)]
+async def test_an_address_begins_ten_a_minute(world: HttpWorld) -> None:
+    answers = [await world.post(SESSIONS, None, None) for _ in range(11)]
     assert [answer.status_code for answer in answers] == [201] * 10 + [429]
     assert answers[-1].json()["error_code"] == "UZ-REQ-006"
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 6
     assert answers[0].headers["ratelimit-policy"] == '"default";q=10;w=60'
-    assert (await house.get(f"{SESSIONS}/{answers[0].json()['session_id']}", None)).status_code == 200
+    assert (await world.get(f"{SESSIONS}/{answers[0].json()['session_id']}", None)).status_code == 200
 
 
-async def test_a_server_that_is_full_says_so(house: House) -> None:
-    first = await begin(house)
-    rows = house.memory.tables.auth_sessions
+async def test_a_server_that_is_full_says_so(world: HttpWorld) -> None:
+    first = await begin(world)
+    rows = world.memory.tables.auth_sessions
     for _ in range(MAX_OPEN - 1):
-        other = house.world.new_id()
+        other = world.actors_world.new_id()
         rows[other] = rows[UUID(first)]
-    full = await house.post(SESSIONS, None, None)
+    full = await world.post(SESSIONS, None, None)
     assert (full.status_code, full.json()["error_code"]) == (503, "UZ-AUTH-008")
     assert "retry-after" in full.headers

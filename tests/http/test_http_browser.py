@@ -15,24 +15,24 @@ from sexton_http.same_origin import is_same_origin
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
-from tests.http.house import House, open_house
-from tests.http.listening import listening
-from tests.http.terminal import Party
-from tests.http.visitor import Visitor, text_of, visiting
-from tests.http.watching import check_answer
+from tests.fakes.login_terminal import Party
+from tests.worlds.answer_checks import check_answer
+from tests.worlds.browser import Visitor, text_of, visiting
+from tests.worlds.event_stream import listening
+from tests.worlds.http import HttpWorld, open_http_world
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
 
 @pytest.fixture
-async def visitor(house: House) -> AsyncIterator[Visitor]:
-    async with visiting(house) as browser:
+async def visitor(world: HttpWorld) -> AsyncIterator[Visitor]:
+    async with visiting(world) as browser:
         yield browser
 
 
-def age(house: House, ms: int) -> None:
+def age(world: HttpWorld, ms: int) -> None:
     """Make all that signs in so much older."""
-    tables = house.memory.tables
+    tables = world.memory.tables
     for key, session in tables.browser_sessions.items():
         tables.browser_sessions[key] = replace(
             session,
@@ -49,7 +49,7 @@ def age(house: House, ms: int) -> None:
 
 
 async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
-    house: House, visitor: Visitor
+    world: HttpWorld, visitor: Visitor
 ) -> None:
     link = await visitor.link()
     for _ in range(3):
@@ -60,7 +60,7 @@ async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
     used = await visitor.post(link)
     assert (used.status_code, used.headers["location"]) == (303, "/")
     assert await visitor.is_signed_in()
-    async with visiting(house) as other:
+    async with visiting(world) as other:
         again = await other.post(link)
         assert (again.status_code, other.cookies) == (410, {})
         assert (await other.get(link)).status_code == 410
@@ -73,20 +73,20 @@ async def test_a_link_that_nobody_made_signs_nobody_in(visitor: Visitor, token: 
         assert (answer.status_code, visitor.cookies) == (410, {})
 
 
-async def test_a_link_is_good_for_an_hour(house: House, visitor: Visitor) -> None:
+async def test_a_link_is_good_for_an_hour(world: HttpWorld, visitor: Visitor) -> None:
     link = await visitor.link()
-    age(house, LINK_MS)
+    age(world, LINK_MS)
     assert (await visitor.post(link)).status_code == 410
     assert "within an hour" in (await visitor.get(link)).text
 
 
-async def test_many_who_use_a_link_at_once_are_one(house: House) -> None:
+async def test_many_who_use_a_link_at_once_are_one(world: HttpWorld) -> None:
     statuses: list[int] = []
-    async with visiting(house) as first:
+    async with visiting(world) as first:
         link = await first.link()
 
     async def use() -> None:
-        async with visiting(house) as browser:
+        async with visiting(world) as browser:
             statuses.append((await browser.post(link)).status_code)
 
     async with trio.open_nursery() as nursery:
@@ -104,21 +104,21 @@ async def test_guesses_at_links_are_slowed_down(visitor: Visitor) -> None:
 # --- the cookie -------------------------------------------------------------------------------------------
 
 
-async def test_the_cookie_is_for_this_server_and_no_script(house: House, visitor: Visitor) -> None:
+async def test_the_cookie_is_for_this_server_and_no_script(world: HttpWorld, visitor: Visitor) -> None:
     answer = await visitor.post(await visitor.link())
     cookie = answer.headers["set-cookie"]
     name, _, value = cookie.partition(";")[0].partition("=")
     assert name == "sexton"
     assert cookie.endswith("; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict")
-    assert value not in repr(house.memory.tables.browser_sessions)
-    secure = Browsers(replaced(house, "https://sexton.example.com"))
+    assert value not in repr(world.memory.tables.browser_sessions)
+    secure = Browsers(replaced(world, "https://sexton.example.com"))
     assert secure.cookie_name == "__Host-sexton"
     ended = await secure.sign_out(UUID(UNKNOWN))
     assert ended[1].endswith(b"; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure")
 
 
-def replaced(house: House, base_url: str) -> Any:
-    ctx = house.ctx
+def replaced(world: HttpWorld, base_url: str) -> Any:
+    ctx = world.ctx
     settings = type(ctx.settings)(base_url)
     return type(ctx)(ctx.system, ctx.world, ctx.issuer, ctx.registry, settings, ctx.stop, ctx.keys)
 
@@ -142,33 +142,35 @@ async def test_a_cookie_that_nobody_was_given_is_nobody(visitor: Visitor, cookie
     assert (answer.status_code, answer.json()["error_code"]) == (401, "UZ-AUTH-002")
 
 
-async def test_cookies_that_come_in_headers_of_their_own_are_one(house: House, visitor: Visitor) -> None:
+async def test_cookies_that_come_in_headers_of_their_own_are_one(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     mine = ("cookie", f"sexton={visitor.cookies['sexton']}")
-    async with visiting(house) as bare:
+    async with visiting(world) as bare:
         for headers in ([mine, ("cookie", "a=1")], [("cookie", "a=1"), mine]):
             assert "Signed in as" in (await bare.client.get("/", headers=headers)).text
 
 
-async def test_signing_in_again_ends_the_session_that_the_browser_had(house: House, visitor: Visitor) -> None:
+async def test_signing_in_again_ends_the_session_that_the_browser_had(
+    world: HttpWorld, visitor: Visitor
+) -> None:
     await visitor.sign_in()
     old = visitor.cookies["sexton"]
     await visitor.sign_in()
     assert visitor.cookies["sexton"] != old
-    assert len(house.memory.tables.browser_sessions) == 1
+    assert len(world.memory.tables.browser_sessions) == 1
     assert await visitor.is_signed_in()
 
 
 # --- the end ----------------------------------------------------------------------------------------------
 
 
-async def test_signing_out_holds_at_once_for_pages_and_tokens(house: House, visitor: Visitor) -> None:
+async def test_signing_out_holds_at_once_for_pages_and_tokens(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     cookie, token = visitor.cookies["sexton"], await visitor.token()
-    assert (await house.get("/v1/api-keys", token)).status_code == 200
+    assert (await world.get("/v1/api-keys", token)).status_code == 200
     answer = await visitor.post("/auth/sign-out")
     assert (answer.status_code, answer.headers["location"], visitor.cookies) == (303, "/", {})
-    refused = await house.get("/v1/api-keys", token)
+    refused = await world.get("/v1/api-keys", token)
     assert (refused.status_code, refused.json()["error_code"]) == (401, "UZ-AUTH-002")
     stolen = {"cookie": f"sexton={cookie}"}
     assert "Signed in as" not in (await visitor.get("/", headers=stolen)).text
@@ -176,44 +178,44 @@ async def test_signing_out_holds_at_once_for_pages_and_tokens(house: House, visi
     assert again.json()["error_code"] == "UZ-AUTH-002"
 
 
-async def test_a_browser_that_nobody_uses_is_signed_out(house: House, visitor: Visitor) -> None:
+async def test_a_browser_that_nobody_uses_is_signed_out(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     token = await visitor.token()
-    age(house, IDLE_MS - 1000)
+    age(world, IDLE_MS - 1000)
     assert await visitor.is_signed_in()
-    age(house, IDLE_MS - 1000)
+    age(world, IDLE_MS - 1000)
     assert await visitor.is_signed_in()
-    age(house, IDLE_MS)
+    age(world, IDLE_MS)
     assert not await visitor.is_signed_in()
-    assert (await house.get("/v1/api-keys", token)).json()["error_code"] == "UZ-AUTH-002"
+    assert (await world.get("/v1/api-keys", token)).json()["error_code"] == "UZ-AUTH-002"
 
 
-async def test_use_does_not_keep_a_browser_signed_in_for_ever(house: House, visitor: Visitor) -> None:
+async def test_use_does_not_keep_a_browser_signed_in_for_ever(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     step = IDLE_MS - 1000
     for _ in range(LIFE_MS // step):
-        age(house, step)
+        age(world, step)
         assert await visitor.is_signed_in()
-    age(house, step)
+    age(world, step)
     assert not await visitor.is_signed_in()
 
 
-async def test_use_is_written_once_a_minute(house: House, visitor: Visitor) -> None:
+async def test_use_is_written_once_a_minute(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
-    rows = house.memory.tables.browser_sessions
+    rows = world.memory.tables.browser_sessions
     (before,) = rows.values()
     await visitor.get("/")
     assert list(rows.values()) == [before]
-    age(house, TOUCH_MS)
+    age(world, TOUCH_MS)
     await visitor.get("/")
     (after,) = rows.values()
     assert after.seen_at >= before.seen_at
 
 
-async def test_a_session_outlives_a_restart(house: House, visitor: Visitor) -> None:
+async def test_a_session_outlives_a_restart(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     head = RequestHead("GET", "/", b"", {b"cookie": f"sexton={visitor.cookies['sexton']}".encode()}, "")
-    who = await Browsers(house.ctx).find(head)
+    who = await Browsers(world.ctx).find(head)
     assert who is not None
     assert who.user.subject == "local:admin"
 
@@ -221,24 +223,24 @@ async def test_a_session_outlives_a_restart(house: House, visitor: Visitor) -> N
 # --- tokens -----------------------------------------------------------------------------------------------
 
 
-async def test_a_signed_in_browser_mints_tokens_for_its_person(house: House, visitor: Visitor) -> None:
+async def test_a_signed_in_browser_mints_tokens_for_its_person(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     minted = (await visitor.post("/auth/token")).json()
     assert minted.keys() == {"token", "expires_at", "request_id"}
-    left = minted["expires_at"] - house.world.now_ms()
+    left = minted["expires_at"] - world.actors_world.now_ms()
     assert 14 * 60_000 < left <= 15 * 60_000
-    assert (await house.get("/v1/fleet/runners", minted["token"])).status_code == 200
+    assert (await world.get("/v1/fleet/runners", minted["token"])).status_code == 200
 
 
-async def test_a_terminals_token_outlives_the_browsers_sign_out(house: House, visitor: Visitor) -> None:
+async def test_a_terminals_token_outlives_the_browsers_sign_out(world: HttpWorld, visitor: Visitor) -> None:
     await visitor.sign_in()
     token = await visitor.token(session_id=UNKNOWN)
     await visitor.post("/auth/sign-out")
-    assert (await house.get("/v1/api-keys", token)).status_code == 200
+    assert (await world.get("/v1/api-keys", token)).status_code == 200
 
 
-async def test_a_token_is_minted_for_nobody_else(house: House, visitor: Visitor) -> None:
-    for headers in ({}, {"authorization": f"Bearer {house.admin_token()}"}):
+async def test_a_token_is_minted_for_nobody_else(world: HttpWorld, visitor: Visitor) -> None:
+    for headers in ({}, {"authorization": f"Bearer {world.admin_token()}"}):
         answer = await visitor.post("/auth/token", headers=headers)
         assert (answer.status_code, answer.json()["error_code"]) == (401, "UZ-AUTH-002")
     await visitor.sign_in()
@@ -278,7 +280,9 @@ def test_a_request_is_ours_when_the_browser_says_so(headers: dict[str, str], exp
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_another_site_can_make_a_browser_do_nothing(house: House, visitor: Visitor, site: str) -> None:
+async def test_another_site_can_make_a_browser_do_nothing(
+    world: HttpWorld, visitor: Visitor, site: str
+) -> None:
     link = await visitor.link()
     assert (await visitor.post(link, site)).json()["error_code"] == "UZ-AUTH-001"
     await visitor.sign_in()
@@ -292,16 +296,16 @@ async def test_another_site_can_make_a_browser_do_nothing(house: House, visitor:
 # --- the stream -------------------------------------------------------------------------------------------
 
 
-async def test_a_stream_takes_the_cookie_and_ends_with_it(house: House, visitor: Visitor) -> None:
-    await house.keep_secret()
-    zombie = await house.install()
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+async def test_a_stream_takes_the_cookie_and_ends_with_it(world: HttpWorld, visitor: Visitor) -> None:
+    await world.keep_secret()
+    zombie = await world.install()
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     assert (await visitor.get(path)).json()["error_code"] == "UZ-AUTH-002"
     await visitor.sign_in()
     cookie = f"sexton={visitor.cookies['sexton']}"
-    async with listening(house.base_url, path, None, cookie=cookie) as stream:
+    async with listening(world.base_url, path, None, cookie=cookie) as stream:
         assert stream.status == 200
-        await house.deliver(zombie["webhook_urls"]["github"])
+        await world.deliver(zombie["webhook_urls"]["github"])
         assert (await stream.frame())["kind"] == "event_received"
         await visitor.post("/auth/sign-out")
         with trio.fail_after(10):
@@ -310,15 +314,15 @@ async def test_a_stream_takes_the_cookie_and_ends_with_it(house: House, visitor:
         assert stream.ended
 
 
-async def test_a_streams_end_is_that_of_its_session(house: House, visitor: Visitor) -> None:
-    zombie = await house.install()
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+async def test_a_streams_end_is_that_of_its_session(world: HttpWorld, visitor: Visitor) -> None:
+    zombie = await world.install()
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     await visitor.sign_in()
-    rows = house.memory.tables.browser_sessions
+    rows = world.memory.tables.browser_sessions
     for key, row in rows.items():
-        rows[key] = replace(row, idle_ends_at=house.world.now_ms() + 300)
+        rows[key] = replace(row, idle_ends_at=world.actors_world.now_ms() + 300)
     cookie = f"sexton={visitor.cookies['sexton']}"
-    async with listening(house.base_url, path, None, cookie=cookie) as stream:
+    async with listening(world.base_url, path, None, cookie=cookie) as stream:
         assert stream.status == 200
         with trio.fail_after(10):
             while await stream.line() is not None:
@@ -327,50 +331,50 @@ async def test_a_streams_end_is_that_of_its_session(house: House, visitor: Visit
 
 
 async def test_a_stream_ends_when_its_browser_is_signed_out_on_another_node() -> None:
-    async with open_house(stream_heartbeat_s=0.1) as house, visiting(house) as visitor:
-        zombie = await house.install()
+    async with open_http_world(stream_heartbeat_s=0.1) as world, visiting(world) as visitor:
+        zombie = await world.install()
         await visitor.sign_in()
         cookie = f"sexton={visitor.cookies['sexton']}"
-        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
-        async with listening(house.base_url, path, None, cookie=cookie) as stream:
+        path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
+        async with listening(world.base_url, path, None, cookie=cookie) as stream:
             assert stream.status == 200
-            (session_id,) = house.memory.tables.browser_sessions
-            await Browsers(house.ctx).sign_out(session_id)
+            (session_id,) = world.memory.tables.browser_sessions
+            await Browsers(world.ctx).sign_out(session_id)
             with trio.fail_after(10):
                 while await stream.line() is not None:
                     pass
         assert not await visitor.is_signed_in()
 
 
-async def test_another_tenants_browser_sees_nothing_of_ours(house: House, visitor: Visitor) -> None:
-    zombie = await house.install()
-    now, new_id = house.world.now_ms(), house.world.new_id
+async def test_another_tenants_browser_sees_nothing_of_ours(world: HttpWorld, visitor: Visitor) -> None:
+    zombie = await world.install()
+    now, new_id = world.actors_world.now_ms(), world.actors_world.new_id
     tenant = Tenant(new_id(), "<b>other</b>", PlanTier.FREE, 0, None, now, now)
     workspace = Workspace(new_id(), tenant.id, "<i>ws</i>", paused=True, created_at=now)
     user = User(new_id(), tenant.id, "x#<script>1</script>", Role.USER, platform_admin=False, created_at=now)
-    await house.storage.tenants.create(tenant, workspace, user)
-    link = (await Browsers(house.ctx).offer(user.id)).removeprefix(house.base_url)
+    await world.storage.tenants.create(tenant, workspace, user)
+    link = (await Browsers(world.ctx).offer(user.id)).removeprefix(world.base_url)
     assert (await visitor.post(link)).status_code == 303
     home = (await visitor.get("/")).text
     for raw in ("<b>other", "<i>ws", "<script>1"):
         assert raw not in home
     assert "&lt;b&gt;other&lt;/b&gt;" in home
     assert "paused" in text_of(home)
-    assert str(house.installation.workspace_id) not in home
-    stream = await visitor.get(f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream")
+    assert str(world.installation.workspace_id) not in home
+    stream = await visitor.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream")
     assert stream.json()["error_code"] == "UZ-WORKSPACE-001"
     token = await visitor.token()
-    assert (await house.get("/v1/fleet/runners", token)).json()["error_code"] == "UZ-AUTH-021"
+    assert (await world.get("/v1/fleet/runners", token)).json()["error_code"] == "UZ-AUTH-021"
 
 
 # --- pages ------------------------------------------------------------------------------------------------
 
 
 async def test_pages_load_nothing_from_elsewhere_and_stay_out_of_frames(
-    house: House, visitor: Visitor
+    world: HttpWorld, visitor: Visitor
 ) -> None:
-    session_id = house.world.new_id()
-    await house.system.ask("session", session_id, Open(Party().public_key, "<script>x</script>"))
+    session_id = world.actors_world.new_id()
+    await world.system.ask("session", session_id, Open(Party().public_key, "<script>x</script>"))
     pages = [await visitor.get("/"), await visitor.get(await visitor.link())]
     pages.append(await visitor.get(f"/auth/device/{session_id}"))
     await visitor.sign_in()
@@ -402,32 +406,32 @@ async def test_the_files_of_the_pages_are_there_and_no_others(visitor: Visitor) 
         assert (await visitor.get(f"/assets/{name}")).status_code == 404
 
 
-async def test_the_page_of_a_terminal_says_how_far_it_is(house: House, visitor: Visitor) -> None:
-    session_id = house.world.new_id()
+async def test_the_page_of_a_terminal_says_how_far_it_is(world: HttpWorld, visitor: Visitor) -> None:
+    session_id = world.actors_world.new_id()
     path, at = f"/auth/device/{session_id}", f"/v1/auth/sessions/{session_id}"
     assert "Sign in" in text_of((await visitor.get(path)).text)
     await visitor.sign_in()
     gone = await visitor.get(path)
     assert (gone.status_code, "No terminal waits here" in gone.text) == (404, True)
-    await house.system.ask("session", session_id, Open(Party().public_key, "laptop"))
+    await world.system.ask("session", session_id, Open(Party().public_key, "laptop"))
     page = (await visitor.get(path)).text
     assert f'data-session-id="{session_id}"' in page
     assert "laptop" in page
-    await house.call("PATCH", at, json={"token": "secret.token.here"})
+    await world.call("PATCH", at, json={"token": "secret.token.here"})
     taken = (await visitor.get(path)).text
     assert "has its token already" in taken
     assert "secret.token.here" not in taken
-    assert (await house.get(at, None)).json()["token"] == "secret.token.here", "looking took nothing"
-    await house.call("DELETE", at, None)
-    keyless = house.world.new_id()
-    await house.system.ask("session", keyless, Open(None, None))
+    assert (await world.get(at, None)).json()["token"] == "secret.token.here", "looking took nothing"
+    await world.call("DELETE", at, None)
+    keyless = world.actors_world.new_id()
+    await world.system.ask("session", keyless, Open(None, None))
     assert "sent no key" in (await visitor.get(f"/auth/device/{keyless}")).text
     assert (await visitor.get("/auth/device/x")).json()["error_code"] == "UZ-UUIDV7-009"
 
 
-async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(house: House) -> None:
+async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(world: HttpWorld) -> None:
     link, unknown = "/auth/sign-in/nothing", f"/auth/device/{UNKNOWN}"
-    async with visiting(house) as visitor:
+    async with visiting(world) as visitor:
         await visitor.sign_in()
         cases = [
             ("GET", link, (410, "UZ-AUTH-012")),
@@ -458,8 +462,8 @@ async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(hou
                 assert answer.status_code == said[0]
 
 
-async def test_the_address_that_older_command_lines_open_leads_to_the_approval_page(house: House) -> None:
+async def test_the_address_that_older_command_lines_open_leads_to_the_approval_page(world: HttpWorld) -> None:
     session_id = "019363b0-0000-7000-8000-00000000ffff"
-    answer = await house.http.get(f"/cli-auth/{session_id}")
+    answer = await world.http.get(f"/cli-auth/{session_id}")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/auth/device/{session_id}")
-    assert (await house.http.get("/cli-auth/nonsense")).status_code == 400
+    assert (await world.http.get("/cli-auth/nonsense")).status_code == 400

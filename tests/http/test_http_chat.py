@@ -16,9 +16,9 @@ from sexton_http.elsewhere import Elsewhere
 from sexton_http.slack import Slack
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.users import Role
-from tests.http.house import House, open_house
-from tests.http.slack_server import CHANNEL, TEAM, SlackServer, open_slack_server, signed
-from tests.http.visitor import text_of, visiting
+from tests.fakes.chat_platform import CHANNEL, TEAM, SlackServer, open_slack_server, signed
+from tests.worlds.browser import text_of, visiting
+from tests.worlds.http import HttpWorld, open_http_world
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 PRESSES = "/v1/chat/slack/interactions"
@@ -29,7 +29,7 @@ CALLBACK = "/v1/chat/slack/callback"
 class Scene:
     """A server of ours, and Slack."""
 
-    house: House
+    world: HttpWorld
     slack: SlackServer
     away: httpx2.AsyncClient
     lease_at: str = ""
@@ -39,7 +39,7 @@ class Scene:
 
     async def leave(self) -> str:
         """The address of the consent page."""
-        answer = await self.house.get(f"{self.house.ws}/chat/slack/install", follow_redirects=False)
+        answer = await self.world.get(f"{self.world.ws}/chat/slack/install", follow_redirects=False)
         assert answer.status_code == 303, answer.text
         return answer.headers["location"]
 
@@ -47,17 +47,17 @@ class Scene:
         """Say yes there; the path to come back by."""
         answer = await self.away.get(url)
         assert answer.status_code == 302, answer.text
-        return answer.headers["location"].removeprefix(self.house.base_url)
+        return answer.headers["location"].removeprefix(self.world.base_url)
 
     async def install(self) -> httpx2.Response:
-        return await self.house.get(await self.consent(await self.leave()), None)
+        return await self.world.get(await self.consent(await self.leave()), None)
 
     async def connected(self) -> None:
         answer = await self.install()
         assert answer.status_code == 200, answer.text
 
     async def work(self, config: str = "") -> None:
-        zombie, self.runner, lease = await self.house.working(config)
+        zombie, self.runner, lease = await self.world.working(config)
         self.zombie_id, self.lease_at = zombie["zombie_id"], f"/v1/runners/me/leases/{lease['lease_id']}"
 
     async def ask(self, **changes: Any) -> str:
@@ -74,7 +74,7 @@ class Scene:
             "evidence": {"diff": "`x`"},
             **changes,
         }
-        answer = await self.house.post(f"{self.lease_at}/gates", body, self.runner)
+        answer = await self.world.post(f"{self.lease_at}/gates", body, self.runner)
         assert answer.status_code == 200, answer.text
         gate_id: str = answer.json()["gate_id"]
         return gate_id
@@ -83,8 +83,8 @@ class Scene:
         self, value: str, path: str = PRESSES, late_s: int = 0, **changes: Any
     ) -> httpx2.Response:
         body = self.slack.press(value, **changes)
-        headers = signed(body, self.house.world.now_ms() / 1000 - late_s)
-        return await self.house.http.post(path, content=body, headers=headers)
+        headers = signed(body, self.world.actors_world.now_ms() / 1000 - late_s)
+        return await self.world.http.post(path, content=body, headers=headers)
 
     async def posted(self, count: int = 1) -> list[Any]:
         """The messages in the channel, once there are so many."""
@@ -96,15 +96,15 @@ class Scene:
         await self.slack.until(lambda: all(not m.values for m in self.slack.messages.values()))
 
     async def gate(self, gate_id: str) -> dict[str, Any]:
-        shown: dict[str, Any] = (await self.house.get(f"{self.house.ws}/approvals/{gate_id}")).json()
+        shown: dict[str, Any] = (await self.world.get(f"{self.world.ws}/approvals/{gate_id}")).json()
         return shown
 
     async def later(self, true: Callable[[], bool], step_ms: int = 10_000) -> None:
         """Until time has passed that made it true."""
         with trio.fail_after(30):
             while not true():
-                self.house.pass_ms(step_ms)
-                self.house.system.tell("chat", self.house.installation.workspace_id, Look())
+                self.world.pass_ms(step_ms)
+                self.world.system.tell("chat", self.world.installation.workspace_id, Look())
                 await trio.sleep(0.05)
 
 
@@ -112,8 +112,8 @@ class Scene:
 async def open_scene() -> AsyncIterator[Scene]:
     async with open_slack_server() as slack, httpx2.AsyncClient() as client:
         app = Slack(slack.settings, Elsewhere(client))
-        async with open_house(slack=app) as house:
-            yield Scene(house, slack, client)
+        async with open_http_world(slack=app) as world:
+            yield Scene(world, slack, client)
 
 
 @pytest.fixture
@@ -133,46 +133,46 @@ async def test_an_operator_connects_a_workspace_and_its_token_stays_in_the_vault
     answer = await scene.install()
     assert answer.status_code == 200
     assert "#ops" in text_of(answer.text)
-    shown = (await scene.house.get(f"{scene.house.ws}/chat/slack")).json()
+    shown = (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()
     assert (shown["installed"], shown["team_id"], shown["channel_id"]) == (True, TEAM, CHANNEL)
     assert shown["installed_by"].startswith("api:")
     [token] = scene.slack.tokens
-    assert token not in answer.text + str(shown) + str(scene.house.memory.tables.chat_installs)
-    workspace_id = scene.house.installation.workspace_id
-    assert await scene.house.world.secrets.open(workspace_id, TOKEN_NAME) == {"bot_token": token}
-    listed = (await scene.house.get(f"{scene.house.ws}/credentials")).json()
+    assert token not in answer.text + str(shown) + str(scene.world.memory.tables.chat_installs)
+    workspace_id = scene.world.installation.workspace_id
+    assert await scene.world.actors_world.secrets.open(workspace_id, TOKEN_NAME) == {"bot_token": token}
+    listed = (await scene.world.get(f"{scene.world.ws}/credentials")).json()
     assert listed["items"] == []
 
 
 async def test_only_an_operator_connects_and_lets_go(scene: Scene) -> None:
-    token = scene.house.user_token(Role.USER)
-    path = f"{scene.house.ws}/chat/slack"
-    assert error_of(await scene.house.get(f"{path}/install", token)) == (403, "UZ-AUTH-009")
-    assert error_of(await scene.house.call("DELETE", path, token)) == (403, "UZ-AUTH-009")
-    assert (await scene.house.get(path, token)).json()["installed"] is False
+    token = scene.world.user_token(Role.USER)
+    path = f"{scene.world.ws}/chat/slack"
+    assert error_of(await scene.world.get(f"{path}/install", token)) == (403, "UZ-AUTH-009")
+    assert error_of(await scene.world.call("DELETE", path, token)) == (403, "UZ-AUTH-009")
+    assert (await scene.world.get(path, token)).json()["installed"] is False
 
 
 async def test_the_way_back_is_good_once(scene: Scene) -> None:
     path = await scene.consent(await scene.leave())
-    assert (await scene.house.get(path, None)).status_code == 200
-    assert error_of(await scene.house.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
+    assert (await scene.world.get(path, None)).status_code == 200
+    assert error_of(await scene.world.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
 
 
 async def test_a_state_that_is_missing_forged_old_or_another_s_is_refused(scene: Scene) -> None:
     path = await scene.consent(await scene.leave())
     code = path.partition("code=")[2].partition("&")[0]
     for query in ("", f"?code={code}", f"?code={code}&state=x", f"?code={code}&state={'A' * 64}"):
-        assert error_of(await scene.house.get(CALLBACK + query, None)) == (403, "UZ-CHATPLUGIN-001")
-    scene.house.pass_ms(10 * 60 * 1000)
-    assert error_of(await scene.house.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
-    assert not scene.house.memory.tables.chat_installs
+        assert error_of(await scene.world.get(CALLBACK + query, None)) == (403, "UZ-CHATPLUGIN-001")
+    scene.world.pass_ms(10 * 60 * 1000)
+    assert error_of(await scene.world.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
+    assert not scene.world.memory.tables.chat_installs
 
 
 async def test_what_is_begun_in_a_browser_ends_in_the_same_one(scene: Scene) -> None:
-    async with visiting(scene.house) as mine, visiting(scene.house) as other:
+    async with visiting(scene.world) as mine, visiting(scene.world) as other:
         await mine.sign_in()
         for visitor, status in ((other, 403), (mine, 200)):
-            left = await mine.get(f"{scene.house.ws}/chat/slack/install")
+            left = await mine.get(f"{scene.world.ws}/chat/slack/install")
             assert left.status_code == 303
             back = await visitor.get(await scene.consent(left.headers["location"]))
             assert back.status_code == status
@@ -201,26 +201,26 @@ async def test_an_exchange_that_fails_keeps_nothing(scene: Scene, trouble: str) 
         case _:
             raise AssertionError(trouble)
     assert error_of(await scene.install()) == (502, "UZ-CHATPLUGIN-002")
-    assert not scene.house.memory.tables.chat_installs
-    assert not scene.house.memory.tables.credentials
+    assert not scene.world.memory.tables.chat_installs
+    assert not scene.world.memory.tables.credentials
 
 
-async def test_a_server_without_an_app_says_so(house: House) -> None:
-    assert error_of(await house.get(f"{house.ws}/chat/slack/install")) == (404, "UZ-REQ-003")
-    assert error_of(await house.get(CALLBACK)) == (404, "UZ-REQ-003")
-    assert error_of(await house.post(f"{house.ws}/chat/slack/test")) == (401, "UZ-CHATPLUGIN-003")
-    assert error_of(await house.post(PRESSES, token=None)) == (401, "UZ-APPROVAL-003")
+async def test_a_server_without_an_app_says_so(world: HttpWorld) -> None:
+    assert error_of(await world.get(f"{world.ws}/chat/slack/install")) == (404, "UZ-REQ-003")
+    assert error_of(await world.get(CALLBACK)) == (404, "UZ-REQ-003")
+    assert error_of(await world.post(f"{world.ws}/chat/slack/test")) == (401, "UZ-CHATPLUGIN-003")
+    assert error_of(await world.post(PRESSES, token=None)) == (401, "UZ-APPROVAL-003")
 
 
 async def test_letting_go_gives_the_token_back_and_forgets_it(scene: Scene) -> None:
     await scene.connected()
-    path = f"{scene.house.ws}/chat/slack"
+    path = f"{scene.world.ws}/chat/slack"
     for _ in range(2):
-        assert (await scene.house.call("DELETE", path)).status_code == 204
+        assert (await scene.world.call("DELETE", path)).status_code == 204
     assert scene.slack.calls.count("auth.revoke") == 1
     assert not scene.slack.tokens
-    assert not scene.house.memory.tables.credentials
-    assert (await scene.house.get(path)).json()["installed"] is False
+    assert not scene.world.memory.tables.credentials
+    assert (await scene.world.get(path)).json()["installed"] is False
 
 
 # --- posting and pressing -----------------------------------------------------------------------------------
@@ -244,12 +244,12 @@ async def test_a_gate_is_posted_with_buttons_and_closed_by_the_one_that_is_press
     again = await scene.press(f"deny:{gate_id}")
     assert error_of(again) == (404, "UZ-APPROVAL-002")
     assert (again.json()["outcome"], again.json()["resolved_by"]) == ("approved", "slack:U7")
-    assert not scene.house.memory.tables.chat_posts or await _empties(scene)
+    assert not scene.world.memory.tables.chat_posts or await _empties(scene)
 
 
 async def _empties(scene: Scene) -> bool:
     with trio.fail_after(30):
-        while scene.house.memory.tables.chat_posts:
+        while scene.world.memory.tables.chat_posts:
             await trio.lowlevel.checkpoint()
     return True
 
@@ -258,7 +258,7 @@ async def test_a_gate_decided_in_the_inbox_is_closed_in_the_chat(scene: Scene) -
     await scene.connected()
     gate_id = await scene.ask()
     [message] = await scene.posted()
-    denied = await scene.house.post(f"{scene.house.ws}/approvals/{gate_id}:deny", {"reason": "<not> now"})
+    denied = await scene.world.post(f"{scene.world.ws}/approvals/{gate_id}:deny", {"reason": "<not> now"})
     assert denied.status_code == 200
     await scene.settled()
     assert "*Denied* by api:" in message.text
@@ -267,13 +267,13 @@ async def test_a_gate_decided_in_the_inbox_is_closed_in_the_chat(scene: Scene) -
 
 async def test_a_gate_before_a_lease_is_posted_and_a_kill_closes_it(scene: Scene) -> None:
     await scene.connected()
-    await scene.house.keep_secret()
+    await scene.world.keep_secret()
     rule = "gates: {rules: [{tool: 'workflow_run.*', action: '*', behavior: approve}]}"
-    zombie = await scene.house.install(config=rule)
-    await scene.house.deliver(zombie["webhook_urls"]["github"])
+    zombie = await scene.world.install(config=rule)
+    await scene.world.deliver(zombie["webhook_urls"]["github"])
     [message] = await scene.posted()
-    path = f"{scene.house.ws}/zombies/{zombie['zombie_id']}"
-    assert (await scene.house.call("PATCH", path, json={"status": "killed"})).status_code == 200
+    path = f"{scene.world.ws}/zombies/{zombie['zombie_id']}"
+    assert (await scene.world.call("PATCH", path, json={"status": "killed"})).status_code == 200
     await scene.settled()
     assert "*Stopped by the platform* by system:kill." in message.text
 
@@ -312,7 +312,7 @@ async def test_a_post_of_unknown_outcome_is_closed_though_its_gate_was_decided_m
     scene.slack.unheard.append("chat.postMessage")
     gate_id = await scene.ask()
     await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 1)
-    await scene.house.post(f"{scene.house.ws}/approvals/{gate_id}:approve")
+    await scene.world.post(f"{scene.world.ws}/approvals/{gate_id}:approve")
     await scene.later(lambda: "chat.update" in scene.slack.calls)
     await scene.settled()
     [message] = scene.slack.messages.values()
@@ -345,12 +345,12 @@ async def test_with_a_revoked_token_the_gate_still_waits_in_the_inbox(scene: Sce
     scene.slack.errors["chat.postMessage"] = [error]
     gate_id = await scene.ask()
     await scene.slack.until(lambda: "chat.postMessage" in scene.slack.calls)
-    pending = (await scene.house.get(f"{scene.house.ws}/approvals", params={"status": "pending"})).json()
+    pending = (await scene.world.get(f"{scene.world.ws}/approvals", params={"status": "pending"})).json()
     assert [item["gate_id"] for item in pending["items"]] == [gate_id]
     scene.slack.errors["auth.test"] = [error]
-    tested = await scene.house.post(f"{scene.house.ws}/chat/slack/test")
+    tested = await scene.world.post(f"{scene.world.ws}/chat/slack/test")
     assert error_of(tested) == (401, "UZ-CHATPLUGIN-003")
-    shown = (await scene.house.get(f"{scene.house.ws}/chat/slack")).json()
+    shown = (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()
     assert shown["revoked_at"] is not None
     await scene.connected()
     assert [m.values[0] for m in await scene.posted()] == [f"approve:{gate_id}"]
@@ -358,12 +358,12 @@ async def test_with_a_revoked_token_the_gate_still_waits_in_the_inbox(scene: Sce
 
 async def test_a_good_token_is_said_to_be_good_and_an_absent_platform_to_be_absent(scene: Scene) -> None:
     await scene.connected()
-    path = f"{scene.house.ws}/chat/slack/test"
-    tested = await scene.house.post(path)
+    path = f"{scene.world.ws}/chat/slack/test"
+    tested = await scene.world.post(path)
     assert (tested.status_code, tested.json()["team_id"]) == (200, TEAM)
     scene.slack.errors["auth.test"] = ["500"]
-    assert error_of(await scene.house.post(path)) == (502, "UZ-CHATPLUGIN-002")
-    assert (await scene.house.get(f"{scene.house.ws}/chat/slack")).json()["revoked_at"] is None
+    assert error_of(await scene.world.post(path)) == (502, "UZ-CHATPLUGIN-002")
+    assert (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()["revoked_at"] is None
 
 
 # --- buttons that decide nothing ----------------------------------------------------------------------------
@@ -374,8 +374,8 @@ async def test_a_button_counts_only_signed_fresh_and_from_the_workspace_s_own_ch
     gate_id = await scene.ask()
     value = f"approve:{gate_id}"
     body = scene.slack.press(value)
-    now_s = scene.house.world.now_ms() / 1000
-    http = scene.house.http
+    now_s = scene.world.actors_world.now_ms() / 1000
+    http = scene.world.http
     for path in (PRESSES, f"/v1/webhooks/{scene.zombie_id}/approval"):
         for headers in (
             signed(body, now_s, "another secret"),
@@ -432,23 +432,23 @@ async def test_the_agent_s_own_address_takes_the_button_of_the_server_s_app(scen
     assert (error_of(again), again.json()["outcome"]) == ((404, "UZ-APPROVAL-002"), "denied")
 
 
-async def test_the_agent_s_own_slack_app_signs_for_its_own_gates_only(house: House) -> None:
+async def test_the_agent_s_own_slack_app_signs_for_its_own_gates_only(world: HttpWorld) -> None:
     secret = "the agent's own app"
     trigger = "triggers: [{type: webhook, source: slack, signature: {secret_ref: own-slack}}]"
     skill = "---\nname: a\ndescription: d\nversion: 1.0.0\n---\nx\n"
     gates = "gates: {rules: [{tool: '*', action: '*', behavior: approve}]}"
     body = {"source_markdown": skill, "trigger_markdown": f"---\nname: a\n{trigger}\n{gates}\n---\n"}
-    zombie = (await house.post(f"{house.ws}/zombies", body)).json()
-    await house.post(
-        f"{house.ws}/credentials", {"name": "own-slack", "data": {"webhook_secret": ["old", secret]}}
+    zombie = (await world.post(f"{world.ws}/zombies", body)).json()
+    await world.post(
+        f"{world.ws}/credentials", {"name": "own-slack", "data": {"webhook_secret": ["old", secret]}}
     )
-    sent = await house.post(f"{house.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "go"})
+    sent = await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "go"})
     assert sent.status_code == 202
-    [gate] = house.memory.tables.gates.values()
+    [gate] = world.memory.tables.gates.values()
     form = SlackServer().press(f"approve:{gate.id}", team={"id": "T9"})
-    headers = signed(form, house.world.now_ms() / 1000, secret)
+    headers = signed(form, world.actors_world.now_ms() / 1000, secret)
     path = f"/v1/webhooks/{zombie['zombie_id']}/approval"
-    assert error_of(await house.http.post(PRESSES, content=form, headers=headers)) == (401, "UZ-APPROVAL-003")
-    pressed = await house.http.post(path, content=form, headers=headers)
+    assert error_of(await world.http.post(PRESSES, content=form, headers=headers)) == (401, "UZ-APPROVAL-003")
+    pressed = await world.http.post(path, content=form, headers=headers)
     assert (pressed.status_code, pressed.json()["resolved_by"]) == (200, "slack:U7")
-    assert house.memory.tables.gates[UUID(str(gate.id))].status is GateStatus.APPROVED
+    assert world.memory.tables.gates[UUID(str(gate.id))].status is GateStatus.APPROVED

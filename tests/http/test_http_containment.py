@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from sexton_http.wire.server import Doors
 from sexton_http.wire.timeouts import DRAIN_BYTES, KEEP_ALIVE_S, READ_S, WRITE_S
 from sexton_http.wire.tls import Tls
-from tests.http.serving import Reader, deaf, dial, echo, serving, socket_of
+from tests.worlds.asgi_server import Reader, deaf, dial, echo, serving, socket_of
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"

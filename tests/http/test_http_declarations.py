@@ -23,7 +23,7 @@ from sexton_http.reference import errors_page, http_page
 from sexton_http.routes.removed import PREFIXES
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import make_services
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,19 +34,19 @@ def declared() -> set[tuple[str, str]]:
     }
 
 
-def mounted(house: House) -> QuartTrio:
+def mounted(world: HttpWorld) -> QuartTrio:
     documents = make_documents(OPERATIONS, "")
-    services = make_services(apart(house), documents, Gcra(lambda: 0.0))
+    services = make_services(apart(world), documents, Gcra(lambda: 0.0))
     return make_quart(services, [Mounted(operation, services) for operation in OPERATIONS])
 
 
-def apart(house: House) -> HttpContext:
-    """The context of the house with a registry of its own, in which nothing is registered yet."""
-    return replace(house.ctx, registry=CollectorRegistry())
+def apart(world: HttpWorld) -> HttpContext:
+    """The context of the world with a registry of its own, in which nothing is registered yet."""
+    return replace(world.ctx, registry=CollectorRegistry())
 
 
-async def test_no_route_is_without_its_declaration(house: House) -> None:
-    for rule in mounted(house).url_map.iter_rules():
+async def test_no_route_is_without_its_declaration(world: HttpWorld) -> None:
+    for rule in mounted(world).url_map.iter_rules():
         if any(rule.rule.startswith(prefix) and "<segment" not in rule.rule for prefix in PREFIXES):
             continue
         if rule.endpoint.startswith("not here"):
@@ -149,10 +149,10 @@ def test_the_reference_is_up_to_date(name: str, page: Any) -> None:
     assert kept == page(), "run: python -m sexton_http.reference docs/reference"
 
 
-async def test_a_server_describes_itself(house: House) -> None:
-    document = (await house.get("/openapi.json", None)).json()
-    assert document["servers"] == [{"url": house.base_url}]
-    page = await house.get("/docs", None)
+async def test_a_server_describes_itself(world: HttpWorld) -> None:
+    document = (await world.get("/openapi.json", None)).json()
+    assert document["servers"] == [{"url": world.base_url}]
+    page = await world.get("/docs", None)
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "src=" not in page.text
     assert "http://" not in page.text
@@ -160,9 +160,9 @@ async def test_a_server_describes_itself(house: House) -> None:
         assert f"{row.method} {row.path}" in page.text
 
 
-async def test_the_fast_path_knows_the_hot_routes_and_no_others(house: House) -> None:
+async def test_the_fast_path_knows_the_hot_routes_and_no_others(world: HttpWorld) -> None:
     documents = make_documents(OPERATIONS, "")
-    services = make_services(apart(house), documents)
+    services = make_services(apart(world), documents)
     hot = HotRoutes([Mounted(row, services) for row in OPERATIONS])
     for row in OPERATIONS:
         found = hot.find(row.method, example(row))
@@ -217,12 +217,12 @@ def test_the_document_says_which_headers_come_with_which_status() -> None:
             assert row.creates is not Creates.NOTHING or "Idempotent-Replayed" not in told
 
 
-async def test_the_headers_of_an_answer_are_those_of_the_document(house: House) -> None:
+async def test_the_headers_of_an_answer_are_those_of_the_document(world: HttpWorld) -> None:
     document = make_document(OPERATIONS, "http://x")
     responses = document["paths"]["/v1/workspaces"]["post"]["responses"]
     key = {"idempotency-key": "k"}
-    answers = [await house.post("/v1/workspaces", {}, headers=key) for _ in range(2)]
-    answers += [await house.post("/v1/workspaces", {}, None), await house.post("/v1/workspaces", {"x": 1})]
+    answers = [await world.post("/v1/workspaces", {}, headers=key) for _ in range(2)]
+    answers += [await world.post("/v1/workspaces", {}, None), await world.post("/v1/workspaces", {"x": 1})]
     for answer in answers:
         told = {name.lower() for name in resolved(document, responses[str(answer.status_code)])["headers"]}
         own = {*answer.headers} - {"content-type", "content-length", "date"}

@@ -11,8 +11,8 @@ import trio
 from sexton_http.answers import Answer
 from sexton_http.wire import timeouts
 from sexton_http.wire.tls import Tls
-from tests.http.house import House, open_house
-from tests.http.serving import Reader, dial as open_stream, serving
+from tests.worlds.asgi_server import Reader, dial as open_stream, serving
+from tests.worlds.http import HttpWorld, open_http_world
 
 HOST = b"Host: x\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -25,21 +25,21 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "DRAIN_S", math.inf)
 
 
-async def dial(house: House) -> trio.SocketStream:
-    port = int(house.base_url.rpartition(":")[2])
+async def dial(world: HttpWorld) -> trio.SocketStream:
+    port = int(world.base_url.rpartition(":")[2])
     return await trio.open_tcp_stream("127.0.0.1", port)
 
 
-async def first_answer(house: House, sent: bytes) -> tuple[int, dict[bytes, bytes], bytes]:
+async def first_answer(world: HttpWorld, sent: bytes) -> tuple[int, dict[bytes, bytes], bytes]:
     """Of a connection of its own, with the names of its headers in lower case."""
-    async with await dial(house) as stream:
+    async with await dial(world) as stream:
         await stream.send_all(sent)
         status, head, body = await Reader(stream).answer()
     return status, dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:]), body
 
 
-def bearer(house: House) -> bytes:
-    return b"Authorization: Bearer " + house.api_key.encode() + b"\r\n"
+def bearer(world: HttpWorld) -> bytes:
+    return b"Authorization: Bearer " + world.api_key.encode() + b"\r\n"
 
 
 MALFORMED = {
@@ -60,15 +60,17 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("sent", MALFORMED.values(), ids=MALFORMED)
-async def test_bytes_that_are_no_request_are_told_so_in_a_problem_document(house: House, sent: bytes) -> None:
-    status, headers, body = await first_answer(house, sent)
+async def test_bytes_that_are_no_request_are_told_so_in_a_problem_document(
+    world: HttpWorld, sent: bytes
+) -> None:
+    status, headers, body = await first_answer(world, sent)
     assert status == 400
     assert headers[b"content-type"] == b"application/problem+json"
     assert headers[b"connection"] == b"close"
     problem = json.loads(body)
     assert problem["error_code"] == "UZ-REQ-001"
     assert UUID(problem["request_id"]) == UUID(headers[b"x-request-id"].decode())
-    assert problem["docs_uri"] == f"{house.base_url}/docs/errors#UZ-REQ-001"
+    assert problem["docs_uri"] == f"{world.base_url}/docs/errors#UZ-REQ-001"
 
 
 LARGE, SMALL = b"Content-Length: 3000000\r\n", b"Content-Length: 10\r\n"
@@ -86,19 +88,19 @@ REFUSED = {
 
 @pytest.mark.parametrize(("asked", "length", "status"), REFUSED.values(), ids=REFUSED)
 async def test_who_asks_before_sending_a_body_is_refused_without_being_told_to_send_it(
-    house: House, asked: bytes, length: bytes, status: int
+    world: HttpWorld, asked: bytes, length: bytes, status: int
 ) -> None:
     sent = asked + b" HTTP/1.1\r\n" + HOST + JSON + EXPECT + length
-    got, headers, body = await first_answer(house, sent + b"\r\n")
+    got, headers, body = await first_answer(world, sent + b"\r\n")
     assert (got, headers[b"connection"]) == (status, b"close")
     assert json.loads(body)["status"] == status
 
 
-async def test_who_asks_before_sending_a_body_that_is_wanted_is_told_to_send_it(house: House) -> None:
-    async with await dial(house) as stream:
+async def test_who_asks_before_sending_a_body_that_is_wanted_is_told_to_send_it(world: HttpWorld) -> None:
+    async with await dial(world) as stream:
         reader = Reader(stream)
         body = b'{"name":"patient"}'
-        head = b"POST /v1/workspaces HTTP/1.1\r\n" + HOST + JSON + EXPECT + bearer(house)
+        head = b"POST /v1/workspaces HTTP/1.1\r\n" + HOST + JSON + EXPECT + bearer(world)
         await stream.send_all(head + b"Content-Length: %d\r\n\r\n" % len(body))
         assert (await reader.answer())[0] == 100
         await stream.send_all(body)
@@ -108,25 +110,25 @@ async def test_who_asks_before_sending_a_body_that_is_wanted_is_told_to_send_it(
         assert (await reader.answer())[0] == 200
 
 
-async def test_a_body_that_says_that_it_is_far_too_large_is_not_waited_for(house: House) -> None:
+async def test_a_body_that_says_that_it_is_far_too_large_is_not_waited_for(world: HttpWorld) -> None:
     for path in (b"/v1/workspaces", b"/v1/runners/me/reports", b"/v1/nothing"):
         sent = (
-            b"POST %b HTTP/1.1\r\n" % path + HOST + JSON + bearer(house) + b"Content-Length: 99999999\r\n\r\n"
+            b"POST %b HTTP/1.1\r\n" % path + HOST + JSON + bearer(world) + b"Content-Length: 99999999\r\n\r\n"
         )
-        got, headers, _ = await first_answer(house, sent)
+        got, headers, _ = await first_answer(world, sent)
         assert (got, headers[b"connection"]) == (404 if path == b"/v1/nothing" else 413, b"close")
 
 
-async def test_a_request_has_one_token(house: House) -> None:
+async def test_a_request_has_one_token(world: HttpWorld) -> None:
     for path in (b"/v1/api-keys", b"/v1/runners/me", b"/v1/nothing"):
-        sent = b"GET %b HTTP/1.1\r\n" % path + HOST + bearer(house) + bearer(house) + b"\r\n"
-        got, _, body = await first_answer(house, sent)
+        sent = b"GET %b HTTP/1.1\r\n" % path + HOST + bearer(world) + bearer(world) + b"\r\n"
+        got, _, body = await first_answer(world, sent)
         assert (got, json.loads(body)["error_code"]) == (400, "UZ-REQ-001")
 
 
 async def test_who_asks_for_what_is_not_there_is_slowed_down() -> None:
-    async with open_house(address_rate=1) as house:
-        answers = [await house.get(path, None) for path in ("/x", "/v1/y", "/v1/nothing/here")]
+    async with open_http_world(address_rate=1) as world:
+        answers = [await world.get(path, None) for path in ("/x", "/v1/y", "/v1/nothing/here")]
     assert [answer.status_code for answer in answers] == [404, 404, 429]
     assert answers[2].json()["error_code"] == "UZ-REQ-006"
     assert answers[0].headers["ratelimit-policy"] == '"default";q=2;w=2'
@@ -137,11 +139,11 @@ async def test_who_asks_for_what_is_not_there_is_slowed_down() -> None:
 async def test_who_asks_for_what_is_gone_takes_nothing_from_others_at_its_address(
     path: str,
 ) -> None:
-    async with open_house(address_rate=1) as house:
-        gone = [(await house.get(path, None)).status_code for _ in range(4)]
+    async with open_http_world(address_rate=1) as world:
+        gone = [(await world.get(path, None)).status_code for _ in range(4)]
         assert gone == [410, 410, 429, 429]
-        assert (await house.get("/v1/nothing", None)).status_code == 404
-        assert (await house.get("/v1/workspaces/x", "zmb_t_" + "0" * 64)).status_code == 401
+        assert (await world.get("/v1/nothing", None)).status_code == 404
+        assert (await world.get("/v1/workspaces/x", "zmb_t_" + "0" * 64)).status_code == 401
 
 
 class Speaking:

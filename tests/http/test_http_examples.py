@@ -11,9 +11,9 @@ from sexton_http.documents import make_documents
 from sexton_http.examples import EXAMPLES
 from sexton_http.lenient import decoder_of
 from sexton_http.routes.table import OPERATIONS
-from tests.http.house import House
-from tests.http.tour import take
-from tests.http.watching import check_shape, disagreement, has_example, route_of
+from tests.worlds.answer_checks import check_shape, disagreement, has_example, route_of
+from tests.worlds.every_route import take
+from tests.worlds.http import HttpWorld
 
 JSON = "application/json"
 BY_NAME = {row.name: row for row in OPERATIONS}
@@ -50,7 +50,7 @@ def test_every_request_and_every_success_has_an_example() -> None:
             missing.append(f"{row.name}: request")
         if row.answer is not None and (example is None or not example.answers):
             missing.append(f"{row.name}: answer")
-    assert missing == [], "record them: see tests/http/recording.py"
+    assert missing == [], "record them: see tests/worlds/example_recorder.py"
 
 
 def test_no_example_is_of_a_route_that_is_gone() -> None:
@@ -80,7 +80,7 @@ def test_examples_fit_the_schemas_that_stand_beside_them() -> None:
     assert tried == sum(len(one.answers) + (one.request is not msgspec.UNSET) for one in EXAMPLES.values())
 
 
-async def test_a_live_server_answers_in_the_shape_of_the_examples(house: House) -> None:
+async def test_a_live_server_answers_in_the_shape_of_the_examples(world: HttpWorld) -> None:
     compared: set[str] = set()
 
     async def compare(answer: httpx2.Response) -> None:
@@ -88,8 +88,8 @@ async def test_a_live_server_answers_in_the_shape_of_the_examples(house: House) 
         if row is not None and has_example(row, answer):
             compared.add(row.name)
 
-    house.http.event_hooks["response"].append(compare)
-    await take(house)
+    world.http.event_hooks["response"].append(compare)
+    await take(world)
     assert len(compared) > 60
 
 

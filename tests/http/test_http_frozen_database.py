@@ -12,7 +12,7 @@ import trio
 
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import open_postgres_storage
-from tests.http.house import House, open_house_on
+from tests.worlds.http import HttpWorld, open_http_world_on
 
 USAGE = {"input_tokens": 10, "cached_input_tokens": 0, "output_tokens": 5}
 
@@ -54,16 +54,16 @@ async def test_a_frozen_database_is_named_as_the_cause_and_a_renewal_under_way_c
     async with (
         open_embedded_server(EmbeddedSettings(tmp_path / "pg", server={"fsync": "off"})) as server,
         open_postgres_storage(server.dsn) as storage,
-        open_house_on(storage) as house,
+        open_http_world_on(storage) as world,
     ):
-        _, token, lease = await house.working()
+        _, token, lease = await world.working()
         at = f"/v1/runners/me/leases/{lease['lease_id']}"
         batch = {"leases": [{"lease_id": lease["lease_id"], "fencing_token": 1, **USAGE}]}
         pid = int((server.data / "postmaster.pid").read_text().splitlines()[0])
         answers: dict[str, httpx2.Response] = {}
 
         async def ask(name: str, path: str, body: object = None) -> None:
-            answers[name] = await (house.get(path, token) if body is None else house.post(path, body, token))
+            answers[name] = await (world.get(path, token) if body is None else world.post(path, body, token))
 
         with frozen(pid):
             async with trio.open_nursery() as nursery:
@@ -76,24 +76,24 @@ async def test_a_frozen_database_is_named_as_the_cause_and_a_renewal_under_way_c
         assert (late["status"], late["error_code"]) == (503, "UZ-INTERNAL-001")
         assert answers["ready"].status_code == 503
         assert told(answers["memory"]) == (503, "UZ-MEM-003")
-        await _renewed_once(house, token, at)
+        await _renewed_once(world, token, at)
 
 
-async def _renewed_once(house: House, token: str, at: str) -> None:
+async def _renewed_once(world: HttpWorld, token: str, at: str) -> None:
     """What was under way is kept or not, and either way its tokens are billed once."""
-    again = await house.post(f"{at}/renew", USAGE, token)
+    again = await world.post(f"{at}/renew", USAGE, token)
     assert again.status_code == 200, again.text
-    [lease] = await house.storage.fleet.live_leases(limit=10)
+    [lease] = await world.storage.fleet.live_leases(limit=10)
     assert at.endswith(str(lease.lease_id))
-    rows = await house.storage.metering.list(house.installation.tenant_id, lease.event_id)
+    rows = await world.storage.metering.list(world.installation.tenant_id, lease.event_id)
     assert [row.d_output_tokens for row in rows if row.d_output_tokens] == [USAGE["output_tokens"]]
     assert [row.slice_seq for row in rows] == list(range(1, again.json()["slice_seq"] + 1))
 
 
 async def test_a_busy_actor_is_not_blamed_on_a_database_that_answers(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, token, lease = await house.working()
+    _, token, lease = await world.working()
     monkeypatch.setattr("sexton_http.routes.renewals.HOT_S", 0.0)
-    answer = await house.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
+    answer = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
     assert told(answer) == (503, "UZ-API-003")

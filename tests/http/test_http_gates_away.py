@@ -8,8 +8,8 @@ import trio
 
 from sexton_actors.chat.actor import CLAIM_MS
 from sexton_storage.errors import StorageUnavailable
-from tests.http.house import House
 from tests.http.test_http_chat import Scene, open_scene
+from tests.worlds.http import HttpWorld
 
 
 @pytest.fixture
@@ -18,34 +18,34 @@ async def scene() -> AsyncIterator[Scene]:
         yield opened
 
 
-async def test_while_the_gates_are_away_the_answer_is_no(house: House) -> None:
-    zombie, token, lease = await house.working()
+async def test_while_the_gates_are_away_the_answer_is_no(world: HttpWorld) -> None:
+    zombie, token, lease = await world.working()
     at = f"/v1/runners/me/leases/{lease['lease_id']}/gates"
     ask = {"action_id": "a1", "tool_name": "http", "action_name": "POST"}
-    gate_id = (await house.post(at, ask, token)).json()["gate_id"]
-    inbox = f"{house.ws}/approvals/{gate_id}"
+    gate_id = (await world.post(at, ask, token)).json()["gate_id"]
+    inbox = f"{world.ws}/approvals/{gate_id}"
     decision = {"approval_id": gate_id, "decision": "approve"}
     webhook = f"/v1/webhooks/{zombie['zombie_id']}/approval"
     calls: list[Callable[[], Awaitable[Any]]] = [
-        lambda: house.post(at, {**ask, "action_id": "a2"}, token),
-        lambda: house.get(f"{at}/{gate_id}", token),
-        lambda: house.get(f"{at}/{gate_id}", token, params={"wait_ms": 10}),
-        lambda: house.post(f"{inbox}:approve"),
-        lambda: house.post(f"{inbox}:deny"),
+        lambda: world.post(at, {**ask, "action_id": "a2"}, token),
+        lambda: world.get(f"{at}/{gate_id}", token),
+        lambda: world.get(f"{at}/{gate_id}", token, params={"wait_ms": 10}),
+        lambda: world.post(f"{inbox}:approve"),
+        lambda: world.post(f"{inbox}:deny"),
     ]
-    await house.get(inbox)
-    await house.get(f"{at}/{gate_id}", token)
-    house.memory.faults.away = True
+    await world.get(inbox)
+    await world.get(f"{at}/{gate_id}", token)
+    world.memory.faults.away = True
     for call in calls:
         answer = await call()
         assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-APPROVAL-004"), answer.url
         assert int(answer.headers["retry-after"]) >= 1
     # Whose token it is cannot be known either.
-    refused = await house.post(webhook, decision, zombie["approval_token"])
+    refused = await world.post(webhook, decision, zombie["approval_token"])
     assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-INTERNAL-001")
-    house.memory.faults.away = False
-    assert (await house.get(inbox)).json()["status"] == "pending"
-    assert (await house.post(webhook, decision, zombie["approval_token"])).status_code == 200
+    world.memory.faults.away = False
+    assert (await world.get(inbox)).json()["status"] == "pending"
+    assert (await world.post(webhook, decision, zombie["approval_token"])).status_code == 200
 
 
 def failing_once(store: Any, name: str, *, done: bool) -> None:
@@ -71,29 +71,29 @@ async def test_a_node_that_dies_at_any_step_leaves_one_message_and_it_is_closed(
     scene: Scene, step: str, done: bool
 ) -> None:
     await scene.connected()
-    failing_once(scene.house.storage.chats, step, done=done)
+    failing_once(scene.world.storage.chats, step, done=done)
     gate_id = await scene.ask()
     await scene.later(lambda: len(scene.slack.messages) == 1 and _is_kept(scene))
     assert (await scene.press(f"deny:{gate_id}")).status_code == 200
-    await scene.later(lambda: not scene.house.memory.tables.chat_posts)
+    await scene.later(lambda: not scene.world.memory.tables.chat_posts)
     [message] = scene.slack.messages.values()
     assert message.values == []
     assert "*Denied*" in message.text
 
 
 def _is_kept(scene: Scene) -> bool:
-    return any(post.message_id for post in scene.house.memory.tables.chat_posts.values())
+    return any(post.message_id for post in scene.world.memory.tables.chat_posts.values())
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 async def test_a_gate_decided_while_its_post_hangs_is_closed_all_the_same(scene: Scene, done: bool) -> None:
     await scene.connected()
-    failing_once(scene.house.storage.chats, "keep", done=done)
+    failing_once(scene.world.storage.chats, "keep", done=done)
     gate_id = await scene.ask()
     await scene.posted()
-    assert (await scene.house.post(f"{scene.house.ws}/approvals/{gate_id}:approve")).status_code == 200
-    scene.house.pass_ms(CLAIM_MS)
-    await scene.later(lambda: not scene.house.memory.tables.chat_posts)
+    assert (await scene.world.post(f"{scene.world.ws}/approvals/{gate_id}:approve")).status_code == 200
+    scene.world.pass_ms(CLAIM_MS)
+    await scene.later(lambda: not scene.world.memory.tables.chat_posts)
     [message] = scene.slack.messages.values()
     assert "*Approved*" in message.text
 
@@ -107,5 +107,5 @@ async def test_a_dozen_gates_at_once_are_the_work_of_one_actor_in_their_order(sc
         for gate_id in gates:
             nursery.start_soon(scene.press, f"approve:{gate_id}")
     await scene.settled()
-    kinds = {kind.kind: kind.live for kind in scene.house.system.statistics().kinds}
+    kinds = {kind.kind: kind.live for kind in scene.world.system.statistics().kinds}
     assert kinds["chat"] == 1

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sexton_http.routes.table import OPERATIONS
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 ROOT = Path(__file__).resolve().parents[2]
 NODE = ROOT / "requirements" / "node"
@@ -54,20 +54,20 @@ def tool(name: str) -> str:
     return str(program)
 
 
-async def save(house: House, folder: Path) -> str:
+async def save(world: HttpWorld, folder: Path) -> str:
     path = folder / "openapi.json"
-    path.write_bytes((await house.get("/openapi.json", None)).content)
+    path.write_bytes((await world.get("/openapi.json", None)).content)
     return str(path)
 
 
-async def test_a_python_client_is_generated_whole_and_works(house: House, tmp_path: Path) -> None:
+async def test_a_python_client_is_generated_whole_and_works(world: HttpWorld, tmp_path: Path) -> None:
     package, config = tmp_path / "sexton_client", tmp_path / "config.yml"
     config.write_text("post_hooks: []\n")
     generator = str(Path(sys.executable).with_name("openapi-python-client"))
     made = await run(
         generator,
         "generate",
-        f"--url={house.base_url}/openapi.json",
+        f"--url={world.base_url}/openapi.json",
         f"--output-path={package}",
         "--meta=none",
         f"--config={config}",
@@ -78,22 +78,24 @@ async def test_a_python_client_is_generated_whole_and_works(house: House, tmp_pa
     endpoints = {path.stem for path in package.glob("api/*/*.py")} - {"__init__"}
     assert endpoints == {row.name for row in OPERATIONS}
 
-    called = await run(sys.executable, "-c", CALLS, house.base_url, house.api_key, cwd=tmp_path)
+    called = await run(sys.executable, "-c", CALLS, world.base_url, world.api_key, cwd=tmp_path)
     assert called.returncode == 0, called.stderr.decode()
     assert json.loads(called.stdout) == ["ok", "UZ-AUTH-002", "generated", ["admin", "generated"]]
 
 
-async def test_a_linter_of_openapi_finds_neither_faults_nor_warnings(house: House, tmp_path: Path) -> None:
-    redocly, document = tool("redocly"), await save(house, tmp_path)
+async def test_a_linter_of_openapi_finds_neither_faults_nor_warnings(
+    world: HttpWorld, tmp_path: Path
+) -> None:
+    redocly, document = tool("redocly"), await save(world, tmp_path)
     done = await run(redocly, "lint", f"--config={NODE / 'redocly.yaml'}", "--format=json", document)
     found = json.loads(done.stdout)
     assert (done.returncode, found["totals"]) == (0, {"errors": 0, "warnings": 0, "ignored": 0}), found
 
 
-async def test_types_of_typescript_are_generated_and_compile(house: House, tmp_path: Path) -> None:
+async def test_types_of_typescript_are_generated_and_compile(world: HttpWorld, tmp_path: Path) -> None:
     generator, compiler = tool("openapi-typescript"), tool("tsc")
     types = tmp_path / "sexton.ts"
-    made = await run(generator, await save(house, tmp_path), f"--output={types}")
+    made = await run(generator, await save(world, tmp_path), f"--output={types}")
     told = (made.stdout + made.stderr).decode()
     assert (made.returncode, "arning" in told or "✘" in told) == (0, False), told
     assert types.read_text().count("operations[") == len(OPERATIONS)

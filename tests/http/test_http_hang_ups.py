@@ -17,8 +17,8 @@ from sexton_http.app import create_app
 from sexton_http.wire.hang_ups import HangUps
 from sexton_http.wire.stopping import Stop, until_stopped
 from sexton_http.wire.tls import Tls
-from tests.http.house import House
-from tests.http.serving import Reader, Stream, dial, serving, socket_of
+from tests.worlds.asgi_server import Reader, Stream, dial, serving, socket_of
+from tests.worlds.http import HttpWorld
 
 RESET = struct.pack("ii", 1, 0)
 
@@ -47,7 +47,7 @@ def poll(token: str, wait_ms: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A connection to the house."""
+    """A connection to the world."""
 
     stream: Stream
     registry: CollectorRegistry
@@ -60,36 +60,36 @@ class Line:
 
 
 @asynccontextmanager
-async def connected(house: House, *, tls: Tls | None) -> AsyncIterator[Line]:
+async def connected(world: HttpWorld, *, tls: Tls | None) -> AsyncIterator[Line]:
     """At a door of its own."""
     registry = CollectorRegistry()
-    app = create_app(replace(house.ctx, registry=registry))
+    app = create_app(replace(world.ctx, registry=registry))
     async with serving(app, tls=tls) as doors, await dial(doors) as stream:
         yield Line(stream, registry)
 
 
 @pytest.mark.parametrize("leave", [close, reset, say_no_more])
 async def test_a_runner_that_hangs_up_in_its_poll_is_given_nothing(
-    house: House, leave: Callable[[Stream], Awaitable[None]], tls: Tls | None
+    world: HttpWorld, leave: Callable[[Stream], Awaitable[None]], tls: Tls | None
 ) -> None:
-    await house.keep_secret()
-    zombie = await house.install()
-    gone, there = await house.enrol("gone"), await house.enrol("there")
-    async with connected(house, tls=tls) as line:
+    await world.keep_secret()
+    zombie = await world.install()
+    gone, there = await world.enrol("gone"), await world.enrol("there")
+    async with connected(world, tls=tls) as line:
         await line.stream.send_all(poll(gone, 25_000))
         await line.polls(1)
         await leave(line.stream)
         await line.polls(0)
-        assert (await house.deliver(zombie["webhook_urls"]["github"])).status_code == 202
-        lease = await house.lease(there)
+        assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+        lease = await world.lease(there)
     assert (lease["attempt"], lease["fencing_token"]) == (1, 1)
 
 
 async def test_a_poll_is_answered_though_the_next_request_is_there_already(
-    house: House, tls: Tls | None
+    world: HttpWorld, tls: Tls | None
 ) -> None:
-    token = await house.enrol()
-    async with connected(house, tls=tls) as line:
+    token = await world.enrol()
+    async with connected(world, tls=tls) as line:
         await line.stream.send_all(poll(token, 50) + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         reader = Reader(line.stream)
         status, _, body = await reader.answer()
@@ -98,9 +98,9 @@ async def test_a_poll_is_answered_though_the_next_request_is_there_already(
         assert status == 200
 
 
-async def test_a_connection_polls_again_and_again(house: House, tls: Tls | None) -> None:
-    token = await house.enrol()
-    async with connected(house, tls=tls) as line:
+async def test_a_connection_polls_again_and_again(world: HttpWorld, tls: Tls | None) -> None:
+    token = await world.enrol()
+    async with connected(world, tls=tls) as line:
         reader = Reader(line.stream)
         for _ in range(5):
             await line.stream.send_all(poll(token, 5))

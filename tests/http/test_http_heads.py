@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sexton_http.wire.tls import Tls
-from tests.http.house import House
-from tests.http.serving import Reader, answer, dial, dial_port, serving
+from tests.worlds.asgi_server import Reader, answer, dial, dial_port, serving
+from tests.worlds.http import HttpWorld
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\n"
@@ -88,10 +88,10 @@ async def test_a_host_is_a_name_or_an_address(tls: Tls | None, host: bytes) -> N
     assert not await refused(b"GET /a HTTP/1.1\r\nHost: " + host + b"\r\n\r\n", tls=tls)
 
 
-async def test_one_key_makes_a_request_repeatable_and_two_make_it_unclear(house: House) -> None:
-    async with await dial_port(int(house.base_url.rpartition(":")[2])) as stream:
+async def test_one_key_makes_a_request_repeatable_and_two_make_it_unclear(world: HttpWorld) -> None:
+    async with await dial_port(int(world.base_url.rpartition(":")[2])) as stream:
         head = b"POST /v1/workspaces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        head += b"Authorization: Bearer " + house.api_key.encode() + b"\r\nContent-Length: 2\r\n"
+        head += b"Authorization: Bearer " + world.api_key.encode() + b"\r\nContent-Length: 2\r\n"
         reader = Reader(stream)
         await stream.send_all(head + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n{}")
         status, _, body = await reader.answer()

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from sexton_http.answers import Problem
 from sexton_http.cursors import decode
 from sexton_http.routes.events import parse_since
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 FIELDS = {
     "event_id",
@@ -38,38 +38,38 @@ FIELDS = {
 }
 
 
-async def page(house: House, path: str = "", **query: Any) -> dict[str, Any]:
-    answer = await house.get(f"{house.ws}{path}/events", params=query)
+async def page(world: HttpWorld, path: str = "", **query: Any) -> dict[str, Any]:
+    answer = await world.get(f"{world.ws}{path}/events", params=query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def refused(house: House, path: str = "", **query: Any) -> str:
-    answer = await house.get(f"{house.ws}{path}/events", params=query)
+async def refused(world: HttpWorld, path: str = "", **query: Any) -> str:
+    answer = await world.get(f"{world.ws}{path}/events", params=query)
     assert answer.status_code == 400, answer.text
     assert answer.json()["error_code"] == "UZ-REQ-001"
     detail: str = answer.json()["detail"]
     return detail
 
 
-async def steer(house: House, zombie_id: str, count: int = 1) -> list[str]:
-    path = f"{house.ws}/zombies/{zombie_id}/messages"
-    return [(await house.post(path, {"message": f"{n}"})).json()["event_id"] for n in range(count)]
+async def steer(world: HttpWorld, zombie_id: str, count: int = 1) -> list[str]:
+    path = f"{world.ws}/zombies/{zombie_id}/messages"
+    return [(await world.post(path, {"message": f"{n}"})).json()["event_id"] for n in range(count)]
 
 
-async def pages(house: House, path: str = "", **query: Any) -> AsyncIterator[list[str]]:
+async def pages(world: HttpWorld, path: str = "", **query: Any) -> AsyncIterator[list[str]]:
     """The ids of each page, to the last."""
-    found = await page(house, path, **query)
+    found = await page(world, path, **query)
     yield [item["event_id"] for item in found["items"]]
     query.pop("since", None)
     while found["next_cursor"] is not None:
-        found = await page(house, path, **query, cursor=found["next_cursor"])
+        found = await page(world, path, **query, cursor=found["next_cursor"])
         yield [item["event_id"] for item in found["items"]]
 
 
-async def test_an_item_has_every_field_of_the_contract(house: House) -> None:
-    zombie, token, lease = await house.working()
+async def test_an_item_has_every_field_of_the_contract(world: HttpWorld) -> None:
+    zombie, token, lease = await world.working()
     report = {
         "lease_id": lease["lease_id"],
         "event_id": lease["event"]["event_id"],
@@ -83,8 +83,8 @@ async def test_an_item_has_every_field_of_the_contract(house: House) -> None:
         "output_tokens": 4,
         "telemetry": {"time_to_first_token_ms": None, "wall_ms": 12},
     }
-    assert (await house.post("/v1/runners/me/reports", report, token)).status_code == 200
-    [item] = (await page(house))["items"]
+    assert (await world.post("/v1/runners/me/reports", report, token)).status_code == 200
+    [item] = (await page(world))["items"]
     assert item.keys() == FIELDS
     assert item["zombie_id"] == zombie["zombie_id"]
     assert (item["actor"], item["event_type"], item["status"]) == (
@@ -99,18 +99,18 @@ async def test_an_item_has_every_field_of_the_contract(house: House) -> None:
     assert item["created_at"] <= item["updated_at"] == item["completed_at"]
 
 
-async def test_filters_choose_by_agent_actor_status_and_age(house: House) -> None:
-    await house.keep_secret()
-    one, two = await house.install("one"), await house.install("two")
-    await house.deliver(one["webhook_urls"]["github"])
-    [mine], [other] = await steer(house, one["zombie_id"]), await steer(house, two["zombie_id"])
-    mark = house.world.now_ms()
-    house.pass_ms(60_000)
-    [late] = await steer(house, two["zombie_id"])
-    await house.post(f"{house.ws}/events/{other}/cancel")
+async def test_filters_choose_by_agent_actor_status_and_age(world: HttpWorld) -> None:
+    await world.keep_secret()
+    one, two = await world.install("one"), await world.install("two")
+    await world.deliver(one["webhook_urls"]["github"])
+    [mine], [other] = await steer(world, one["zombie_id"]), await steer(world, two["zombie_id"])
+    mark = world.actors_world.now_ms()
+    world.pass_ms(60_000)
+    [late] = await steer(world, two["zombie_id"])
+    await world.post(f"{world.ws}/events/{other}/cancel")
 
     async def ids(path: str = "", **query: Any) -> set[str]:
-        return {item["event_id"] for item in (await page(house, path, **query))["items"]}
+        return {item["event_id"] for item in (await page(world, path, **query))["items"]}
 
     agent = f"/zombies/{two['zombie_id']}"
     assert await ids(agent) == {other, late} == await ids(zombie_id=two["zombie_id"])
@@ -128,14 +128,14 @@ async def test_filters_choose_by_agent_actor_status_and_age(house: House) -> Non
     assert await ids(since=stamp.replace("+00:00", "Z")) == {late}
 
 
-async def test_pages_hold_still_while_events_arrive(house: House) -> None:
-    zombie_id = (await house.install())["zombie_id"]
-    before = await steer(house, zombie_id, 12)
+async def test_pages_hold_still_while_events_arrive(world: HttpWorld) -> None:
+    zombie_id = (await world.install())["zombie_id"]
+    before = await steer(world, zombie_id, 12)
     for path in ("", f"/zombies/{zombie_id}"):
         seen: list[str] = []
-        async for ids in pages(house, path, limit=5, actor="steer:*", since="1h"):
+        async for ids in pages(world, path, limit=5, actor="steer:*", since="1h"):
             seen += ids
-            before += await steer(house, zombie_id, 2)
+            before += await steer(world, zombie_id, 2)
         assert len(set(seen)) == len(seen)
         assert seen == sorted(seen, reverse=True)
         assert set(seen) <= set(before)
@@ -143,42 +143,42 @@ async def test_pages_hold_still_while_events_arrive(house: House) -> None:
         assert set(seen) == set(before_it_began)
 
 
-async def test_a_page_that_is_just_full_is_the_last(house: House) -> None:
-    zombie_id = (await house.install())["zombie_id"]
-    await steer(house, zombie_id, 4)
-    assert [len(ids) async for ids in pages(house, limit=2)] == [2, 2]
-    assert [len(ids) async for ids in pages(house, limit=4)] == [4]
-    assert [len(ids) async for ids in pages(house, limit=200)] == [4]
+async def test_a_page_that_is_just_full_is_the_last(world: HttpWorld) -> None:
+    zombie_id = (await world.install())["zombie_id"]
+    await steer(world, zombie_id, 4)
+    assert [len(ids) async for ids in pages(world, limit=2)] == [2, 2]
+    assert [len(ids) async for ids in pages(world, limit=4)] == [4]
+    assert [len(ids) async for ids in pages(world, limit=200)] == [4]
 
 
-async def test_a_cursor_is_good_for_the_listing_it_came_from_only(house: House) -> None:
-    one, two = (await house.install("one"))["zombie_id"], (await house.install("two"))["zombie_id"]
-    await steer(house, one, 3)
-    await steer(house, two, 3)
+async def test_a_cursor_is_good_for_the_listing_it_came_from_only(world: HttpWorld) -> None:
+    one, two = (await world.install("one"))["zombie_id"], (await world.install("two"))["zombie_id"]
+    await steer(world, one, 3)
+    await steer(world, two, 3)
     agent, other = f"/zombies/{one}", f"/zombies/{two}"
-    cursor = (await page(house, agent, limit=1))["next_cursor"]
+    cursor = (await page(world, agent, limit=1))["next_cursor"]
     assert cursor
     assert "=" not in cursor
-    assert (await page(house, agent, limit=2, cursor=cursor))["items"]
-    assert "filters" in await refused(house, other, cursor=cursor)
-    assert "filters" in await refused(house, cursor=cursor)
-    assert "filters" in await refused(house, agent, cursor=cursor, actor="steer:*")
-    by_status = (await page(house, limit=1, status="received"))["next_cursor"]
-    assert "filters" in await refused(house, cursor=by_status, status="running")
-    by_status = (await page(house, agent, limit=1, status="received"))["next_cursor"]
-    assert "filters" in await refused(house, agent, cursor=by_status)
-    assert (await page(house, agent, cursor=by_status, status="received"))["items"]
-    assert "status" in await refused(house, agent, status="lost")
-    approvals = await house.get(f"{house.ws}/approvals", params={"cursor": cursor})
+    assert (await page(world, agent, limit=2, cursor=cursor))["items"]
+    assert "filters" in await refused(world, other, cursor=cursor)
+    assert "filters" in await refused(world, cursor=cursor)
+    assert "filters" in await refused(world, agent, cursor=cursor, actor="steer:*")
+    by_status = (await page(world, limit=1, status="received"))["next_cursor"]
+    assert "filters" in await refused(world, cursor=by_status, status="running")
+    by_status = (await page(world, agent, limit=1, status="received"))["next_cursor"]
+    assert "filters" in await refused(world, agent, cursor=by_status)
+    assert (await page(world, agent, cursor=by_status, status="received"))["items"]
+    assert "status" in await refused(world, agent, status="lost")
+    approvals = await world.get(f"{world.ws}/approvals", params={"cursor": cursor})
     assert approvals.status_code == 400
 
 
-async def test_a_cursor_and_a_since_exclude_each_other(house: House) -> None:
-    zombie_id = (await house.install())["zombie_id"]
-    await steer(house, zombie_id, 2)
-    cursor = (await page(house, limit=1, since="1h"))["next_cursor"]
-    assert "exclude" in await refused(house, cursor=cursor, since="1h")
-    assert len((await page(house, cursor=cursor))["items"]) == 1
+async def test_a_cursor_and_a_since_exclude_each_other(world: HttpWorld) -> None:
+    zombie_id = (await world.install())["zombie_id"]
+    await steer(world, zombie_id, 2)
+    cursor = (await page(world, limit=1, since="1h"))["next_cursor"]
+    assert "exclude" in await refused(world, cursor=cursor, since="1h")
+    assert len((await page(world, cursor=cursor))["items"]) == 1
 
 
 def forged(*parts: Any) -> str:
@@ -217,13 +217,13 @@ OUT_OF_BOUNDS: tuple[dict[str, Any], ...] = (
 )
 
 
-async def test_what_is_no_filter_is_refused(house: House) -> None:
+async def test_what_is_no_filter_is_refused(world: HttpWorld) -> None:
     for cursor in NO_CURSORS:
-        await refused(house, cursor=cursor)
+        await refused(world, cursor=cursor)
     for since in NO_TIMES:
-        await refused(house, since=since)
+        await refused(world, since=since)
     for query in OUT_OF_BOUNDS:
-        await refused(house, **query)
+        await refused(world, **query)
 
 
 @settings(max_examples=300, deadline=None)

@@ -11,7 +11,7 @@ import trio
 
 from sexton_http.wire.server import open_doors
 from sexton_http.wire.tls import Tls
-from tests.http.serving import Stream, deaf, dial, dial_port, echo, serving
+from tests.worlds.asgi_server import Stream, deaf, dial, dial_port, echo, serving
 
 
 def trusting(tls: Tls) -> ssl.SSLContext:

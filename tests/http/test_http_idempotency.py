@@ -15,30 +15,30 @@ from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from sexton_storage.records.users import Role
-from tests.http.bearers import TENANT_B, settle_tenant_b
-from tests.http.house import SKILL, START_MS, TRIGGER, House, open_house_on
 from tests.http.test_http_provocation import Stage
+from tests.worlds.bearer_tokens import TENANT_B, settle_tenant_b
+from tests.worlds.http import SKILL, START_MS, TRIGGER, HttpWorld, open_http_world_on
 
 KEY = {"idempotency-key": "k-1"}
 CREATING = [operation for operation in OPERATIONS if operation.creates is not Creates.NOTHING]
 
 
 @pytest.fixture
-async def stage(house: House) -> Stage:
-    return Stage(house, await house.install("staged"), await house.enrol())
+async def stage(world: HttpWorld) -> Stage:
+    return Stage(world, await world.install("staged"), await world.enrol())
 
 
-def bodies(house: House) -> dict[str, tuple[str, dict[str, Any], Callable[[], Awaitable[int]]]]:
+def bodies(world: HttpWorld) -> dict[str, tuple[str, dict[str, Any], Callable[[], Awaitable[int]]]]:
     """What makes something: the path, the body, and how many there are."""
 
     async def keys() -> int:
-        return len(house.memory.tables.api_keys)
+        return len(world.memory.tables.api_keys)
 
     async def workspaces() -> int:
-        return len(house.memory.tables.workspaces)
+        return len(world.memory.tables.workspaces)
 
     async def agents() -> int:
-        return len(house.memory.tables.zombies)
+        return len(world.memory.tables.zombies)
 
     two_files = {
         "source_markdown": SKILL.format(name="a", tags=""),
@@ -47,52 +47,52 @@ def bodies(house: House) -> dict[str, tuple[str, dict[str, Any], Callable[[], Aw
     return {
         "key": ("/v1/api-keys", {"key_name": "k"}, keys),
         "workspace": ("/v1/workspaces", {}, workspaces),
-        "agent": (f"{house.ws}/zombies", two_files, agents),
+        "agent": (f"{world.ws}/zombies", two_files, agents),
     }
 
 
 @pytest.mark.parametrize("what", ["key", "workspace", "agent"])
-async def test_a_repetition_is_answered_as_the_first_was(house: House, what: str) -> None:
-    path, body, count = bodies(house)[what]
-    first = await house.post(path, body, headers=KEY)
+async def test_a_repetition_is_answered_as_the_first_was(world: HttpWorld, what: str) -> None:
+    path, body, count = bodies(world)[what]
+    first = await world.post(path, body, headers=KEY)
     made = await count()
-    again = await house.post(path, body, headers=KEY)
+    again = await world.post(path, body, headers=KEY)
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert again.headers["idempotent-replayed"] == "true"
     assert again.headers["x-request-id"] == first.json()["request_id"]
     assert "idempotent-replayed" not in first.headers
     assert await count() == made
-    other = await house.post(path, body, headers={"idempotency-key": "k-2"})
+    other = await world.post(path, body, headers={"idempotency-key": "k-2"})
     assert other.content != first.content
 
 
-async def test_what_is_shown_once_is_kept_sealed(house: House) -> None:
-    made = (await house.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)).json()
-    [use] = house.memory.tables.key_uses.values()
+async def test_what_is_shown_once_is_kept_sealed(world: HttpWorld) -> None:
+    made = (await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)).json()
+    [use] = world.memory.tables.key_uses.values()
     assert made["key"].encode() not in use.sealed
     assert b"k-1" not in use.key_hash
 
 
-async def test_a_refusal_is_the_first_answer_too(house: House) -> None:
-    await house.post("/v1/api-keys", {"key_name": "k"})
-    first = await house.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
-    listed = (await house.get("/v1/api-keys", params={"sort": "-created_at"})).json()["items"]
+async def test_a_refusal_is_the_first_answer_too(world: HttpWorld) -> None:
+    await world.post("/v1/api-keys", {"key_name": "k"})
+    first = await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
+    listed = (await world.get("/v1/api-keys", params={"sort": "-created_at"})).json()["items"]
     [mine] = [item["id"] for item in listed if item["key_name"] == "k"]
-    await house.call("PATCH", f"/v1/api-keys/{mine}", json={"active": False})
-    await house.call("DELETE", f"/v1/api-keys/{mine}")
-    again = await house.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
+    await world.call("PATCH", f"/v1/api-keys/{mine}", json={"active": False})
+    await world.call("DELETE", f"/v1/api-keys/{mine}")
+    again = await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
     assert (first.status_code, again.status_code) == (409, 409)
     assert again.content == first.content
     assert again.headers["content-type"] == "application/problem+json"
 
 
-async def test_another_request_under_the_key_is_refused(house: House) -> None:
-    await house.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
+async def test_another_request_under_the_key_is_refused(world: HttpWorld) -> None:
+    await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
     for path, body in (("/v1/api-keys", {"key_name": "other"}), ("/v1/workspaces", {})):
-        answer = await house.post(path, body, headers=KEY)
+        answer = await world.post(path, body, headers=KEY)
         assert (answer.status_code, answer.json()["error_code"]) == (422, "UZ-REQ-008")
-    spelled = await house.call(
+    spelled = await world.call(
         "POST",
         "/v1/api-keys",
         content=b' {"key_name" : "k"}',
@@ -101,25 +101,25 @@ async def test_another_request_under_the_key_is_refused(house: House) -> None:
     assert spelled.headers["idempotent-replayed"] == "true"
 
 
-async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(house: House) -> None:
+async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(world: HttpWorld) -> None:
     body = {"key_name": "k", "role": "admin"}
-    first = await house.post("/v1/api-keys", body, headers=KEY)
-    lower = await house.post("/v1/api-keys", body, house.user_token(Role.OPERATOR), headers=KEY)
+    first = await world.post("/v1/api-keys", body, headers=KEY)
+    lower = await world.post("/v1/api-keys", body, world.user_token(Role.OPERATOR), headers=KEY)
     assert lower.json()["error_code"] == "UZ-REQ-008"
-    same_tenant = await house.post("/v1/api-keys", body, house.user_token(Role.ADMIN), headers=KEY)
+    same_tenant = await world.post("/v1/api-keys", body, world.user_token(Role.ADMIN), headers=KEY)
     assert same_tenant.content == first.content
-    await settle_tenant_b(house)
-    theirs = await house.post(
-        "/v1/api-keys", body, house.user_token(Role.ADMIN, tenant_id=TENANT_B), headers=KEY
+    await settle_tenant_b(world)
+    theirs = await world.post(
+        "/v1/api-keys", body, world.user_token(Role.ADMIN, tenant_id=TENANT_B), headers=KEY
     )
     assert theirs.status_code == 201
     assert theirs.json()["key"] != first.json()["key"]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "caf\u00e9"])
-async def test_a_key_that_is_no_key_is_refused(house: House, key: str) -> None:
+async def test_a_key_that_is_no_key_is_refused(world: HttpWorld, key: str) -> None:
     headers = {"idempotency-key": key.encode("latin-1")}
-    answer = await house.post("/v1/workspaces", {}, headers=headers)
+    answer = await world.post("/v1/workspaces", {}, headers=headers)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
 
 
@@ -129,19 +129,19 @@ async def test_no_route_takes_a_key_that_is_none(stage: Stage) -> None:
         assert await stage.code(replace(operation, body=NoBody), headers=headers) == "UZ-REQ-001"
 
 
-async def test_a_key_stands_for_its_request_for_a_day(house: House) -> None:
-    first = await house.post("/v1/workspaces", {}, headers=KEY)
-    house.pass_ms(KEY_KEEP_MS)
-    later = await house.post("/v1/workspaces", {}, headers=KEY)
+async def test_a_key_stands_for_its_request_for_a_day(world: HttpWorld) -> None:
+    first = await world.post("/v1/workspaces", {}, headers=KEY)
+    world.pass_ms(KEY_KEEP_MS)
+    later = await world.post("/v1/workspaces", {}, headers=KEY)
     assert later.json()["workspace_id"] != first.json()["workspace_id"]
 
 
 async def test_an_answer_outlives_its_server() -> None:
     async with open_memory_storage(clock=lambda: START_MS) as memory:
-        async with open_house_on(memory) as house:
-            first = await house.post("/v1/workspaces", {}, house.admin_token(), headers=KEY)
-        async with open_house_on(memory) as house:
-            again = await house.post("/v1/workspaces", {}, house.admin_token(), headers=KEY)
+        async with open_http_world_on(memory) as world:
+            first = await world.post("/v1/workspaces", {}, world.admin_token(), headers=KEY)
+        async with open_http_world_on(memory) as world:
+            again = await world.post("/v1/workspaces", {}, world.admin_token(), headers=KEY)
     assert again.content == first.content
 
 
@@ -194,7 +194,7 @@ def named(name: str) -> Operation:
 async def test_what_died_halfway_is_made_once(stage: Stage, name: str, body: bytes, *, after: bool) -> None:
     route = flaky(named(name), StorageUnavailable("away"), after=after)
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
-    tables = stage.house.memory.tables
+    tables = stage.world.memory.tables
     before = len(tables.workspaces) + len(tables.api_keys)
     assert await stage.code(route, body=body, headers=headers) == "UZ-INTERNAL-001"
     assert len(tables.workspaces) + len(tables.api_keys) == before + after
@@ -209,16 +209,16 @@ async def test_a_message_whose_server_died_is_kept_once_and_a_repeat_gets_its_ev
     async def never(_: object) -> None:
         """A server that is dead releases nothing."""
 
-    monkeypatch.setattr(stage.house.memory.key_uses, "release", never)
+    monkeypatch.setattr(stage.world.memory.key_uses, "release", never)
     route = flaky(named("steer_zombie"), StorageUnavailable("away"), after=after)
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
-    events, body = stage.house.memory.tables.events, b'{"message":"go on"}'
+    events, body = stage.world.memory.tables.events, b'{"message":"go on"}'
     before = len(events)
     assert await stage.code(route, body=body, headers=headers) == "UZ-INTERNAL-001"
     assert len(events) == before + after
     assert await stage.code(route, body=body, headers=headers) == "UZ-REQ-007"
 
-    stage.house.pass_ms(KEY_SOON_MS)
+    stage.world.pass_ms(KEY_SOON_MS)
 
     assert await stage.code(route, body=body, headers=headers) == ""
     assert len(events) == before + 1
@@ -227,14 +227,14 @@ async def test_a_message_whose_server_died_is_kept_once_and_a_repeat_gets_its_ev
 async def test_what_cannot_be_done_again_safely_stays_open_for_ten_minutes(stage: Stage) -> None:
     route = flaky(named("mint_enrolment_token"), StorageUnavailable("away"), after=True)
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
-    before = len(stage.house.memory.tables.enrolments)
+    before = len(stage.world.memory.tables.enrolments)
     assert await stage.code(route, headers=headers) == "UZ-INTERNAL-001"
-    stage.house.pass_ms(KEY_STALE_MS + 1)
+    stage.world.pass_ms(KEY_STALE_MS + 1)
     assert await stage.code(route, headers=headers) == "UZ-REQ-007"
-    assert len(stage.house.memory.tables.enrolments) == before + 1
-    stage.house.pass_ms(KEY_OPEN_MS)
+    assert len(stage.world.memory.tables.enrolments) == before + 1
+    stage.world.pass_ms(KEY_OPEN_MS)
     assert await stage.code(route, headers=headers) == ""
-    assert len(stage.house.memory.tables.enrolments) == before + 2
+    assert len(stage.world.memory.tables.enrolments) == before + 2
 
 
 async def test_what_was_not_begun_leaves_the_key_free(stage: Stage) -> None:

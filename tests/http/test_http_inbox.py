@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
 
-async def asked(house: House, count: int) -> tuple[str, list[str]]:
+async def asked(world: HttpWorld, count: int) -> tuple[str, list[str]]:
     """An agent whose run asks so many questions, of two kinds by turns; their ids, oldest first."""
-    zombie, token, lease = await house.working()
+    zombie, token, lease = await world.working()
     ids = []
     for number in range(count):
         body = {
@@ -18,17 +18,17 @@ async def asked(house: House, count: int) -> tuple[str, list[str]]:
             "action_name": "POST",
             "gate_kind": "deploy" if number % 2 else "",
         }
-        answer = await house.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", body, token)
+        answer = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", body, token)
         ids.append(answer.json()["gate_id"])
     return zombie["zombie_id"], ids
 
 
-async def listed(house: House, **query: Any) -> list[str]:
+async def listed(world: HttpWorld, **query: Any) -> list[str]:
     """Over all pages of three."""
     ids: list[str] = []
     query["limit"] = 3
     while True:
-        answer = await house.get(f"{house.ws}/approvals", params=query)
+        answer = await world.get(f"{world.ws}/approvals", params=query)
         assert answer.status_code == 200, answer.text
         page = answer.json()
         ids += [item["gate_id"] for item in page["items"]]
@@ -37,34 +37,34 @@ async def listed(house: House, **query: Any) -> list[str]:
         query["cursor"] = page["next_cursor"]
 
 
-async def test_the_inbox_shows_the_oldest_first_by_status_agent_and_kind(house: House) -> None:
-    zombie_id, gates = await asked(house, 10)
-    other = await house.install("other")
-    assert await listed(house) == gates
+async def test_the_inbox_shows_the_oldest_first_by_status_agent_and_kind(world: HttpWorld) -> None:
+    zombie_id, gates = await asked(world, 10)
+    other = await world.install("other")
+    assert await listed(world) == gates
     for gate_id in gates[:4]:
-        await house.post(f"{house.ws}/approvals/{gate_id}:approve")
-    assert await listed(house, status="pending") == gates[4:]
-    assert await listed(house, status="approved") == gates[:4]
-    assert await listed(house, status="denied") == []
-    assert await listed(house, zombie_id=zombie_id, gate_kind="deploy", status="pending") == gates[5::2]
-    assert await listed(house, zombie_id=other["zombie_id"]) == []
-    assert await listed(house, zombie_id=UNKNOWN) == []
+        await world.post(f"{world.ws}/approvals/{gate_id}:approve")
+    assert await listed(world, status="pending") == gates[4:]
+    assert await listed(world, status="approved") == gates[:4]
+    assert await listed(world, status="denied") == []
+    assert await listed(world, zombie_id=zombie_id, gate_kind="deploy", status="pending") == gates[5::2]
+    assert await listed(world, zombie_id=other["zombie_id"]) == []
+    assert await listed(world, zombie_id=UNKNOWN) == []
 
 
-async def test_a_page_goes_on_where_it_was_though_gates_are_decided_meanwhile(house: House) -> None:
-    _zombie_id, gates = await asked(house, 9)
-    path, query = f"{house.ws}/approvals", {"status": "pending", "limit": 4}
-    first = (await house.get(path, params=query)).json()
+async def test_a_page_goes_on_where_it_was_though_gates_are_decided_meanwhile(world: HttpWorld) -> None:
+    _zombie_id, gates = await asked(world, 9)
+    path, query = f"{world.ws}/approvals", {"status": "pending", "limit": 4}
+    first = (await world.get(path, params=query)).json()
     for gate_id in (*gates[1:3], gates[5]):
-        await house.post(f"{house.ws}/approvals/{gate_id}:deny")
-    second = (await house.get(path, params={**query, "cursor": first["next_cursor"]})).json()
+        await world.post(f"{world.ws}/approvals/{gate_id}:deny")
+    second = (await world.get(path, params={**query, "cursor": first["next_cursor"]})).json()
     shown = [item["gate_id"] for item in first["items"] + second["items"]]
     assert shown == [*gates[:5], *gates[6:]]
-    others = await house.get(path, params={"limit": 4, "cursor": first["next_cursor"]})
+    others = await world.get(path, params={"limit": 4, "cursor": first["next_cursor"]})
     assert (others.status_code, others.json()["error_code"]) == (400, "UZ-REQ-001")
 
 
-async def test_what_the_inbox_does_not_know_is_a_bad_request(house: House) -> None:
+async def test_what_the_inbox_does_not_know_is_a_bad_request(world: HttpWorld) -> None:
     for query in (
         {"status": "open"},
         {"limit": 0},
@@ -72,7 +72,7 @@ async def test_what_the_inbox_does_not_know_is_a_bad_request(house: House) -> No
         {"cursor": "x"},
         {"gate_kind": "k" * 129},
     ):
-        answer = await house.get(f"{house.ws}/approvals", params=query)
+        answer = await world.get(f"{world.ws}/approvals", params=query)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001"), query
-    answer = await house.get(f"{house.ws}/approvals", params={"zombie_id": "x"})
+    answer = await world.get(f"{world.ws}/approvals", params={"zombie_id": "x"})
     assert answer.json()["error_code"] == "UZ-UUIDV7-009"

@@ -18,8 +18,8 @@ from sexton_http.elsewhere import MAX_BYTES, Elsewhere
 from sexton_http.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet, read_keys
 from sexton_http.jwt_issuer import LEEWAY_S
 from sexton_http.oidc_issuer import IssuerSettings, OidcIssuer
-from tests.http.house import House, open_house
-from tests.http.oidc_server import OidcServer, SigningKey, open_oidc_server
+from tests.fakes.identity_provider import OidcServer, SigningKey, open_oidc_server
+from tests.worlds.http import HttpWorld, open_http_world
 
 AUDIENCE = "sexton"
 TENANT = UUID(int=7)
@@ -296,17 +296,17 @@ async def test_no_issuer_elsewhere_hangs_a_token_on_a_browser(setting: Setting) 
 
 
 @asynccontextmanager
-async def open_trusting() -> AsyncIterator[tuple[House, Setting]]:
-    async with open_setting() as setting, open_house(other_issuers=(setting.issuer,)) as house:
-        yield house, setting
+async def open_trusting() -> AsyncIterator[tuple[HttpWorld, Setting]]:
+    async with open_setting() as setting, open_http_world(other_issuers=(setting.issuer,)) as world:
+        yield world, setting
 
 
 async def test_a_server_takes_tokens_of_both_issuers_and_of_no_third() -> None:
-    async with open_trusting() as (house, setting):
-        tenant, now_s = str(house.installation.tenant_id), house.world.now_ms() / 1000
+    async with open_trusting() as (world, setting):
+        tenant, now_s = str(world.installation.tenant_id), world.actors_world.now_ms() / 1000
         mine = setting.token(tenant_id=tenant, exp=now_s + 60)
-        assert (await house.get("/v1/api-keys", mine)).status_code == 200
-        assert (await house.get("/v1/api-keys", house.user_token())).status_code == 200
+        assert (await world.get("/v1/api-keys", mine)).status_code == 200
+        assert (await world.get("/v1/api-keys", world.user_token())).status_code == 200
         amiss: list[tuple[dict[str, Any], str]] = [
             ({"iss": "https://third.example.com"}, "UZ-AUTH-002"),
             ({"role": "owner"}, "UZ-AUTH-010"),
@@ -316,14 +316,14 @@ async def test_a_server_takes_tokens_of_both_issuers_and_of_no_third() -> None:
         for changes, code in amiss:
             claims: dict[str, Any] = {"tenant_id": tenant, "exp": now_s + 60, **changes}
             token = setting.token(**claims)
-            assert (await house.get("/v1/api-keys", token)).json()["error_code"] == code
+            assert (await world.get("/v1/api-keys", token)).json()["error_code"] == code
 
 
 async def test_a_server_says_that_the_issuer_is_away() -> None:
-    async with open_trusting() as (house, setting):
+    async with open_trusting() as (world, setting):
         setting.server.down = True
-        tenant, now_s = str(house.installation.tenant_id), house.world.now_ms() / 1000
-        answer = await house.get("/v1/api-keys", setting.token(tenant_id=tenant, exp=now_s + 60))
+        tenant, now_s = str(world.installation.tenant_id), world.actors_world.now_ms() / 1000
+        answer = await world.get("/v1/api-keys", setting.token(tenant_id=tenant, exp=now_s + 60))
         assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-AUTH-004")
         assert answer.headers["retry-after"] == "5"
-        assert (await house.get("/v1/api-keys", house.user_token())).status_code == 200
+        assert (await world.get("/v1/api-keys", world.user_token())).status_code == 200

@@ -10,7 +10,7 @@ from sexton_http.cursors import Place, decode, encode
 from sexton_http.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
 from sexton_http.routes.events import parse_since
 from sexton_storage.records.tenants import PlanTier
-from tests.http.house import House, open_house
+from tests.worlds.http import HttpWorld, open_http_world
 
 
 class Clock:
@@ -99,9 +99,9 @@ def test_a_since_is_a_duration_or_a_time(text: str, at: int) -> None:
     assert parse_since(text, 1_000_000_000) == at
 
 
-async def test_a_free_tenant_is_told_its_rate_and_held_to_it(house: House) -> None:
-    house.set_plan(PlanTier.FREE)
-    answers = [await house.get(f"{house.ws}/zombies") for _ in range(60)]
+async def test_a_free_tenant_is_told_its_rate_and_held_to_it(world: HttpWorld) -> None:
+    world.set_plan(PlanTier.FREE)
+    answers = [await world.get(f"{world.ws}/zombies") for _ in range(60)]
     refused = [answer for answer in answers if answer.status_code == 429]
     assert answers[0].headers["ratelimit-policy"] == '"default";q=40;w=2'
     assert answers[0].headers["ratelimit"].startswith('"default";r=39;t=')
@@ -111,25 +111,25 @@ async def test_a_free_tenant_is_told_its_rate_and_held_to_it(house: House) -> No
         assert '"default";r=0' in answer.headers["ratelimit"]
 
 
-async def test_an_enterprise_tenant_has_no_rate(house: House) -> None:
-    answer = await house.get(f"{house.ws}/zombies")
+async def test_an_enterprise_tenant_has_no_rate(world: HttpWorld) -> None:
+    answer = await world.get(f"{world.ws}/zombies")
     assert "ratelimit" not in answer.headers
 
 
 async def test_whoever_guesses_at_tokens_is_slowed_down_by_his_address() -> None:
-    async with open_house(address_rate=1) as house:
-        answers = [await house.get("/v1/api-keys", f"zmb_t_{number:064x}") for number in range(4)]
+    async with open_http_world(address_rate=1) as world:
+        answers = [await world.get("/v1/api-keys", f"zmb_t_{number:064x}") for number in range(4)]
         assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
-        assert (await house.get("/v1/api-keys")).status_code == 200
+        assert (await world.get("/v1/api-keys")).status_code == 200
 
 
 async def test_at_the_ceiling_requests_are_shed_but_never_the_health_check() -> None:
-    async with open_house(max_in_flight=0) as house:
-        shed = await house.get("/v1/api-keys")
+    async with open_http_world(max_in_flight=0) as world:
+        shed = await world.get("/v1/api-keys")
         assert (shed.status_code, shed.json()["error_code"], shed.headers["retry-after"]) == (
             429,
             "UZ-API-001",
             "1",
         )
         for path in ("/healthz", "/readyz", "/metrics"):
-            assert (await house.get(path, None)).status_code == 200
+            assert (await world.get(path, None)).status_code == 200

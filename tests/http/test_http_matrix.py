@@ -11,8 +11,8 @@ from sexton_http.operations import Auth, Operation
 from sexton_http.principals import RANK
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.records.users import Role
-from tests.http.bearers import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b
-from tests.http.house import House, open_house
+from tests.worlds.bearer_tokens import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b
+from tests.worlds.http import HttpWorld, open_http_world
 
 UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
 REFUSALS = frozenset(
@@ -95,16 +95,16 @@ def _within(operation: Operation, worth: Worth) -> str:
     return worth.workspace if operation.in_workspace else ""
 
 
-def address(operation: Operation, house: House, zombie_id: str) -> str:
+def address(operation: Operation, world: HttpWorld, zombie_id: str) -> str:
     """The route's path in the first workspace, with its agent and with no other thing that exists."""
-    known = {"workspace_id": house.installation.workspace_id, "zombie_id": zombie_id}
+    known = {"workspace_id": world.installation.workspace_id, "zombie_id": zombie_id}
     return re.sub(r"\{(\w+)\}", lambda part: str(known.get(part[1], UNKNOWN)), operation.path)
 
 
-async def probe(house: House, method: str, path: str, header: str | None, body: Any) -> httpx2.Response:
+async def probe(world: HttpWorld, method: str, path: str, header: str | None, body: Any) -> httpx2.Response:
     """The answer, read to its end only where it says no: a stream has none."""
     headers = {} if header is None else {"authorization": header}
-    async with house.http.stream(method, path, headers=headers, json=body) as answer:
+    async with world.http.stream(method, path, headers=headers, json=body) as answer:
         if not answer.is_success:
             await answer.aread()
     return answer
@@ -115,15 +115,15 @@ def code_of(answer: httpx2.Response) -> str:
     return answer.json()["error_code"] if is_problem else ""
 
 
-async def meet(house: House, name: str, operations: list[Operation]) -> list[str]:
+async def meet(world: HttpWorld, name: str, operations: list[Operation]) -> list[str]:
     """What is not as it should be, a line each."""
     kind = KINDS[name]
-    zombie = await house.install()
-    header = await kind.make(house)
+    zombie = await world.install()
+    header = await kind.make(world)
     wrong = []
     for operation in operations:
-        path = address(operation, house, zombie["zombie_id"])
-        answer = await probe(house, operation.method, path, header, BODIES.get(operation.name, {}))
+        path = address(operation, world, zombie["zombie_id"])
+        answer = await probe(world, operation.method, path, header, BODIES.get(operation.name, {}))
         got, want = code_of(answer), expected(operation, kind.worth)
         if got != want and (want or got in REFUSALS - set(operation.codes)):
             wrong.append(f"{operation.method} {operation.path}: {got or answer.status_code}, not {want}")
@@ -134,43 +134,43 @@ async def meet(house: House, name: str, operations: list[Operation]) -> list[str
 
 @pytest.mark.parametrize("name", KINDS)
 async def test_every_route_gives_this_kind_of_token_its_due(name: str) -> None:
-    async with open_house(address_rate=None) as house:
-        assert await meet(house, name, list(OPERATIONS)) == []
+    async with open_http_world(address_rate=None) as world:
+        assert await meet(world, name, list(OPERATIONS)) == []
 
 
 @pytest.mark.parametrize("name", KINDS)
 async def test_the_other_mount_of_a_hot_route_is_no_way_round(name: str) -> None:
     hot = [operation for operation in OPERATIONS if operation.hot]
-    async with open_house(fast=False, address_rate=None) as house:
-        assert await meet(house, name, hot) == []
+    async with open_http_world(fast=False, address_rate=None) as world:
+        assert await meet(world, name, hot) == []
 
 
 async def test_head_is_let_in_where_get_is_and_nowhere_else() -> None:
-    async with open_house(address_rate=None) as house:
-        await _hold_head_against_get(house)
+    async with open_http_world(address_rate=None) as world:
+        await _hold_head_against_get(world)
 
 
-async def _hold_head_against_get(house: House) -> None:
-    zombie = await house.install()
+async def _hold_head_against_get(world: HttpWorld) -> None:
+    zombie = await world.install()
     gets = [operation for operation in OPERATIONS if operation.method == "GET"]
-    for header in (None, f"Bearer {house.api_key}", f"Bearer {house.admin_token()}"):
+    for header in (None, f"Bearer {world.api_key}", f"Bearer {world.admin_token()}"):
         for operation in gets:
-            path = address(operation, house, zombie["zombie_id"])
-            looked = await probe(house, "GET", path, header, None)
-            asked = await probe(house, "HEAD", path, header, None)
+            path = address(operation, world, zombie["zombie_id"])
+            looked = await probe(world, "GET", path, header, None)
+            asked = await probe(world, "HEAD", path, header, None)
             assert asked.status_code == looked.status_code, path
             assert asked.headers["content-type"] == looked.headers["content-type"], path
             assert asked.is_success or asked.content == b"", path
 
 
-async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
+async def test_what_a_tenant_has_is_not_there_for_another(world: HttpWorld) -> None:
     """Under the other's own workspace, with a token that is good for it."""
-    zombie, token, lease = await house.working()
+    zombie, token, lease = await world.working()
     ask = {"action_id": "a1", "tool_name": "http", "action_name": "POST"}
-    gate = (await house.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", ask, token)).json()
-    key = (await house.post("/v1/api-keys", {"key_name": "k"})).json()
-    await settle_tenant_b(house)
-    header = f"Bearer {house.user_token(Role.ADMIN, tenant_id=TENANT_B)}"
+    gate = (await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", ask, token)).json()
+    key = (await world.post("/v1/api-keys", {"key_name": "k"})).json()
+    await settle_tenant_b(world)
+    header = f"Bearer {world.user_token(Role.ADMIN, tenant_id=TENANT_B)}"
     ids = {
         "workspace_id": str(WORKSPACE_B),
         "zombie_id": zombie["zombie_id"],
@@ -184,12 +184,12 @@ async def test_what_a_tenant_has_is_not_there_for_another(house: House) -> None:
         if operation.auth is not Auth.MEMBER or not owned:
             continue
         path = re.sub(r"\{(\w+)\}", lambda part: ids.get(part[1], str(UNKNOWN)), operation.path)
-        answer = await probe(house, operation.method, path, header, BODIES.get(operation.name, {}))
+        answer = await probe(world, operation.method, path, header, BODIES.get(operation.name, {}))
         want = NOT_FOUND_THERE.get(operation.name, NOT_FOUND[owned[0]])
         assert (code_of(answer), answer.status_code) == (want, 404), operation.path
         tried += 1
     assert tried >= len(NOT_FOUND)
-    shown = (await house.get(f"{house.ws}/zombies/{zombie['zombie_id']}")).json()
+    shown = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}")).json()
     assert shown["status"] == "active"
 
 

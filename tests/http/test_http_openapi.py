@@ -16,7 +16,7 @@ from sexton_http.openapi import make_document
 from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.shapes import Shape
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 MAX_BYTES = 350_000
 NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -157,6 +157,6 @@ def test_nothing_is_described_that_no_route_has() -> None:
             assert f"#/components/{kind}/{name}" in used, name
 
 
-async def test_the_document_is_small_enough_to_be_read_by_every_tool(house: House) -> None:
-    answer = await house.get("/openapi.json", None)
+async def test_the_document_is_small_enough_to_be_read_by_every_tool(world: HttpWorld) -> None:
+    answer = await world.get("/openapi.json", None)
     assert len(answer.content) <= MAX_BYTES

@@ -14,7 +14,7 @@ from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
 from sexton_storage.records.tenants import PlanTier
-from tests.http.house import SKILL, TRIGGER, House, open_house
+from tests.worlds.http import SKILL, TRIGGER, HttpWorld, open_http_world
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
@@ -36,14 +36,16 @@ budget: {daily_dollars: 1}
 """
 
 
-async def code(house: House, method: str, path: str, token: str | None = "", **rest: Any) -> tuple[int, str]:
-    answer = await house.call(method, path, token, **rest)
+async def code(
+    world: HttpWorld, method: str, path: str, token: str | None = "", **rest: Any
+) -> tuple[int, str]:
+    answer = await world.call(method, path, token, **rest)
     return answer.status_code, answer.json().get("error_code", "") if answer.content else ""
 
 
-def spend(house: House, zombie_id: str, nanos: int = 10 * DOLLAR) -> None:
+def spend(world: HttpWorld, zombie_id: str, nanos: int = 10 * DOLLAR) -> None:
     """Let the agent have spent so much today."""
-    house.memory.tables.spend[UUID(zombie_id), day_of(house.world.now_ms())] = nanos
+    world.memory.tables.spend[UUID(zombie_id), day_of(world.actors_world.now_ms())] = nanos
 
 
 # --- agents and workspaces ----------------------------------------------------------------------------------
@@ -63,58 +65,58 @@ def spend(house: House, zombie_id: str, nanos: int = 10 * DOLLAR) -> None:
     ],
 )
 async def test_two_files_that_do_not_compile_have_a_code_for_each_reason(
-    house: House, skill: str, trigger: str, config: str, error: str
+    world: HttpWorld, skill: str, trigger: str, config: str, error: str
 ) -> None:
     body = {
         "source_markdown": SKILL.format(name=skill, tags=""),
         "trigger_markdown": TRIGGER.format(name=trigger, config=config),
     }
-    assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (400, error)
+    assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (400, error)
 
 
-async def test_a_name_is_given_once(house: House) -> None:
-    await house.install()
+async def test_a_name_is_given_once(world: HttpWorld) -> None:
+    await world.install()
     body = {
         "source_markdown": SKILL.format(name="doctor", tags=""),
         "trigger_markdown": TRIGGER.format(name="doctor", config=""),
     }
-    assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (409, "UZ-ZMB-006")
-    assert await code(house, "POST", "/v1/workspaces", json={"name": "default"}) == (409, "UZ-WORKSPACE-004")
+    assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (409, "UZ-ZMB-006")
+    assert await code(world, "POST", "/v1/workspaces", json={"name": "default"}) == (409, "UZ-WORKSPACE-004")
 
 
 async def test_the_free_plan_holds_so_many_and_no_more() -> None:
     plans = {**DEFAULT_PLANS, PlanTier.FREE: PlanLimits(workspaces=1, agents_per_workspace=1)}
-    async with open_house(terms=BillingTerms(plans)) as house:
-        house.set_plan(PlanTier.FREE)
-        assert await code(house, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
-        await house.install()
+    async with open_http_world(terms=BillingTerms(plans)) as world:
+        world.set_plan(PlanTier.FREE)
+        assert await code(world, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
+        await world.install()
         body = {
             "source_markdown": SKILL.format(name="b", tags=""),
             "trigger_markdown": TRIGGER.format(name="b", config=""),
         }
-        assert await code(house, "POST", f"{house.ws}/zombies", json=body) == (402, "UZ-WORKSPACE-003")
-        house.set_plan(PlanTier.PRO)
+        assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (402, "UZ-WORKSPACE-003")
+        world.set_plan(PlanTier.PRO)
 
 
-async def test_an_agent_that_has_spent_its_day_takes_no_message(house: House) -> None:
-    zombie = await house.install(config="budget: {daily_dollars: 1}")
-    spend(house, zombie["zombie_id"])
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/messages"
-    answer = await house.post(path, {"message": "hello"})
+async def test_an_agent_that_has_spent_its_day_takes_no_message(world: HttpWorld) -> None:
+    zombie = await world.install(config="budget: {daily_dollars: 1}")
+    spend(world, zombie["zombie_id"])
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/messages"
+    answer = await world.post(path, {"message": "hello"})
     assert (answer.status_code, answer.json()["error_code"]) == (402, "UZ-ZMB-001")
     assert int(answer.headers["retry-after"]) >= 1
 
 
-async def test_a_tenant_without_a_ledger_is_told_so(house: House) -> None:
-    assert (await house.get("/v1/api-keys")).status_code == 200
-    del house.memory.tables.tenants[house.installation.tenant_id]
-    assert await code(house, "GET", "/v1/tenants/me/billing") == (500, "UZ-BILLING-002")
+async def test_a_tenant_without_a_ledger_is_told_so(world: HttpWorld) -> None:
+    assert (await world.get("/v1/api-keys")).status_code == 200
+    del world.memory.tables.tenants[world.installation.tenant_id]
+    assert await code(world, "GET", "/v1/tenants/me/billing") == (500, "UZ-BILLING-002")
 
 
-async def test_a_page_of_ours_needs_somebody_signed_in(house: House) -> None:
+async def test_a_page_of_ours_needs_somebody_signed_in(world: HttpWorld) -> None:
     headers = {"sec-fetch-site": "same-origin"}
     for path in ("/auth/sign-out", "/auth/token"):
-        assert await code(house, "POST", path, None, json={}, headers=headers) == (401, "UZ-AUTH-002")
+        assert await code(world, "POST", path, None, json={}, headers=headers) == (401, "UZ-AUTH-002")
 
 
 # --- webhooks, by each of their three forms -----------------------------------------------------------------
@@ -127,76 +129,76 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-async def install_svix(house: House, *, secret: bool = True) -> str:
+async def install_svix(world: HttpWorld, *, secret: bool = True) -> str:
     if secret:
         data = {"webhook_secret": "whsec_" + base64.b64encode(SVIX_KEY).decode()}
-        await house.post(f"{house.ws}/credentials", {"name": "svix-hook", "data": data})
+        await world.post(f"{world.ws}/credentials", {"name": "svix-hook", "data": data})
     body = {"source_markdown": SKILL.format(name="doctor", tags=""), "trigger_markdown": SVIX_TRIGGER}
-    answer = await house.post(f"{house.ws}/zombies", body)
+    answer = await world.post(f"{world.ws}/zombies", body)
     assert answer.status_code == 201, answer.text
     zombie_id: str = answer.json()["zombie_id"]
     return zombie_id
 
 
 async def send(
-    house: House, path: str, body: bytes = b'{"type":"a.b"}', late_s: int = 0, *, sign: bool = True
+    world: HttpWorld, path: str, body: bytes = b'{"type":"a.b"}', late_s: int = 0, *, sign: bool = True
 ) -> tuple[int, str]:
-    stamp = str(house.world.now_ms() // 1000 - late_s)
+    stamp = str(world.actors_world.now_ms() // 1000 - late_s)
     name = hashlib.sha256(body).hexdigest()
     signature = hmac.new(SVIX_KEY, f"{name}.{stamp}.".encode() + body, hashlib.sha256).digest()
     headers = {"svix-id": name, "svix-timestamp": stamp}
     if sign:
         headers["svix-signature"] = "v1," + base64.b64encode(signature).decode()
-    return await code(house, "POST", path, None, content=body, headers=headers)
+    return await code(world, "POST", path, None, content=body, headers=headers)
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_delivery_that_is_turned_away_is_told_why(house: House, form: str) -> None:
-    zombie_id = await install_svix(house)
-    path, agent = FORMS[form](zombie_id), f"{house.ws}/zombies/{zombie_id}"
-    assert await send(house, FORMS[form](UNKNOWN)) == (404, "UZ-WH-001")
-    assert await send(house, path, b"not json") == (400, "UZ-WH-002")
-    assert await send(house, path, sign=False) == (401, "UZ-WH-010")
-    assert await send(house, path, late_s=3600) == (401, "UZ-WH-011")
-    assert await send(house, path) == (202, "")
+async def test_a_delivery_that_is_turned_away_is_told_why(world: HttpWorld, form: str) -> None:
+    zombie_id = await install_svix(world)
+    path, agent = FORMS[form](zombie_id), f"{world.ws}/zombies/{zombie_id}"
+    assert await send(world, FORMS[form](UNKNOWN)) == (404, "UZ-WH-001")
+    assert await send(world, path, b"not json") == (400, "UZ-WH-002")
+    assert await send(world, path, sign=False) == (401, "UZ-WH-010")
+    assert await send(world, path, late_s=3600) == (401, "UZ-WH-011")
+    assert await send(world, path) == (202, "")
     for paused, answer in ((True, (402, "UZ-WORKSPACE-002")), (False, (202, ""))):
-        await house.call("PATCH", house.ws, json={"paused": paused})
-        house.pass_ms(RECORD_FRESH_MS)
-        assert await send(house, path, b'{"type":"a.b","paused":true}') == answer
-    spend(house, zombie_id)
-    assert await send(house, path, b'{"type":"a.c"}') == (503, "UZ-ZMB-001")
-    await house.call("PATCH", agent, json={"status": "stopped"})
-    assert await send(house, path) == (403, "UZ-WH-003")
-    await house.call("PATCH", agent, json={"status": "killed"})
-    assert await send(house, path) == (410, "UZ-WH-004")
+        await world.call("PATCH", world.ws, json={"paused": paused})
+        world.pass_ms(RECORD_FRESH_MS)
+        assert await send(world, path, b'{"type":"a.b","paused":true}') == answer
+    spend(world, zombie_id)
+    assert await send(world, path, b'{"type":"a.c"}') == (503, "UZ-ZMB-001")
+    await world.call("PATCH", agent, json={"status": "stopped"})
+    assert await send(world, path) == (403, "UZ-WH-003")
+    await world.call("PATCH", agent, json={"status": "killed"})
+    assert await send(world, path) == (410, "UZ-WH-004")
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_sender_without_a_secret_in_the_vault_is_told_so(house: House, form: str) -> None:
-    path = FORMS[form](await install_svix(house, secret=False))
-    assert await send(house, path) == (401, "UZ-WH-020")
+async def test_a_sender_without_a_secret_in_the_vault_is_told_so(world: HttpWorld, form: str) -> None:
+    path = FORMS[form](await install_svix(world, secret=False))
+    assert await send(world, path) == (401, "UZ-WH-020")
 
 
 # --- runners ------------------------------------------------------------------------------------------------
 
 
-async def test_a_runner_that_is_gone_is_told_so(house: House) -> None:
-    token = await house.enrol()
-    me = (await house.get("/v1/runners/me", token)).json()["id"]
-    del house.memory.tables.runners[UUID(me)]
-    assert await code(house, "POST", "/v1/runners/me/heartbeats", token, json={}) == (404, "UZ-RUN-014")
-    assert await code(house, "POST", "/v1/runners/me/leases", token, json={}) == (404, "UZ-RUN-014")
+async def test_a_runner_that_is_gone_is_told_so(world: HttpWorld) -> None:
+    token = await world.enrol()
+    me = (await world.get("/v1/runners/me", token)).json()["id"]
+    del world.memory.tables.runners[UUID(me)]
+    assert await code(world, "POST", "/v1/runners/me/heartbeats", token, json={}) == (404, "UZ-RUN-014")
+    assert await code(world, "POST", "/v1/runners/me/leases", token, json={}) == (404, "UZ-RUN-014")
     path = f"/v1/fleet/runners/{UNKNOWN}"
     body = {"admin_state": "cordoned"}
-    assert await code(house, "PATCH", path, house.admin_token(), json=body) == (404, "UZ-RUN-014")
+    assert await code(world, "PATCH", path, world.admin_token(), json=body) == (404, "UZ-RUN-014")
 
 
-async def test_what_is_no_gate_of_the_lease_is_not_waited_at(house: House) -> None:
-    _zombie, token, lease = await house.working()
+async def test_what_is_no_gate_of_the_lease_is_not_waited_at(world: HttpWorld) -> None:
+    _zombie, token, lease = await world.working()
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
-    assert await code(house, "GET", f"{at}/gates/{UNKNOWN}", token) == (404, "UZ-APPROVAL-002")
+    assert await code(world, "GET", f"{at}/gates/{UNKNOWN}", token) == (404, "UZ-APPROVAL-002")
     park = {"gate_id": UNKNOWN, "checkpoint": {}}
-    assert await code(house, "POST", f"{at}/park", token, json=park) == (404, "UZ-APPROVAL-002")
+    assert await code(world, "POST", f"{at}/park", token, json=park) == (404, "UZ-APPROVAL-002")
 
 
 def report_of(lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -211,53 +213,53 @@ def report_of(lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_lease_past_its_term_takes_no_word(house: House) -> None:
-    _zombie, token, lease = await house.working()
+async def test_a_lease_past_its_term_takes_no_word(world: HttpWorld) -> None:
+    _zombie, token, lease = await world.working()
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
-    house.pass_ms(TERM_MS + 1)
-    assert await code(house, "POST", f"{at}/renew", token, json=USAGE) == (409, "UZ-RUN-011")
-    assert await code(house, "POST", f"{at}/activity", token, json={"frames": []}) == (409, "UZ-RUN-005")
-    assert await code(house, "POST", f"{at}/gates", token, json=ASK) == (409, "UZ-RUN-005")
+    world.pass_ms(TERM_MS + 1)
+    assert await code(world, "POST", f"{at}/renew", token, json=USAGE) == (409, "UZ-RUN-011")
+    assert await code(world, "POST", f"{at}/activity", token, json={"frames": []}) == (409, "UZ-RUN-005")
+    assert await code(world, "POST", f"{at}/gates", token, json=ASK) == (409, "UZ-RUN-005")
     park = {"gate_id": UNKNOWN, "checkpoint": {}}
-    assert await code(house, "POST", f"{at}/park", token, json=park) == (409, "UZ-RUN-005")
-    assert await code(house, "POST", f"{at}/release", token, json={}) == (409, "UZ-RUN-005")
+    assert await code(world, "POST", f"{at}/park", token, json=park) == (409, "UZ-RUN-005")
+    assert await code(world, "POST", f"{at}/release", token, json={}) == (409, "UZ-RUN-005")
     reports = "/v1/runners/me/reports"
-    assert await code(house, "POST", reports, token, json=report_of(lease)) == (409, "UZ-RUN-005")
+    assert await code(world, "POST", reports, token, json=report_of(lease)) == (409, "UZ-RUN-005")
     unknown = report_of(lease, lease_id=UNKNOWN)
-    assert await code(house, "POST", reports, token, json=unknown) == (404, "UZ-RUN-006")
+    assert await code(world, "POST", reports, token, json=unknown) == (404, "UZ-RUN-006")
 
 
-async def test_an_event_runs_for_half_a_day_at_most(house: House) -> None:
-    _zombie, token, lease = await house.working()
-    house.pass_ms(HALF_A_DAY_MS + 1)
+async def test_an_event_runs_for_half_a_day_at_most(world: HttpWorld) -> None:
+    _zombie, token, lease = await world.working()
+    world.pass_ms(HALF_A_DAY_MS + 1)
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
-    assert await code(house, "POST", path, token, json=USAGE) == (409, "UZ-RUN-010")
+    assert await code(world, "POST", path, token, json=USAGE) == (409, "UZ-RUN-010")
 
 
-async def test_a_run_that_nobody_can_pay_for_is_told_to_stop(house: House) -> None:
-    _zombie, token, lease = await house.working()
-    tenants, tenant_id = house.memory.tables.tenants, house.installation.tenant_id
+async def test_a_run_that_nobody_can_pay_for_is_told_to_stop(world: HttpWorld) -> None:
+    _zombie, token, lease = await world.working()
+    tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
     tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
-    assert await code(house, "POST", path, token, json=USAGE) == (402, "UZ-RUN-012")
+    assert await code(world, "POST", path, token, json=USAGE) == (402, "UZ-RUN-012")
 
 
-async def test_a_run_of_an_agent_that_has_spent_its_day_is_told_to_stop(house: House) -> None:
-    zombie, token, lease = await house.working("budget: {daily_dollars: 1}")
-    spend(house, zombie["zombie_id"])
+async def test_a_run_of_an_agent_that_has_spent_its_day_is_told_to_stop(world: HttpWorld) -> None:
+    zombie, token, lease = await world.working("budget: {daily_dollars: 1}")
+    spend(world, zombie["zombie_id"])
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
-    assert await code(house, "POST", path, token, json=USAGE) == (402, "UZ-ZMB-001")
+    assert await code(world, "POST", path, token, json=USAGE) == (402, "UZ-ZMB-001")
 
 
-async def test_a_report_takes_lists_that_are_empty_and_refuses_what_is_no_entry(house: House) -> None:
-    _zombie, token, lease = await house.working()
+async def test_a_report_takes_lists_that_are_empty_and_refuses_what_is_no_entry(world: HttpWorld) -> None:
+    _zombie, token, lease = await world.working()
     reports = "/v1/runners/me/reports"
     for name in ("memory", "proposals"):
         full = report_of(lease, **{name: [{"key": "k"}]})
-        answer = await house.post(reports, full, token)
+        answer = await world.post(reports, full, token)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
         assert answer.json()["pointer"].startswith(f"/{name}")
-    assert await code(house, "POST", reports, token, json=report_of(lease, memory=[], proposals=[])) == (
+    assert await code(world, "POST", reports, token, json=report_of(lease, memory=[], proposals=[])) == (
         200,
         "",
     )

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from sexton_http.wire.heads import MAX_HEAD_BYTES, MAX_HEADERS
 from sexton_http.wire.http1_parser import Parser
-from tests.http.serving import Reader, dial, echo, serving
+from tests.worlds.asgi_server import Reader, dial, echo, serving
 
 HOST = b"Host: x\r\n"
 GET = b"GET /a?b=c HTTP/1.1\r\n" + HOST + b"X-One: 1\r\n\r\n"

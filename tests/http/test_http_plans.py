@@ -16,8 +16,8 @@ from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.plans import PlanStatus
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role
-from tests.http.house import SKILL, START_MS, TRIGGER, House, open_house, open_house_on
 from tests.http.test_http_own_codes import FORMS, code, install_svix, send
+from tests.worlds.http import SKILL, START_MS, TRIGGER, HttpWorld, open_http_world, open_http_world_on
 
 SUBSCRIPTION = {"subscription_id": "sub_1a2B_3"}
 
@@ -30,8 +30,8 @@ def event(kind: str) -> dict[str, str]:
     return {"event_type": kind, "reason": "the card was refused"}
 
 
-async def fallen(house: House, kind: str) -> dict[str, Any]:
-    answer = await house.post(f"{house.ws}/billing/events", event(kind))
+async def fallen(world: HttpWorld, kind: str) -> dict[str, Any]:
+    answer = await world.post(f"{world.ws}/billing/events", event(kind))
     assert answer.status_code == 200, answer.text
     plan: dict[str, Any] = answer.json()
     return plan
@@ -44,23 +44,23 @@ def files(name: str, config: str = "") -> dict[str, str]:
     }
 
 
-def cut_off(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def cut_off(world: HttpWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan cannot be read any more; all else can."""
 
     class Away:
         async def load(self, tenant_id: UUID) -> Tenant | None:
             raise StorageUnavailable(f"no tenant can be read, {tenant_id} neither")
 
-    house.pass_ms(FRESH_MS)
-    monkeypatch.setattr(house.world.entitlements, "_tenants", Away())
+    world.pass_ms(FRESH_MS)
+    monkeypatch.setattr(world.actors_world.entitlements, "_tenants", Away())
 
 
 # --- the plan's life ----------------------------------------------------------------------------------------
 
 
-async def test_a_plan_is_bought_fails_recovers_and_is_given_up(house: House) -> None:
-    house.set_plan(PlanTier.FREE)
-    bought = await house.post(f"{house.ws}/billing/scale", SUBSCRIPTION)
+async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld) -> None:
+    world.set_plan(PlanTier.FREE)
+    bought = await world.post(f"{world.ws}/billing/scale", SUBSCRIPTION)
     assert bought.status_code == 200
     ids = {"workspace_id", "request_id", "grace_expires_at"}
     assert {name: value for name, value in bought.json().items() if name not in ids} == {
@@ -69,16 +69,16 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(house: House) -> 
         "plan_sku": "pro_v1",
         **SUBSCRIPTION,
     }
-    failed = await fallen(house, "PAYMENT_FAILED")
+    failed = await fallen(world, "PAYMENT_FAILED")
     assert (failed["billing_status"], failed["plan_tier"]) == ("GRACE", "pro")
-    assert 0 <= house.world.now_ms() + GRACE_MS - failed["grace_expires_at"] < 60_000
-    assert (await fallen(house, "PAYMENT_FAILED"))["grace_expires_at"] == failed["grace_expires_at"]
-    recovered = await fallen(house, "PAYMENT_RECOVERED")
+    assert 0 <= world.actors_world.now_ms() + GRACE_MS - failed["grace_expires_at"] < 60_000
+    assert (await fallen(world, "PAYMENT_FAILED"))["grace_expires_at"] == failed["grace_expires_at"]
+    recovered = await fallen(world, "PAYMENT_RECOVERED")
     assert (recovered["billing_status"], recovered["grace_expires_at"]) == ("ACTIVE", None)
-    given_up = await fallen(house, "DOWNGRADE_TO_FREE")
+    given_up = await fallen(world, "DOWNGRADE_TO_FREE")
     assert (given_up["billing_status"], given_up["plan_tier"]) == ("DOWNGRADED", "free")
     assert (given_up["plan_sku"], given_up["subscription_id"]) == ("free_v1", "")
-    shown = (await house.get(f"{house.ws}/billing")).json()
+    shown = (await world.get(f"{world.ws}/billing")).json()
     assert (shown["plan_tier"], shown["reason"]) == ("free", "the card was refused")
     assert shown["limits"] == {
         "requests_per_second": 20,
@@ -90,55 +90,55 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(house: House) -> 
     }
 
 
-async def test_what_is_no_subscription_or_no_event_is_refused(house: House) -> None:
-    house.set_plan(PlanTier.FREE)
-    scale, events = f"{house.ws}/billing/scale", f"{house.ws}/billing/events"
-    assert await code(house, "POST", scale, json={"subscription_id": "sub_"}) == (400, "UZ-BILLING-001")
+async def test_what_is_no_subscription_or_no_event_is_refused(world: HttpWorld) -> None:
+    world.set_plan(PlanTier.FREE)
+    scale, events = f"{world.ws}/billing/scale", f"{world.ws}/billing/events"
+    assert await code(world, "POST", scale, json={"subscription_id": "sub_"}) == (400, "UZ-BILLING-001")
     for kind in ("", "payment_failed", "REFUND"):
-        assert await code(house, "POST", events, json=event(kind)) == (400, "UZ-BILLING-004")
-    assert (await fallen(house, "PAYMENT_FAILED"))["billing_status"] == "ACTIVE", "nothing is paid for free"
-    too_low = house.user_token(Role.OPERATOR)
-    assert await code(house, "POST", events, too_low, json=event("PAYMENT_FAILED")) == (403, "UZ-AUTH-009")
+        assert await code(world, "POST", events, json=event(kind)) == (400, "UZ-BILLING-004")
+    assert (await fallen(world, "PAYMENT_FAILED"))["billing_status"] == "ACTIVE", "nothing is paid for free"
+    too_low = world.user_token(Role.OPERATOR)
+    assert await code(world, "POST", events, too_low, json=event("PAYMENT_FAILED")) == (403, "UZ-AUTH-009")
 
 
-async def test_a_plan_that_is_missing_or_contradicts_itself_is_no_plan(house: House) -> None:
-    tables, tenant_id = house.memory.tables, house.installation.tenant_id
+async def test_a_plan_that_is_missing_or_contradicts_itself_is_no_plan(world: HttpWorld) -> None:
+    tables, tenant_id = world.memory.tables, world.installation.tenant_id
     routes: list[tuple[str, str, Any]] = [
-        ("GET", f"{house.ws}/billing", None),
-        ("POST", f"{house.ws}/billing/scale", SUBSCRIPTION),
-        ("POST", f"{house.ws}/billing/events", event("PAYMENT_FAILED")),
+        ("GET", f"{world.ws}/billing", None),
+        ("POST", f"{world.ws}/billing/scale", SUBSCRIPTION),
+        ("POST", f"{world.ws}/billing/events", event("PAYMENT_FAILED")),
     ]
     kept = tables.plans[tenant_id]
     tables.plans[tenant_id] = replace(kept, tier=PlanTier.PRO)
     for method, path, body in routes:
-        assert await code(house, method, path, json=body) == (500, "UZ-BILLING-003")
+        assert await code(world, method, path, json=body) == (500, "UZ-BILLING-003")
     tables.plans[tenant_id] = replace(kept, status=PlanStatus.GRACE)
-    assert await code(house, "GET", f"{house.ws}/billing") == (500, "UZ-BILLING-003")
+    assert await code(world, "GET", f"{world.ws}/billing") == (500, "UZ-BILLING-003")
     del tables.plans[tenant_id]
     for method, path, body in routes:
-        assert await code(house, method, path, json=body) == (500, "UZ-BILLING-002")
+        assert await code(world, method, path, json=body) == (500, "UZ-BILLING-002")
 
 
 async def test_a_downgrade_deletes_nothing_and_lets_nothing_new_in() -> None:
-    async with open_house(terms=free(workspaces=1, agents_per_workspace=1)) as house:
+    async with open_http_world(terms=free(workspaces=1, agents_per_workspace=1)) as world:
         for name in ("a", "b"):
-            await house.install(name)
-        assert (await house.post("/v1/workspaces", {"name": "second"})).status_code == 201
-        await fallen(house, "DOWNGRADE_TO_FREE")
-        house.pass_ms(RECORD_FRESH_MS)
-        assert (await house.get(f"{house.ws}/zombies")).json()["total"] == 2
-        assert (await house.get("/v1/tenants/me/workspaces")).json()["total"] == 2
-        assert await code(house, "POST", f"{house.ws}/zombies", json=files("c")) == (402, "UZ-WORKSPACE-003")
-        assert await code(house, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
+            await world.install(name)
+        assert (await world.post("/v1/workspaces", {"name": "second"})).status_code == 201
+        await fallen(world, "DOWNGRADE_TO_FREE")
+        world.pass_ms(RECORD_FRESH_MS)
+        assert (await world.get(f"{world.ws}/zombies")).json()["total"] == 2
+        assert (await world.get("/v1/tenants/me/workspaces")).json()["total"] == 2
+        assert await code(world, "POST", f"{world.ws}/zombies", json=files("c")) == (402, "UZ-WORKSPACE-003")
+        assert await code(world, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
 
 
 async def test_a_grace_that_is_over_ends_by_itself_in_the_database(
     postgres_storage: PostgresStorage,
 ) -> None:
-    async with open_house_on(postgres_storage) as house:
-        await house.post(f"{house.ws}/billing/scale", SUBSCRIPTION)
-        failed = await fallen(house, "PAYMENT_FAILED")
-        tenant_id = house.installation.tenant_id
+    async with open_http_world_on(postgres_storage) as world:
+        await world.post(f"{world.ws}/billing/scale", SUBSCRIPTION)
+        failed = await fallen(world, "PAYMENT_FAILED")
+        tenant_id = world.installation.tenant_id
         found = await postgres_storage.plans.load(tenant_id)
         assert found is not None
         assert found[1] is not None
@@ -149,9 +149,9 @@ async def test_a_grace_that_is_over_ends_by_itself_in_the_database(
         with trio.fail_after(PRUNE_INTERVAL_S / 2):
             while await postgres_storage.plans.overdue(limit=5):
                 await trio.sleep(0.05)
-        shown = (await house.get(f"{house.ws}/billing")).json()
+        shown = (await world.get(f"{world.ws}/billing")).json()
         assert (shown["billing_status"], shown["plan_tier"]) == ("DOWNGRADED", "free")
-        back = await fallen(house, "PAYMENT_RECOVERED")
+        back = await fallen(world, "PAYMENT_RECOVERED")
         assert (back["billing_status"], back["plan_tier"]) == ("ACTIVE", "pro")
 
 
@@ -160,101 +160,103 @@ async def test_a_grace_that_is_over_ends_by_itself_in_the_database(
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_over_the_events_of_its_day_a_webhook_is_sent_away_until_midnight(form: str) -> None:
-    async with open_house(terms=free(events_per_day=2)) as house:
-        house.set_plan(PlanTier.FREE)
-        path = FORMS[form](await install_svix(house))
+    async with open_http_world(terms=free(events_per_day=2)) as world:
+        world.set_plan(PlanTier.FREE)
+        path = FORMS[form](await install_svix(world))
         for number in (1, 2):
-            assert await send(house, path, b'{"type":"a","n":%d}' % number) == (202, "")
-        assert await send(house, path, b'{"type":"a","n":3}') == (503, "UZ-ENTL-003")
-        assert await send(house, path, b'{"type":"a","n":1}') == (200, ""), "a repeat is no new event"
-        assert (await house.get(f"{house.ws}/billing")).json()["events_today"] == 2
-        house.pass_ms(86_400_000)
-        assert await send(house, path, b'{"type":"a","n":3}') == (202, "")
+            assert await send(world, path, b'{"type":"a","n":%d}' % number) == (202, "")
+        assert await send(world, path, b'{"type":"a","n":3}') == (503, "UZ-ENTL-003")
+        assert await send(world, path, b'{"type":"a","n":1}') == (200, ""), "a repeat is no new event"
+        assert (await world.get(f"{world.ws}/billing")).json()["events_today"] == 2
+        world.pass_ms(86_400_000)
+        assert await send(world, path, b'{"type":"a","n":3}') == (202, "")
 
 
 async def test_over_the_events_of_its_day_a_message_is_refused_until_midnight() -> None:
-    async with open_house(terms=free(events_per_day=1)) as house:
-        house.set_plan(PlanTier.FREE)
-        zombies = [await house.install(name) for name in ("a", "b")]
-        paths = [f"{house.ws}/zombies/{zombie['zombie_id']}/messages" for zombie in zombies]
-        assert await code(house, "POST", paths[0], json={"message": "m"}) == (202, "")
-        refused = await house.post(paths[1], {"message": "m"})
+    async with open_http_world(terms=free(events_per_day=1)) as world:
+        world.set_plan(PlanTier.FREE)
+        zombies = [await world.install(name) for name in ("a", "b")]
+        paths = [f"{world.ws}/zombies/{zombie['zombie_id']}/messages" for zombie in zombies]
+        assert await code(world, "POST", paths[0], json={"message": "m"}) == (202, "")
+        refused = await world.post(paths[1], {"message": "m"})
         assert (refused.status_code, refused.json()["error_code"]) == (402, "UZ-ENTL-003")
-        assert int(refused.headers["retry-after"]) == 86_400 - house.world.now_ms() // 1000 % 86_400
+        assert int(refused.headers["retry-after"]) == 86_400 - world.actors_world.now_ms() // 1000 % 86_400
 
 
 async def test_a_tool_or_a_runtime_that_the_plan_does_not_include_is_not_installed() -> None:
     terms = free(tools=("http_*",), runtimes=("agent",))
-    async with open_house(terms=terms) as house:
-        house.set_plan(PlanTier.FREE)
-        zombies = f"{house.ws}/zombies"
-        refused = await house.post(zombies, files("a", "tools: [http_request, shell]"))
+    async with open_http_world(terms=terms) as world:
+        world.set_plan(PlanTier.FREE)
+        zombies = f"{world.ws}/zombies"
+        refused = await world.post(zombies, files("a", "tools: [http_request, shell]"))
         assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-ENTL-004")
         assert refused.json()["tools"] == ["shell"]
         body = files("a", "runtime: command")
         body["source_markdown"] += "\n```sh\ntrue\n```\n"
-        assert await code(house, "POST", zombies, json=body) == (403, "UZ-ENTL-004")
-        assert await code(house, "POST", zombies, json=files("a", "tools: [http_request]")) == (201, "")
+        assert await code(world, "POST", zombies, json=body) == (403, "UZ-ENTL-004")
+        assert await code(world, "POST", zombies, json=files("a", "tools: [http_request]")) == (201, "")
 
 
 async def test_who_asks_for_a_run_without_credit_is_told_so_and_what_comes_by_itself_waits(
-    house: House,
+    world: HttpWorld,
 ) -> None:
-    zombie_id = await install_svix(house)
-    tenants, tenant_id = house.memory.tables.tenants, house.installation.tenant_id
-    house.pass_ms(FRESH_MS)
+    zombie_id = await install_svix(world)
+    tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
+    world.pass_ms(FRESH_MS)
     tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
-    messages = f"{house.ws}/zombies/{zombie_id}/messages"
-    assert await code(house, "POST", messages, json={"message": "m"}) == (402, "UZ-BILLING-005")
-    assert await send(house, FORMS["by source"](zombie_id)) == (202, "")
+    messages = f"{world.ws}/zombies/{zombie_id}/messages"
+    assert await code(world, "POST", messages, json={"message": "m"}) == (402, "UZ-BILLING-005")
+    assert await send(world, FORMS["by source"](zombie_id)) == (202, "")
     credit = {"amount_nanos": 10**9, "reason": "gift"}
     path = f"/v1/admin/tenants/{tenant_id}/credit"
-    assert (await house.post(path, credit, house.admin_token())).status_code == 200
-    assert await code(house, "POST", messages, json={"message": "m"}) == (202, "")
+    assert (await world.post(path, credit, world.admin_token())).status_code == 200
+    assert await code(world, "POST", messages, json={"message": "m"}) == (202, "")
 
 
 async def test_a_plan_that_cannot_be_read_allows_nothing(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zombie_id = await install_svix(house)
-    cut_off(house, monkeypatch)
+    zombie_id = await install_svix(world)
+    cut_off(world, monkeypatch)
     away = (503, "UZ-ENTL-001")
     for form, body in zip(FORMS.values(), (b"1", b"2", b"3"), strict=True):
-        assert await send(house, form(zombie_id), b'{"type":"a","n":%s}' % body) == away
+        assert await send(world, form(zombie_id), b'{"type":"a","n":%s}' % body) == away
     for path, sent in (
-        (f"{house.ws}/zombies/{zombie_id}/messages", {"message": "m"}),
-        (f"{house.ws}/zombies", files("other")),
+        (f"{world.ws}/zombies/{zombie_id}/messages", {"message": "m"}),
+        (f"{world.ws}/zombies", files("other")),
         ("/v1/workspaces", {}),
     ):
-        assert await code(house, "POST", path, json=sent) == away
-    assert await code(house, "GET", f"{house.ws}/billing") == away
+        assert await code(world, "POST", path, json=sent) == away
+    assert await code(world, "GET", f"{world.ws}/billing") == away
 
 
 async def test_a_free_trial_bills_no_time_and_says_when_it_ends() -> None:
     ends = START_MS + 3_600_000
-    async with open_house(terms=BillingTerms(DEFAULT_PLANS, free_trial_ends_ms=ends)) as house:
-        shown = (await house.get("/v1/tenants/me/billing")).json()
+    async with open_http_world(terms=BillingTerms(DEFAULT_PLANS, free_trial_ends_ms=ends)) as world:
+        shown = (await world.get("/v1/tenants/me/billing")).json()
         assert shown["free_trial"] == {"active": True, "ends_at_ms": ends}
-        _zombie, token, lease = await house.working()
-        house.pass_ms(10_000)
+        _zombie, token, lease = await world.working()
+        world.pass_ms(10_000)
         path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
         usage = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
-        renewed = (await house.post(path, usage, token)).json()
+        renewed = (await world.post(path, usage, token)).json()
         assert renewed["charged_nanos"] == 0
-        house.pass_ms(3_600_000)
-        shown = (await house.get("/v1/tenants/me/billing")).json()
+        world.pass_ms(3_600_000)
+        shown = (await world.get("/v1/tenants/me/billing")).json()
         assert shown["free_trial"]["active"] is False
 
 
-async def test_from_a_downgrade_on_the_plan_that_is_left_names_itself_and_sets_the_rate(house: House) -> None:
-    house.set_plan(PlanTier.FREE)
-    await house.post(f"{house.ws}/billing/scale", SUBSCRIPTION)
-    bought = await house.post("/v1/workspaces", {})
+async def test_from_a_downgrade_on_the_plan_that_is_left_names_itself_and_sets_the_rate(
+    world: HttpWorld,
+) -> None:
+    world.set_plan(PlanTier.FREE)
+    await world.post(f"{world.ws}/billing/scale", SUBSCRIPTION)
+    bought = await world.post("/v1/workspaces", {})
     assert bought.headers["ratelimit-policy"] == '"default";q=400;w=2'
     for _ in range(2):
-        assert (await house.post("/v1/workspaces", {})).status_code == 201
-    await fallen(house, "DOWNGRADE_TO_FREE")
-    refused = await house.post("/v1/workspaces", {})
+        assert (await world.post("/v1/workspaces", {})).status_code == 201
+    await fallen(world, "DOWNGRADE_TO_FREE")
+    refused = await world.post("/v1/workspaces", {})
     assert refused.json()["error_code"] == "UZ-WORKSPACE-003"
     assert refused.json()["detail"] == "the free plan holds 3 workspaces"
     assert refused.headers["ratelimit-policy"] == '"default";q=40;w=2'

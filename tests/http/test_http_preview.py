@@ -18,8 +18,8 @@ from sexton_cli.model_previews import ModelPreviewer
 from sexton_runner.providers.retries import Patience
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
-from tests.http.house import House, open_house
-from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
+from tests.fakes.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
+from tests.worlds.http import HttpWorld, open_http_world
 
 Protocol = Literal["anthropic", "openai"]
 PATIENCE = Patience(tries=2, wait_first_s=0.001, wait_max_s=0.01)
@@ -32,32 +32,32 @@ TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "objec
 
 
 @asynccontextmanager
-async def house_before(model: ModelServer, **settings: Any) -> AsyncIterator[House]:
+async def world_before(model: ModelServer, **settings: Any) -> AsyncIterator[HttpWorld]:
     """A server whose previews reach ``model``."""
     previewer = ModelPreviewer({model.protocol: model.base_url}, random.Random(1), PATIENCE)
-    async with open_house(catalogue=CATALOGUE, previewer=previewer, **settings) as house:
-        yield house
+    async with open_http_world(catalogue=CATALOGUE, previewer=previewer, **settings) as world:
+        yield world
 
 
-async def set_up(house: House, protocol: str, key: str = KEY) -> None:
+async def set_up(world: HttpWorld, protocol: str, key: str = KEY) -> None:
     """Give the workspace a key of its own."""
     body = {"name": f"{protocol}_api_key", "data": {"api_key": key}}
-    assert (await house.post(f"{house.ws}/credentials", body)).status_code == 201
-    await prefer(house, protocol, ProviderMode.PLATFORM)
+    assert (await world.post(f"{world.ws}/credentials", body)).status_code == 201
+    await prefer(world, protocol, ProviderMode.PLATFORM)
 
 
-async def prefer(house: House, protocol: str, mode: ProviderMode, ref: str | None = None) -> None:
+async def prefer(world: HttpWorld, protocol: str, mode: ProviderMode, ref: str | None = None) -> None:
     """Choose the tenant's provider."""
-    tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
+    tenant_id, workspace_id = world.installation.tenant_id, world.installation.workspace_id
     model = "m-1" if protocol == "anthropic" else "g-1"
-    await house.storage.providers.put(
+    await world.storage.providers.put(
         TenantProvider(tenant_id, mode, protocol, model, 9_000, ref, workspace_id if ref else None, 1)
     )
-    house.world.providers.forget_all()
+    world.actors_world.providers.forget_all()
 
 
-async def preview(house: House, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    answer = await house.post(f"{house.ws}/spec/preview", body)
+async def preview(world: HttpWorld, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    answer = await world.post(f"{world.ws}/spec/preview", body)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/event-stream")
     frames = []
@@ -67,8 +67,8 @@ async def preview(house: House, body: dict[str, Any]) -> list[tuple[str, dict[st
     return frames
 
 
-async def refused(house: House, body: dict[str, Any]) -> tuple[int, str]:
-    answer = await house.post(f"{house.ws}/spec/preview", body)
+async def refused(world: HttpWorld, body: dict[str, Any]) -> tuple[int, str]:
+    answer = await world.post(f"{world.ws}/spec/preview", body)
     return answer.status_code, answer.json()["error_code"]
 
 
@@ -77,9 +77,9 @@ async def test_words_and_tool_uses_are_streamed_and_the_end_tells_what_was_used(
     say = Say(
         "A grey bird.", (Call("look", {"at": "nest"}, id="t1"),), input_tokens=9, cached=3, output_tokens=4
     )
-    async with open_model(protocol, say) as model, house_before(model) as house:
-        await set_up(house, protocol)
-        frames = await preview(house, {"messages": ASK, "tools": [TOOL]})
+    async with open_model(protocol, say) as model, world_before(model) as world:
+        await set_up(world, protocol)
+        frames = await preview(world, {"messages": ASK, "tools": [TOOL]})
     assert "".join(data["text"] for kind, data in frames if kind == "text_delta") == "A grey bird."
     assert len([kind for kind, _ in frames if kind == "text_delta"]) == 3
     assert frames[-2] == ("tool_use", {"id": "t1", "name": "look", "input": {"at": "nest"}})
@@ -92,8 +92,8 @@ async def test_words_and_tool_uses_are_streamed_and_the_end_tells_what_was_used(
 
 
 async def test_roles_and_bounds_are_checked_before_anybody_is_asked() -> None:
-    async with open_model("openai") as model, house_before(model) as house:
-        await set_up(house, "openai")
+    async with open_model("openai") as model, world_before(model) as world:
+        await set_up(world, "openai")
         user = {"role": "user", "content": "x"}
         for messages in (
             [],
@@ -105,58 +105,58 @@ async def test_roles_and_bounds_are_checked_before_anybody_is_asked() -> None:
             [user, {"role": "assistant", "content": "x"}],
             [user] * 201,
         ):
-            assert await refused(house, {"messages": messages}) == (400, "UZ-REQ-001"), messages
+            assert await refused(world, {"messages": messages}) == (400, "UZ-REQ-001"), messages
         tool = {**TOOL, "name": "no name"}
-        assert await refused(house, {"messages": [user], "tools": [tool]}) == (400, "UZ-REQ-001")
+        assert await refused(world, {"messages": [user], "tools": [tool]}) == (400, "UZ-REQ-001")
     assert model.asked == []
 
 
 async def test_what_is_missing_is_said_before_the_stream_begins() -> None:
-    async with open_model("openai") as model, house_before(model) as house:
-        assert await refused(house, {"messages": ASK}) == (400, "UZ-RELAY-001")
-        await prefer(house, "openai", ProviderMode.SELF_MANAGED, "gone")
-        assert await refused(house, {"messages": ASK}) == (503, "UZ-CRED-001")
-        await prefer(house, "openai", ProviderMode.PLATFORM)
-        assert await refused(house, {"messages": ASK}) == (503, "UZ-CRED-003")
-    async with open_house(catalogue=CATALOGUE) as house:
-        await set_up(house, "openai")
-        assert await refused(house, {"messages": ASK}) == (400, "UZ-RELAY-001")
+    async with open_model("openai") as model, world_before(model) as world:
+        assert await refused(world, {"messages": ASK}) == (400, "UZ-RELAY-001")
+        await prefer(world, "openai", ProviderMode.SELF_MANAGED, "gone")
+        assert await refused(world, {"messages": ASK}) == (503, "UZ-CRED-001")
+        await prefer(world, "openai", ProviderMode.PLATFORM)
+        assert await refused(world, {"messages": ASK}) == (503, "UZ-CRED-003")
+    async with open_http_world(catalogue=CATALOGUE) as world:
+        await set_up(world, "openai")
+        assert await refused(world, {"messages": ASK}) == (400, "UZ-RELAY-001")
 
 
-async def lend(house: House) -> str:
+async def lend(world: HttpWorld) -> str:
     """Lend the workspace's key to the whole tenant; where another workspace asks for previews."""
     own = {"name": "openai_api_key", "data": {"api_key": KEY}}
-    assert (await house.post(f"{house.ws}/credentials", own)).status_code == 201
-    tenant_id, workspace_id = house.installation.tenant_id, house.installation.workspace_id
+    assert (await world.post(f"{world.ws}/credentials", own)).status_code == 201
+    tenant_id, workspace_id = world.installation.tenant_id, world.installation.workspace_id
     key = PlatformKey(tenant_id, "openai", workspace_id, shared=False, updated_at=1)
-    await house.storage.providers.put_platform_key(key)
-    await prefer(house, "openai", ProviderMode.PLATFORM)
-    other = (await house.post("/v1/workspaces", {"name": "other"})).json()["workspace_id"]
+    await world.storage.providers.put_platform_key(key)
+    await prefer(world, "openai", ProviderMode.PLATFORM)
+    other = (await world.post("/v1/workspaces", {"name": "other"})).json()["workspace_id"]
     return f"/v1/workspaces/{other}/spec/preview"
 
 
 async def test_on_the_platforms_key_a_tenant_needs_credit_and_on_its_own_it_does_not() -> None:
-    async with open_model("openai", otherwise=Say("Yes.")) as model, house_before(model) as house:
-        path = await lend(house)
-        assert (await house.post(path, {"messages": ASK})).status_code == 200
-        tenants, tenant_id = house.memory.tables.tenants, house.installation.tenant_id
+    async with open_model("openai", otherwise=Say("Yes.")) as model, world_before(model) as world:
+        path = await lend(world)
+        assert (await world.post(path, {"messages": ASK})).status_code == 200
+        tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
         tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
-        house.world.entitlements.forget(tenant_id)
-        broke = await house.post(path, {"messages": ASK})
+        world.actors_world.entitlements.forget(tenant_id)
+        broke = await world.post(path, {"messages": ASK})
         assert (broke.status_code, broke.json()["error_code"]) == (402, "UZ-BILLING-005")
-        assert (await preview(house, {"messages": ASK}))[-1][0] == "done"
+        assert (await preview(world, {"messages": ASK}))[-1][0] == "done"
 
 
 async def test_a_plan_that_cannot_be_read_lends_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_model("openai") as model, house_before(model) as house:
-        path = await lend(house)
+    async with open_model("openai") as model, world_before(model) as world:
+        path = await lend(world)
 
         async def away(_: object) -> None:
             raise StorageUnavailable("away")
 
-        house.world.entitlements.forget(house.installation.tenant_id)
-        monkeypatch.setattr(house.world.entitlements._tenants, "load", away)
-        answer = await house.post(path, {"messages": ASK})
+        world.actors_world.entitlements.forget(world.installation.tenant_id)
+        monkeypatch.setattr(world.actors_world.entitlements._tenants, "load", away)
+        answer = await world.post(path, {"messages": ASK})
     assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-ENTL-001")
     assert model.asked == []
 
@@ -173,9 +173,9 @@ async def test_a_plan_that_cannot_be_read_lends_no_key(monkeypatch: pytest.Monke
 async def test_what_goes_wrong_on_the_way_ends_the_stream_with_an_error(
     answer: Say | Fail | None, key: str, code: str
 ) -> None:
-    async with open_model("anthropic", otherwise=answer) as model, house_before(model) as house:
-        await set_up(house, "anthropic", key)
-        frames = await preview(house, {"messages": ASK})
+    async with open_model("anthropic", otherwise=answer) as model, world_before(model) as world:
+        await set_up(world, "anthropic", key)
+        frames = await preview(world, {"messages": ASK})
     assert (frames[-1][0], frames[-1][1]["code"]) == ("error", code)
     assert key not in str(frames)
     # What was shown cannot be taken back, so a broken answer is not begun again.
@@ -184,22 +184,22 @@ async def test_what_goes_wrong_on_the_way_ends_the_stream_with_an_error(
 
 async def test_a_model_that_was_away_for_a_moment_is_asked_again() -> None:
     script = (Fail(529, "overloaded_error"), Say("Yes."))
-    async with open_model("anthropic", *script) as model, house_before(model) as house:
-        await set_up(house, "anthropic")
-        frames = await preview(house, {"messages": ASK})
+    async with open_model("anthropic", *script) as model, world_before(model) as world:
+        await set_up(world, "anthropic")
+        frames = await preview(world, {"messages": ASK})
     assert frames[-1][0] == "done"
 
 
 async def test_a_client_that_leaves_ends_the_call_of_the_model() -> None:
     async with (
         open_model("openai", Say("A long story.", hang_after=3)) as model,
-        house_before(model) as house,
+        world_before(model) as world,
     ):
-        await set_up(house, "openai")
+        await set_up(world, "openai")
         body = orjson.dumps({"messages": ASK})
-        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(house.base_url).port or 0)
+        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(world.base_url).port or 0)
         async with stream:
-            await stream.send_all(head_of(house, body) + body)
+            await stream.send_all(head_of(world, body) + body)
             seen = b""
             while b"text_delta" not in seen:
                 seen += await stream.receive_some(4096)
@@ -209,13 +209,13 @@ async def test_a_client_that_leaves_ends_the_call_of_the_model() -> None:
 async def test_while_the_model_is_silent_the_stream_shows_that_it_lives() -> None:
     async with (
         open_model("openai", Say("A long story.", hang_after=3)) as model,
-        house_before(model, stream_heartbeat_s=0.05) as house,
+        world_before(model, stream_heartbeat_s=0.05) as world,
     ):
-        await set_up(house, "openai")
+        await set_up(world, "openai")
         body = orjson.dumps({"messages": ASK})
-        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(house.base_url).port or 0)
+        stream = await trio.open_tcp_stream("127.0.0.1", urlsplit(world.base_url).port or 0)
         async with stream:
-            await stream.send_all(head_of(house, body) + body)
+            await stream.send_all(head_of(world, body) + body)
             seen = b""
             with trio.fail_after(20):
                 while seen.count(b": keep\n\n") < 3 or b"event: text_delta" not in seen:
@@ -225,11 +225,11 @@ async def test_while_the_model_is_silent_the_stream_shows_that_it_lives() -> Non
         await model.until(lambda: model.left == 1)
 
 
-def head_of(house: House, body: bytes) -> bytes:
+def head_of(world: HttpWorld, body: bytes) -> bytes:
     lines = (
-        f"POST {house.ws}/spec/preview HTTP/1.1",
+        f"POST {world.ws}/spec/preview HTTP/1.1",
         "host: x",
-        f"authorization: Bearer {house.api_key}",
+        f"authorization: Bearer {world.api_key}",
         "content-type: application/json",
         f"content-length: {len(body)}",
     )
@@ -238,9 +238,9 @@ def head_of(house: House, body: bytes) -> bytes:
 
 async def test_heartbeats_lose_and_change_nothing_of_what_a_model_says() -> None:
     say = Say("A grey bird.", input_tokens=9, output_tokens=4)
-    async with open_model("openai", say) as model, house_before(model, stream_heartbeat_s=0.0001) as house:
-        await set_up(house, "openai")
-        answer = await house.post(f"{house.ws}/spec/preview", {"messages": ASK})
+    async with open_model("openai", say) as model, world_before(model, stream_heartbeat_s=0.0001) as world:
+        await set_up(world, "openai")
+        answer = await world.post(f"{world.ws}/spec/preview", {"messages": ASK})
         frames = [frame for frame in answer.text.split("\n\n") if frame and frame != ": keep"]
     words = [orjson.loads(frame.partition("data: ")[2])["text"] for frame in frames[:-1]]
     assert ("".join(words), frames[-1].startswith("event: done")) == ("A grey bird.", True)
@@ -249,16 +249,16 @@ async def test_heartbeats_lose_and_change_nothing_of_what_a_model_says() -> None
 async def test_a_server_that_stops_ends_its_previews() -> None:
     async with (
         open_model("openai", Say("A long story.", hang_after=3)) as model,
-        house_before(model) as house,
+        world_before(model) as world,
     ):
-        await set_up(house, "openai")
+        await set_up(world, "openai")
         async with trio.open_nursery() as nursery:
 
             async def ask() -> None:
-                frames = await preview(house, {"messages": ASK})
+                frames = await preview(world, {"messages": ASK})
                 assert {kind for kind, _ in frames} <= {"text_delta"}
 
             nursery.start_soon(ask)
             await model.until(lambda: model.asked)
-            house.stop.set()
+            world.stop.set()
         await model.until(lambda: model.left == 1)

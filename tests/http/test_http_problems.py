@@ -6,8 +6,8 @@ import pytest
 from sexton_actors.failure_codes import FAILURE_CODES
 from sexton_http.answers import Problem
 from sexton_http.problems import CODES, Code, Shown, Table
-from tests.http.house import House
 from tests.http.printed_codes import CONTRACT, OURS, SPECIFICATION
+from tests.worlds.http import HttpWorld
 
 
 def test_the_table_has_every_code_of_the_specification_with_its_status() -> None:
@@ -64,8 +64,8 @@ def test_a_document_has_the_members_of_both_forms_and_facts_replace_none_of_them
     assert msgspec.json.decode(answer.body)["error_code"] == "UZ-API-003"
 
 
-async def test_the_page_of_codes_has_an_anchor_for_each(house: House) -> None:
-    page = await house.get("/docs/errors", None)
+async def test_the_page_of_codes_has_an_anchor_for_each(world: HttpWorld) -> None:
+    page = await world.get("/docs/errors", None)
     assert page.headers["content-type"].startswith("text/html")
     for code in CODES:
         assert f'id="{code}"' in page.text

@@ -15,8 +15,7 @@ from sexton_http.elsewhere import Elsewhere
 from sexton_http.oauth import OAuthProvider, ProviderSettings, challenge_of
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
-from tests.http.house import House, open_house
-from tests.http.oidc_server import (
+from tests.fakes.identity_provider import (
     CLIENT_ID,
     CLIENT_SECRET,
     OidcServer,
@@ -24,7 +23,8 @@ from tests.http.oidc_server import (
     open_oidc_server,
     query_of,
 )
-from tests.http.visitor import Visitor, text_of, visiting
+from tests.worlds.browser import Visitor, text_of, visiting
+from tests.worlds.http import HttpWorld, open_http_world
 
 LOGIN, CALLBACK = "/auth/login/codehost", "/auth/callback/codehost"
 DEVICE = "/auth/device/019363b0-0000-7000-8000-00000000ffff"
@@ -34,7 +34,7 @@ DEVICE = "/auth/device/019363b0-0000-7000-8000-00000000ffff"
 class Scene:
     """A server of ours, a provider, and a person's browser."""
 
-    house: House
+    world: HttpWorld
     server: OidcServer
     visitor: Visitor
     away: httpx2.AsyncClient
@@ -50,8 +50,8 @@ class Scene:
         answer = await self.away.get(url)
         assert answer.status_code == 302, answer.text
         back = answer.headers["location"]
-        assert back.startswith(f"{self.house.base_url}{CALLBACK}?")
-        return back.removeprefix(self.house.base_url)
+        assert back.startswith(f"{self.world.base_url}{CALLBACK}?")
+        return back.removeprefix(self.world.base_url)
 
     async def come_back(self, path: str) -> httpx2.Response:
         """As a browser does that was sent by another site."""
@@ -74,9 +74,9 @@ async def open_scene(**changes: Any) -> AsyncIterator[Scene]:
         }
         known = ProviderSettings(**{**settings, **changes})
         provider = OAuthProvider(known, Elsewhere(client), trio.current_time)
-        async with open_house(providers=(provider,)) as house, visiting(house) as visitor:
-            server.clock = lambda: house.world.now_ms() / 1000
-            yield Scene(house, server, visitor, client)
+        async with open_http_world(providers=(provider,)) as world, visiting(world) as visitor:
+            server.clock = lambda: world.actors_world.now_ms() / 1000
+            yield Scene(world, server, visitor, client)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def turned_away(scene: Scene, answer: httpx2.Response, status: int, words:
     assert answer.status_code == status, answer.text
     assert words in text_of(answer.text)
     assert "sexton" not in scene.visitor.cookies
-    assert not scene.house.memory.tables.browser_sessions
+    assert not scene.world.memory.tables.browser_sessions
     assert not await scene.visitor.is_signed_in()
 
 
@@ -102,7 +102,7 @@ async def test_who_signs_in_elsewhere_gets_a_tenant_of_his_own(scene: Scene) -> 
     assert done.status_code == 200
     assert 'http-equiv="refresh" content="0;url=/"' in done.text
     assert scene.visitor.cookies.keys() == {"sexton"}
-    tables = scene.house.memory.tables
+    tables = scene.world.memory.tables
     (user,) = [row for row in tables.users.values() if row.subject == f"{scene.server.issuer}#p-1"]
     tenant = tables.tenants[user.tenant_id]
     assert (user.role, user.platform_admin, user.name) == (Role.ADMIN, False, "Pat Example")
@@ -111,49 +111,49 @@ async def test_who_signs_in_elsewhere_gets_a_tenant_of_his_own(scene: Scene) -> 
     home = text_of((await scene.visitor.get("/")).text)
     assert "Pat Example" in home
     token = await scene.visitor.token()
-    listed = (await scene.house.get("/v1/tenants/me/workspaces", token)).json()
+    listed = (await scene.world.get("/v1/tenants/me/workspaces", token)).json()
     assert [row["name"] for row in listed["items"]] == ["default"]
     assert listed["items"][0]["plan_tier"] == "free"
 
 
 async def test_who_comes_again_comes_to_the_same_tenant(scene: Scene) -> None:
     await scene.sign_in()
-    before = len(scene.house.memory.tables.tenants)
+    before = len(scene.world.memory.tables.tenants)
     scene.server.person["name"] = "Pat Renamed"
     await scene.visitor.post("/auth/sign-out")
     await scene.sign_in()
-    assert len(scene.house.memory.tables.tenants) == before
+    assert len(scene.world.memory.tables.tenants) == before
     scene.server.person["sub"] = "p-2"
     await scene.sign_in()
-    assert len(scene.house.memory.tables.tenants) == before + 1
+    assert len(scene.world.memory.tables.tenants) == before + 1
 
 
 async def test_two_first_sign_ins_at_once_make_one_tenant(scene: Scene) -> None:
-    before = len(scene.house.memory.tables.tenants)
+    before = len(scene.world.memory.tables.tenants)
     statuses: list[int] = []
 
     async def sign_in() -> None:
-        async with visiting(scene.house) as visitor:
-            other = Scene(scene.house, scene.server, visitor, scene.away)
+        async with visiting(scene.world) as visitor:
+            other = Scene(scene.world, scene.server, visitor, scene.away)
             statuses.append((await other.sign_in()).status_code)
 
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(sign_in)
     assert statuses == [200] * 4
-    assert len(scene.house.memory.tables.tenants) == before + 1
+    assert len(scene.world.memory.tables.tenants) == before + 1
 
 
 async def test_the_request_to_the_provider_is_as_the_standards_have_it(scene: Scene) -> None:
     asked = query_of(await scene.leave())
     assert asked["response_type"] == "code"
-    assert asked["redirect_uri"] == f"{scene.house.base_url}{CALLBACK}"
+    assert asked["redirect_uri"] == f"{scene.world.base_url}{CALLBACK}"
     assert asked["scope"] == "openid email profile"
     assert (asked["code_challenge_method"], len(asked["code_challenge"])) == ("S256", 43)
     again = query_of(await scene.leave())
     for name in ("state", "nonce", "code_challenge"):
         assert asked[name] != again[name]
-    (attempt, *_) = scene.house.memory.tables.sign_in_attempts.values()
+    (attempt, *_) = scene.world.memory.tables.sign_in_attempts.values()
     assert asked["nonce"].encode() not in attempt.sealed
 
 
@@ -218,7 +218,7 @@ async def test_a_code_host_without_openid_says_who_it_is_when_asked() -> None:
             **addresses,
         )
         plain = OAuthProvider(known, Elsewhere(scene.away), trio.current_time)
-        redirect_uri = f"{scene.house.base_url}/auth/callback/plain"
+        redirect_uri = f"{scene.world.base_url}/auth/callback/plain"
         scene.server.person = {"id": 4711, "login": "pat"}
         verifier = "v" * 43
         from_here = await plain.depart(
@@ -251,8 +251,8 @@ async def test_a_state_is_good_once(scene: Scene) -> None:
 
 async def test_a_state_is_for_the_browser_that_left(scene: Scene) -> None:
     back = await scene.ask(await scene.leave())
-    async with visiting(scene.house) as other:
-        stolen = Scene(scene.house, scene.server, other, scene.away)
+    async with visiting(scene.world) as other:
+        stolen = Scene(scene.world, scene.server, other, scene.away)
         await turned_away(stolen, await stolen.come_back(back), 403, "began in another browser")
         await stolen.leave()
         await turned_away(stolen, await stolen.come_back(back), 403, "began in another browser")
@@ -260,9 +260,9 @@ async def test_a_state_is_for_the_browser_that_left(scene: Scene) -> None:
 
 async def test_a_state_is_good_for_ten_minutes(scene: Scene) -> None:
     back = await scene.ask(await scene.leave())
-    rows = scene.house.memory.tables.sign_in_attempts
+    rows = scene.world.memory.tables.sign_in_attempts
     for key, row in rows.items():
-        rows[key] = replace(row, expires_at=scene.house.world.now_ms())
+        rows[key] = replace(row, expires_at=scene.world.actors_world.now_ms())
     await turned_away(scene, await scene.come_back(back), 403, "took too long")
 
 
@@ -274,7 +274,7 @@ async def test_a_state_that_was_not_signed_here_is_not_looked_up(scene: Scene, s
         assert answer.json()["error_code"] == "UZ-REQ-001"
     else:
         await turned_away(scene, answer, 403, "was used before")
-    assert len(scene.house.memory.tables.sign_in_attempts) == 1
+    assert len(scene.world.memory.tables.sign_in_attempts) == 1
 
 
 async def test_a_changed_state_is_none(scene: Scene) -> None:
@@ -379,7 +379,7 @@ async def test_only_those_who_are_admitted_come_in(
         assert answer.status_code == status
         if status == 403:
             await turned_away(scene, answer, 403, "does not admit you")
-            assert len(scene.house.memory.tables.tenants) == 1
+            assert len(scene.world.memory.tables.tenants) == 1
 
 
 async def test_departures_are_counted_by_address(scene: Scene) -> None:

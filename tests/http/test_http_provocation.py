@@ -25,9 +25,9 @@ from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import Services, make_services
 from sexton_storage.errors import StorageError, StorageUnavailable
 from sexton_storage.records.tenants import PlanTier
-from tests.http.house import House
 from tests.http.test_http_declarations import apart
-from tests.http.watching import SEEN
+from tests.worlds.answer_checks import SEEN
+from tests.worlds.http import HttpWorld
 
 UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
 SAME_ORIGIN = (b"sec-fetch-site", b"same-origin")
@@ -55,32 +55,32 @@ class UnreachableIssuer:
 class Stage:
     """The routes in process: a request is a call, and what is behind them can be set up to fail."""
 
-    def __init__(self, house: House, zombie: dict[str, Any], runner: str) -> None:
-        self.house = house
+    def __init__(self, world: HttpWorld, zombie: dict[str, Any], runner: str) -> None:
+        self.world = world
         self.zombie = zombie
         self.runner = runner
-        self.base = apart(house)
+        self.base = apart(world)
         self.services = make_services(self.base, make_documents(OPERATIONS, ""))
         self.cookie = b""
 
     async def sign_in(self) -> None:
         head = RequestHead("POST", "/", b"", {}, "")
-        header = await self.services.browsers.sign_in(head, self.house.installation.user_id)
+        header = await self.services.browsers.sign_in(head, self.world.installation.user_id)
         assert header is not None
         self.cookie = header[1].partition(b";")[0]
 
     def other(self, limiter: Limiter | None = None, **changes: Any) -> Services:
         """Services on another context."""
-        registry = apart(self.house).registry
+        registry = apart(self.world).registry
         ctx = replace(self.base, registry=registry, **changes)
         return make_services(ctx, self.services.documents, limiter)
 
     def headers(self, operation: Operation) -> dict[bytes, bytes]:
         """Of a caller who may."""
         token = {
-            Auth.MEMBER: self.house.admin_token(),
-            Auth.PLATFORM: self.house.admin_token(),
-            Auth.ENROLMENT: self.house.admin_token(),
+            Auth.MEMBER: self.world.admin_token(),
+            Auth.PLATFORM: self.world.admin_token(),
+            Auth.ENROLMENT: self.world.admin_token(),
             Auth.RUNNER: self.runner,
             Auth.APPROVAL: self.zombie["approval_token"],
         }.get(operation.auth)
@@ -102,7 +102,7 @@ class Stage:
         """The code of the answer, if it is a problem."""
         chosen = services or self.services
         known = {
-            "workspace_id": str(self.house.installation.workspace_id),
+            "workspace_id": str(self.world.installation.workspace_id),
             "zombie_id": self.zombie["zombie_id"],
         }
         filled = {name: known.get(name, str(UNKNOWN)) for name in operation.params} | (params or {})
@@ -118,9 +118,9 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(house: House) -> Stage:
-    zombie = await house.install()
-    made = Stage(house, zombie, await house.enrol())
+async def stage(world: HttpWorld) -> Stage:
+    zombie = await world.install()
+    made = Stage(world, zombie, await world.enrol())
     await made.sign_in()
     return made
 
@@ -263,9 +263,9 @@ async def test_every_id_of_a_body_or_a_query_is_checked(stage: Stage) -> None:
 
 
 async def test_a_paused_workspace_starts_no_work(stage: Stage) -> None:
-    workspace = await stage.house.storage.workspaces.load(stage.house.installation.workspace_id)
+    workspace = await stage.world.storage.workspaces.load(stage.world.installation.workspace_id)
     assert workspace is not None
-    assert await stage.house.storage.workspaces.save(msgspec.structs.replace(workspace, paused=True))
+    assert await stage.world.storage.workspaces.save(msgspec.structs.replace(workspace, paused=True))
     services = stage.other()
     for operation in OPERATIONS:
         if operation.starts_work:

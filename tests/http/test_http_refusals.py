@@ -6,21 +6,23 @@ from uuid import UUID
 
 import pytest
 
-from tests.http.house import House, open_house
+from tests.worlds.http import HttpWorld, open_http_world
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
 
 
 @pytest.fixture(params=[True, False], ids=["fast path", "through Quart"])
-async def either(request: pytest.FixtureRequest) -> AsyncIterator[House]:
+async def either(request: pytest.FixtureRequest) -> AsyncIterator[HttpWorld]:
     """The same server, with the hot routes on ASGI, or with everything behind Quart."""
-    async with open_house(fast=request.param) as opened:
+    async with open_http_world(fast=request.param) as opened:
         yield opened
 
 
-async def code(house: House, method: str, path: str, token: str | None = "", **rest: Any) -> tuple[int, str]:
-    answer = await house.call(method, path, token, **rest)
+async def code(
+    world: HttpWorld, method: str, path: str, token: str | None = "", **rest: Any
+) -> tuple[int, str]:
+    answer = await world.call(method, path, token, **rest)
     if answer.is_success:
         return answer.status_code, ""
     problem = answer.json()
@@ -28,11 +30,11 @@ async def code(house: House, method: str, path: str, token: str | None = "", **r
     assert problem["status"] == answer.status_code
     assert problem["request_id"] == answer.headers["x-request-id"]
     assert problem["error"]["code"] == problem["error_code"]
-    assert problem["docs_uri"] == f"{house.base_url}/docs/errors#{problem['error_code']}"
+    assert problem["docs_uri"] == f"{world.base_url}/docs/errors#{problem['error_code']}"
     return answer.status_code, problem["error_code"]
 
 
-async def test_what_is_not_there_is_told_apart_from_what_is_called_wrongly(either: House) -> None:
+async def test_what_is_not_there_is_told_apart_from_what_is_called_wrongly(either: HttpWorld) -> None:
     assert await code(either, "GET", "/v1/nothing") == (404, "UZ-REQ-003")
     assert await code(either, "GET", "//v1/api-keys") == (404, "UZ-REQ-003")
     assert await code(either, "GET", "/v1/api-keys/") == (404, "UZ-REQ-003")
@@ -60,12 +62,12 @@ async def test_what_is_not_there_is_told_apart_from_what_is_called_wrongly(eithe
         "/v1/specs/a/b",
     ],
 )
-async def test_the_removed_pipeline_is_gone_for_every_method(house: House, path: str) -> None:
+async def test_the_removed_pipeline_is_gone_for_every_method(world: HttpWorld, path: str) -> None:
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
-        assert await code(house, method, path, None) == (410, "UZ-RUNS-410")
+        assert await code(world, method, path, None) == (410, "UZ-RUNS-410")
 
 
-async def test_ids_are_checked_before_anything_is_asked_of_an_actor(either: House) -> None:
+async def test_ids_are_checked_before_anything_is_asked_of_an_actor(either: HttpWorld) -> None:
     token = await either.enrol()
     assert await code(either, "GET", "/v1/workspaces/x/zombies") == (400, "UZ-UUIDV7-009")
     assert await code(either, "GET", f"{either.ws}/zombies/x") == (400, "UZ-UUIDV7-009")
@@ -99,7 +101,7 @@ async def test_ids_are_checked_before_anything_is_asked_of_an_actor(either: Hous
     ],
 )
 async def test_a_body_is_checked_the_same_on_both_mounts(
-    either: House, content: bytes, content_type: str, status: int, error: str
+    either: HttpWorld, content: bytes, content_type: str, status: int, error: str
 ) -> None:
     token = await either.enrol()
     headers = {"content-type": content_type} if content_type else {}
@@ -107,7 +109,7 @@ async def test_a_body_is_checked_the_same_on_both_mounts(
     assert await code(either, "POST", path, token, content=content, headers=headers) == (status, error)
 
 
-async def test_a_lease_answers_to_its_own_runner_only(either: House) -> None:
+async def test_a_lease_answers_to_its_own_runner_only(either: HttpWorld) -> None:
     _zombie, _mine, lease = await either.working()
     other = await either.enrol("h2")
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
@@ -128,7 +130,7 @@ async def test_a_lease_answers_to_its_own_runner_only(either: House) -> None:
     assert (await either.get(periods)).json()["items"] == []
 
 
-async def test_a_batch_of_renewals_has_a_result_for_each(either: House) -> None:
+async def test_a_batch_of_renewals_has_a_result_for_each(either: HttpWorld) -> None:
     _zombie, token, lease = await either.working()
     good = {"lease_id": lease["lease_id"], "fencing_token": lease["fencing_token"], **USAGE}
     stale = {**good, "fencing_token": 99}
@@ -142,7 +144,7 @@ async def test_a_batch_of_renewals_has_a_result_for_each(either: House) -> None:
     assert many.json()["error_code"] == "UZ-REQ-001"
 
 
-async def test_a_webhook_is_accepted_once_and_refused_for_its_faults(either: House) -> None:
+async def test_a_webhook_is_accepted_once_and_refused_for_its_faults(either: HttpWorld) -> None:
     await either.keep_secret()
     zombie = await either.install()
     url = zombie["webhook_urls"]["github"]
@@ -176,7 +178,7 @@ async def test_a_webhook_is_accepted_once_and_refused_for_its_faults(either: Hou
     assert len(events) == 1
 
 
-async def test_an_outage_of_the_database_is_told_and_waited_out(either: House) -> None:
+async def test_an_outage_of_the_database_is_told_and_waited_out(either: HttpWorld) -> None:
     token = await either.enrol()
     await either.get("/v1/runners/me", token)
     either.memory.faults.away = True
@@ -191,7 +193,7 @@ async def test_an_outage_of_the_database_is_told_and_waited_out(either: House) -
     assert (await either.get("/readyz", None)).json()["ready"] is True
 
 
-async def test_a_request_id_and_a_trace_go_in_and_come_out(either: House) -> None:
+async def test_a_request_id_and_a_trace_go_in_and_come_out(either: HttpWorld) -> None:
     mine = "019363B0-0000-7000-8000-0000000000AA"
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     headers = {"x-request-id": mine, "traceparent": trace}
@@ -205,52 +207,52 @@ async def test_a_request_id_and_a_trace_go_in_and_come_out(either: House) -> Non
     assert missing.json()["request_id"] == mine.lower()
 
 
-async def test_credentials_are_bounded_and_never_shown(house: House) -> None:
-    path = f"{house.ws}/credentials"
+async def test_credentials_are_bounded_and_never_shown(world: HttpWorld) -> None:
+    path = f"{world.ws}/credentials"
     refused: list[Any] = [{}, [], "x", None, 7]
     for data in refused:
-        assert await code(house, "POST", path, json={"name": "a", "data": data}) == (400, "UZ-VAULT-001")
+        assert await code(world, "POST", path, json={"name": "a", "data": data}) == (400, "UZ-VAULT-001")
     large = {"name": "a", "data": {"a": "x" * 4096}}
-    assert await code(house, "POST", path, json=large) == (400, "UZ-VAULT-002")
-    assert await code(house, "POST", path, json={"name": "a b", "data": {"a": 1}}) == (400, "UZ-REQ-001")
-    assert await code(house, "POST", path, json={"name": "a", "data": {"a": "hidden"}}) == (201, "")
-    listed = await house.get(path)
+    assert await code(world, "POST", path, json=large) == (400, "UZ-VAULT-002")
+    assert await code(world, "POST", path, json={"name": "a b", "data": {"a": 1}}) == (400, "UZ-REQ-001")
+    assert await code(world, "POST", path, json={"name": "a", "data": {"a": "hidden"}}) == (201, "")
+    listed = await world.get(path)
     assert [item["name"] for item in listed.json()["items"]] == ["a"]
     assert listed.json()["credentials"] == listed.json()["items"]
     assert "hidden" not in listed.text
-    assert await code(house, "DELETE", f"{path}/a") == (204, "")
-    assert (await house.get(path)).json()["items"] == []
+    assert await code(world, "DELETE", f"{path}/a") == (204, "")
+    assert (await world.get(path)).json()["items"] == []
 
 
-async def test_an_agent_that_does_not_compile_is_told_where(house: House) -> None:
-    path = f"{house.ws}/zombies"
+async def test_an_agent_that_does_not_compile_is_told_where(world: HttpWorld) -> None:
+    path = f"{world.ws}/zombies"
     bad = {"source_markdown": "no front matter", "trigger_markdown": "---\nname: x\n---\n"}
-    answer = await house.post(path, bad)
+    answer = await world.post(path, bad)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-ZMB-008")
     assert answer.json()["detail"].startswith("ERR_ZOMBIE_INVALID_CONFIG")
-    assert await code(house, "POST", path, json={"source_markdown": "", "trigger_markdown": "x"}) == (
+    assert await code(world, "POST", path, json={"source_markdown": "", "trigger_markdown": "x"}) == (
         400,
         "UZ-REQ-001",
     )
     wide = {"source_markdown": "é" * 40_000, "trigger_markdown": "x"}
-    assert await code(house, "POST", path, json=wide) == (400, "UZ-REQ-001")
-    await house.install()
-    listed = (await house.get(path)).json()
+    assert await code(world, "POST", path, json=wide) == (400, "UZ-REQ-001")
+    await world.install()
+    listed = (await world.get(path)).json()
     assert (listed["total"], [item["name"] for item in listed["items"]]) == (1, ["doctor"])
-    again = await house.post(path, {})
+    again = await world.post(path, {})
     assert again.status_code == 400
 
 
-async def test_a_listing_goes_on_where_it_stopped(house: House) -> None:
-    await house.keep_secret()
-    zombie = await house.install()
+async def test_a_listing_goes_on_where_it_stopped(world: HttpWorld) -> None:
+    await world.keep_secret()
+    zombie = await world.install()
     for _ in range(5):
-        await house.deliver(zombie["webhook_urls"]["github"])
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events"
+        await world.deliver(zombie["webhook_urls"]["github"])
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/events"
     seen: list[str] = []
     query: dict[str, Any] = {"limit": 2, "since": "1h", "actor": "webhook:*"}
     while True:
-        page = (await house.get(path, params=query)).json()
+        page = (await world.get(path, params=query)).json()
         seen += [item["event_id"] for item in page["items"]]
         if page["next_cursor"] is None:
             break
@@ -258,64 +260,64 @@ async def test_a_listing_goes_on_where_it_stopped(house: House) -> None:
     assert len(seen) == len(set(seen)) == 5
     assert seen == sorted(seen, reverse=True)
     both = {"cursor": query["cursor"], "since": "1h"}
-    assert await code(house, "GET", path, params=both) == (400, "UZ-REQ-001")
+    assert await code(world, "GET", path, params=both) == (400, "UZ-REQ-001")
     other = {"cursor": query["cursor"], "actor": "cron:*"}
-    assert await code(house, "GET", path, params=other) == (400, "UZ-REQ-001")
+    assert await code(world, "GET", path, params=other) == (400, "UZ-REQ-001")
     for bad in ({"limit": 0}, {"limit": 201}, {"cursor": "x"}, {"since": "soon"}):
-        assert await code(house, "GET", path, params=bad) == (400, "UZ-REQ-001")
-    none = (await house.get(path, params={"actor": "cron:*"})).json()
+        assert await code(world, "GET", path, params=bad) == (400, "UZ-REQ-001")
+    none = (await world.get(path, params={"actor": "cron:*"})).json()
     assert none["items"] == []
 
 
-async def test_a_person_steers_an_agent_and_stops_it(house: House) -> None:
-    zombie = await house.install()
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}"
-    steered = await house.post(f"{path}/messages", {"message": "look again"})
+async def test_a_person_steers_an_agent_and_stops_it(world: HttpWorld) -> None:
+    zombie = await world.install()
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}"
+    steered = await world.post(f"{path}/messages", {"message": "look again"})
     assert (steered.status_code, steered.json()["status"]) == (202, "accepted")
-    [event] = (await house.get(f"{path}/events")).json()["items"]
+    [event] = (await world.get(f"{path}/events")).json()["items"]
     assert event["actor"] == "steer:admin"
-    assert await code(house, "POST", f"{path}/messages", json={"message": "é" * 5000}) == (400, "UZ-REQ-001")
-    assert await code(house, "PATCH", path, json={"status": "paused"}) == (400, "UZ-REQ-001")
-    assert await code(house, "PATCH", path, json={"status": "stopped"}) == (200, "")
-    stopped = await house.call("PATCH", path, json={"status": "stopped"})
+    assert await code(world, "POST", f"{path}/messages", json={"message": "é" * 5000}) == (400, "UZ-REQ-001")
+    assert await code(world, "PATCH", path, json={"status": "paused"}) == (400, "UZ-REQ-001")
+    assert await code(world, "PATCH", path, json={"status": "stopped"}) == (200, "")
+    stopped = await world.call("PATCH", path, json={"status": "stopped"})
     assert (stopped.status_code, stopped.json()["current_state"]) == (409, "stopped")
-    refused = await house.post(f"{path}/messages", {"message": "hello"})
+    refused = await world.post(f"{path}/messages", {"message": "hello"})
     assert (refused.status_code, refused.json()["error_code"]) == (409, "UZ-ZMB-012")
-    shown = (await house.get(path)).json()
+    shown = (await world.get(path)).json()
     assert (shown["status"], shown["spend"]) == ("stopped", {"day_nanos": 0, "month_nanos": 0})
     assert shown["source_markdown"].startswith("---")
 
 
-async def test_a_platform_admin_credits_a_tenant(house: House) -> None:
-    path = f"/v1/admin/tenants/{house.installation.tenant_id}/credit"
+async def test_a_platform_admin_credits_a_tenant(world: HttpWorld) -> None:
+    path = f"/v1/admin/tenants/{world.installation.tenant_id}/credit"
     body = {"amount_nanos": 5, "reason": "thanks"}
-    credited = await house.post(path, body, house.admin_token())
+    credited = await world.post(path, body, world.admin_token())
     assert credited.json()["balance_nanos"] == 5_000_000_005
-    assert await code(house, "POST", path, json=body) == (403, "UZ-AUTH-021")
-    admin = house.admin_token()
-    assert await code(house, "POST", path, admin, json={**body, "amount_nanos": 0}) == (400, "UZ-REQ-001")
+    assert await code(world, "POST", path, json=body) == (403, "UZ-AUTH-021")
+    admin = world.admin_token()
+    assert await code(world, "POST", path, admin, json={**body, "amount_nanos": 0}) == (400, "UZ-REQ-001")
     unknown = f"/v1/admin/tenants/{UNKNOWN}/credit"
-    assert await code(house, "POST", unknown, admin, json=body) == (404, "UZ-TENANT-001")
+    assert await code(world, "POST", unknown, admin, json=body) == (404, "UZ-TENANT-001")
 
 
-async def test_the_fleet_shows_what_waits_and_what_lives(house: House) -> None:
-    await house.keep_secret()
-    zombie = await house.install(tags="gpu")
-    await house.deliver(zombie["webhook_urls"]["github"])
-    token = await house.enrol()
-    assert (await house.post("/v1/runners/me/leases", {}, token)).json()["leases"] == []
-    queue = (await house.get("/v1/fleet/queue", house.admin_token())).json()
+async def test_the_fleet_shows_what_waits_and_what_lives(world: HttpWorld) -> None:
+    await world.keep_secret()
+    zombie = await world.install(tags="gpu")
+    await world.deliver(zombie["webhook_urls"]["github"])
+    token = await world.enrol()
+    assert (await world.post("/v1/runners/me/leases", {}, token)).json()["leases"] == []
+    queue = (await world.get("/v1/fleet/queue", world.admin_token())).json()
     assert (queue["depth"], queue["leases_active"]) == (1, 0)
     assert queue["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1, "ready_agents": 1}]
-    supervisor = (await house.get("/v1/fleet/supervisor", house.admin_token())).json()
+    supervisor = (await world.get("/v1/fleet/supervisor", world.admin_token())).json()
     assert supervisor["tree"]["name"] == "sexton"
-    metrics = (await house.get("/metrics", None)).text
+    metrics = (await world.get("/metrics", None)).text
     assert 'sexton_http_requests_total{method="GET",route="/v1/fleet/queue",status="2xx"} 1.0' in metrics
 
 
-async def test_metrics_are_of_the_routes_that_were_used_and_not_of_when_they_began(house: House) -> None:
-    await house.get("/v1/fleet/queue", house.admin_token())
-    lines = (await house.get("/metrics", None)).text.splitlines()
+async def test_metrics_are_of_the_routes_that_were_used_and_not_of_when_they_began(world: HttpWorld) -> None:
+    await world.get("/v1/fleet/queue", world.admin_token())
+    lines = (await world.get("/metrics", None)).text.splitlines()
     assert not [line for line in lines if "_created" in line]
     requests = [line for line in lines if line.startswith("sexton_http_requests_total{")]
     used = [line for line in requests if 'route="/v1/fleet/queue"' in line]

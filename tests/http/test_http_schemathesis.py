@@ -15,7 +15,7 @@ import trio
 
 from sexton_http.operations import Creates
 from sexton_http.routes.table import OPERATIONS
-from tests.http.house import House, open_house
+from tests.worlds.http import HttpWorld, open_http_world
 
 EXAMPLES = int(os.environ.get("SEXTON_FUZZ_EXAMPLES", "2"))
 """Of each phase that tries random input, for each route."""
@@ -75,11 +75,11 @@ CALLERS = {
 _SUMMARY = re.compile(r"(\d+) generated, .*")
 
 
-def settings(house: House, zombie_id: str, spare_id: str, spare_workspace_id: str) -> str:
+def settings(world: HttpWorld, zombie_id: str, spare_id: str, spare_workspace_id: str) -> str:
     """The configuration: what exists, and what no schema can say."""
     lines = [
         "[parameters]",
-        f'"path.workspace_id" = "{house.installation.workspace_id}"',
+        f'"path.workspace_id" = "{world.installation.workspace_id}"',
         f'"path.zombie_id" = "{zombie_id}"',
         f'"path.agent_id" = "{zombie_id}"',
         # Else the others would find nothing any more.
@@ -123,37 +123,37 @@ def test_exceptions_are_made_for_routes_that_exist() -> None:
     assert set(MORE_STATUSES) <= {operation.name for operation in OPERATIONS}
 
 
-async def cordoned(house: House) -> str:
+async def cordoned(world: HttpWorld) -> str:
     """A runner that gets nothing new, so that no poll of it waits."""
-    token = await house.enrol()
-    me = (await house.get("/v1/runners/me", token)).json()["id"]
+    token = await world.enrol()
+    me = (await world.get("/v1/runners/me", token)).json()["id"]
     path = f"/v1/fleet/runners/{me}"
-    answer = await house.call("PATCH", path, house.admin_token(), json={"admin_state": "cordoned"})
+    answer = await world.call("PATCH", path, world.admin_token(), json={"admin_state": "cordoned"})
     assert answer.status_code == 200
     return token
 
 
 @pytest.mark.parametrize("caller", CALLERS)
 async def test_no_input_that_can_be_generated_finds_a_fault(caller: str, tmp_path: Path) -> None:
-    async with open_house(address_rate=None, stream_heartbeat_s=0.2) as house:
-        await house.keep_secret()
-        zombie, spare = await house.install(), await house.install("spare")
-        workspace = (await house.post("/v1/workspaces", {"name": "spare"})).json()
+    async with open_http_world(address_rate=None, stream_heartbeat_s=0.2) as world:
+        await world.keep_secret()
+        zombie, spare = await world.install(), await world.install("spare")
+        workspace = (await world.post("/v1/workspaces", {"name": "spare"})).json()
         tokens = {
-            "platform admin": house.admin_token(),
-            "runner": await cordoned(house),
+            "platform admin": world.admin_token(),
+            "runner": await cordoned(world),
             "approver": zombie["approval_token"],
         }
         config = tmp_path / "schemathesis.toml"
         config.write_text(
-            settings(house, zombie["zombie_id"], spare["zombie_id"], workspace["workspace_id"]),
+            settings(world, zombie["zombie_id"], spare["zombie_id"], workspace["workspace_id"]),
             encoding="utf-8",
         )
         command = [
             str(Path(sys.executable).with_name("schemathesis")),
             f"--config-file={config}",
             "run",
-            f"{house.base_url}/openapi.json",
+            f"{world.base_url}/openapi.json",
             "--header",
             f"Authorization: Bearer {tokens[caller]}",
             "--checks=all",

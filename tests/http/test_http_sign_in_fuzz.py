@@ -20,7 +20,7 @@ from sexton_http.handover import (
 from sexton_http.jwks import read_keys
 from sexton_http.jwt_issuer import read_claims
 from sexton_http.same_origin import is_same_origin
-from tests.http.terminal import Party, raw, text
+from tests.fakes.login_terminal import Party, raw, text
 
 KEYS = AuthKeys(b"s" * 32, lambda size: "00" * size)
 JSON = st.recursive(

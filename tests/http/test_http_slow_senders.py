@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from sexton_http.wire import timeouts
-from tests.http.serving import Reader, Stream, dial, echo, serving
+from tests.worlds.asgi_server import Reader, Stream, dial, echo, serving
 
 SLOW_CONNECTIONS = 10_000
 """Fewer where this process may not have two descriptors for each."""

@@ -10,8 +10,8 @@ import pytest
 import trio
 
 from sexton_http.wire import timeouts
-from tests.http.house import House, open_house
-from tests.http.listening import Listener, listening
+from tests.worlds.event_stream import Listener, listening
+from tests.worlds.http import HttpWorld, open_http_world
 
 STREAMS = int(os.environ.get("SEXTON_STREAMS", "2000"))
 """Readers of the crowd; the node is told to hold as many."""
@@ -20,38 +20,41 @@ PIECE = "x" * 8192
 PIECES = 1024
 
 
-async def show(house: House, lease: dict[str, Any], token: str, *texts: str) -> None:
+async def show(world: HttpWorld, lease: dict[str, Any], token: str, *texts: str) -> None:
     path = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
     frames = [{"kind": "tool_call_progress", "name": text, "elapsed_ms": 1} for text in texts]
-    shown = await house.post(path, {"frames": frames}, token)
+    shown = await world.post(path, {"frames": frames}, token)
     assert shown.status_code == 202, shown.text
 
 
-def streams_open(house: House) -> float:
-    for metric in house.registry.collect():
+def streams_open(world: HttpWorld) -> float:
+    for metric in world.registry.collect():
         for sample in metric.samples:
             if sample.labels.get("wait") == "streams" and "in_flight" in sample.name:
                 return sample.value
     raise AssertionError("no such metric")
 
 
-async def until_open(house: House, count: int) -> None:
-    while streams_open(house) != count:
+async def until_open(world: HttpWorld, count: int) -> None:
+    while streams_open(world) != count:
         await trio.sleep(0.01)
 
 
 async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with open_house(max_streams=STREAMS, max_in_flight=STREAMS) as house, AsyncExitStack() as stack:
-        zombie, token, lease = await house.working()
-        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with (
+        open_http_world(max_streams=STREAMS, max_in_flight=STREAMS) as world,
+        AsyncExitStack() as stack,
+    ):
+        zombie, token, lease = await world.working()
+        path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
         crowd: list[Listener] = []
         places = trio.CapacityLimiter(DIALLERS)
 
         async def come() -> None:
             async with places:
-                stream = await stack.enter_async_context(listening(house.base_url, path, house.api_key))
+                stream = await stack.enter_async_context(listening(world.base_url, path, world.api_key))
                 assert stream.status == 200
                 crowd.append(stream)
 
@@ -60,8 +63,8 @@ async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
             for _ in range(STREAMS):
                 nursery.start_soon(come)
         opened = time.perf_counter()
-        assert streams_open(house) == STREAMS
-        reads = count_reads(house, monkeypatch)
+        assert streams_open(world) == STREAMS
+        reads = count_reads(world, monkeypatch)
         heard: list[str] = []
 
         async def hear(stream: Listener) -> None:
@@ -74,7 +77,7 @@ async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
             for stream in crowd:
                 nursery.start_soon(hear, stream)
             for name in ("one", "two", "three"):
-                await show(house, lease, token, name)
+                await show(world, lease, token, name)
         done = time.perf_counter()
         assert len(heard) == 3 * STREAMS
         # A reader that came back late for what was handed out before may look for itself, but not all do.
@@ -84,15 +87,15 @@ async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
             sys.stdout.write(f"\n{STREAMS} streams: {told}, {len(reads)} reads of the store\n")
 
 
-def count_reads(house: House, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def count_reads(world: HttpWorld, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     reads: list[int] = []
-    read = house.storage.frames.read
+    read = world.storage.frames.read
 
     async def counted(*args: Any, **kwargs: Any) -> Any:
         reads.append(kwargs["after"])
         return await read(*args, **kwargs)
 
-    monkeypatch.setattr(house.storage.frames, "read", counted)
+    monkeypatch.setattr(world.storage.frames, "read", counted)
     return reads
 
 
@@ -110,16 +113,16 @@ async def test_a_reader_who_does_not_read_is_cut_and_goes_on_by_its_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(timeouts, "WRITE_S", 0.2)
-    async with open_house() as house:
-        zombie, token, lease = await house.working()
-        path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with open_http_world() as world:
+        zombie, token, lease = await world.working()
+        path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with (
-            listening(house.base_url, path, house.api_key, last_event_id="0") as slow,
-            listening(house.base_url, path, house.api_key, last_event_id="0") as prompt,
+            listening(world.base_url, path, world.api_key, last_event_id="0") as slow,
+            listening(world.base_url, path, world.api_key, last_event_id="0") as prompt,
         ):
-            await until_open(house, 2)
+            await until_open(world, 2)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(until_open, house, 1)
+                nursery.start_soon(until_open, world, 1)
 
                 async def follow() -> None:
                     for number in range(2 + PIECES):
@@ -127,34 +130,34 @@ async def test_a_reader_who_does_not_read_is_cut_and_goes_on_by_its_number(
 
                 nursery.start_soon(follow)
                 for number in range(PIECES // 32):
-                    await show(house, lease, token, *(f"{number}.{n} {PIECE}" for n in range(32)))
+                    await show(world, lease, token, *(f"{number}.{n} {PIECE}" for n in range(32)))
             seen = await all_of(slow)
             assert seen == list(range(1, len(seen) + 1))
             assert len(seen) < 2 + PIECES
         last = str(seen[-1])
-        async with listening(house.base_url, path, house.api_key, last_event_id=last) as again:
+        async with listening(world.base_url, path, world.api_key, last_event_id=last) as again:
             for number in range(seen[-1] + 1, 3 + PIECES):
                 assert (await again.frame())["id"] == number
 
 
-async def test_a_stream_ends_with_its_agent(house: House) -> None:
-    zombie = await house.install()
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream"
-    async with listening(house.base_url, path, house.api_key) as stream:
+async def test_a_stream_ends_with_its_agent(world: HttpWorld) -> None:
+    zombie = await world.install()
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
+    async with listening(world.base_url, path, world.api_key) as stream:
         assert await stream.line() == "retry: 2000"
-        deleted = await house.call("DELETE", f"{house.ws}/zombies/{zombie['zombie_id']}")
+        deleted = await world.call("DELETE", f"{world.ws}/zombies/{zombie['zombie_id']}")
         assert deleted.status_code == 204, deleted.text
         while (await stream.line()) is not None:
             pass
         assert stream.ended
 
 
-async def test_what_is_not_there_is_said_before_the_stream_begins(house: House) -> None:
+async def test_what_is_not_there_is_said_before_the_stream_begins(world: HttpWorld) -> None:
     unknown = "019363b0-0000-7000-8000-00000000ffff"
     for path, code in (
-        (f"{house.ws}/zombies/{unknown}/events/stream", "UZ-ZMB-009"),
+        (f"{world.ws}/zombies/{unknown}/events/stream", "UZ-ZMB-009"),
         (f"/v1/workspaces/{unknown}/zombies/{unknown}/events/stream", "UZ-WORKSPACE-001"),
     ):
-        answer = await house.get(path)
+        answer = await world.get(path)
         assert (answer.status_code, answer.json()["error_code"]) == (404, code)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -16,8 +16,8 @@ from sexton_http.pipeline import Mounted
 from sexton_http.routes import approvals, chat, webhooks
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.services import make_services
-from tests.http.house import House
 from tests.http.test_http_declarations import apart
+from tests.worlds.http import HttpWorld
 
 FILTERS = fingerprint("gates", None)
 NAMES = st.sampled_from(
@@ -91,10 +91,10 @@ def test_a_cut_cursor_is_none(at: int, number: int) -> None:
             decode(text[:end], FILTERS)
 
 
-async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(house: House) -> None:
-    await house.keep_secret()
-    zombie = await house.install()
-    services = make_services(apart(house), make_documents(OPERATIONS, ""))
+async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(world: HttpWorld) -> None:
+    await world.keep_secret()
+    zombie = await world.install()
+    services = make_services(apart(world), make_documents(OPERATIONS, ""))
     doors = [
         (webhooks.deliver, {}),
         (webhooks.deliver_to_source, {"segment": "github"}),
@@ -102,7 +102,7 @@ async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(house
         (webhooks.deliver_multisig, {}),
         (webhooks.decide_by_webhook, {}),
         (chat.press_in_chat, {}),
-        (approvals.list_approvals, {"workspace_id": str(house.installation.workspace_id)}),
+        (approvals.list_approvals, {"workspace_id": str(world.installation.workspace_id)}),
     ]
     seen: set[str] = set()
     cases: list[tuple[dict[bytes, bytes], bytes]] = []
@@ -126,4 +126,4 @@ async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(house
                 assert answer.status < 500, (operation.path, code, headers, body[:80])
                 seen.add(code)
     assert {"UZ-WH-010", "UZ-AUTH-002", "UZ-APPROVAL-003"} <= seen
-    assert not house.memory.tables.events
+    assert not world.memory.tables.events

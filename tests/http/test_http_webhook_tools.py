@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx2
 
 from sexton_storage.records.users import Role
-from tests.http.house import SECRET, House
+from tests.worlds.http import SECRET, HttpWorld
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 BODY = b'{"action":"completed","n":[1,2]}'
@@ -31,39 +31,39 @@ def hub(body: bytes = BODY, secret: str = SECRET, **more: str) -> dict[str, str]
     return {"X-GitHub-Event": "workflow_run", "X-Hub-Signature-256": f"sha256={digest}", **more}
 
 
-async def install(house: House, secret: Any = SECRET) -> str:
-    await house.post(f"{house.ws}/credentials", {"name": "github-hook", "data": {"webhook_secret": secret}})
-    answer = await house.post(f"{house.ws}/zombies", {"source_markdown": SKILL, "trigger_markdown": TRIGGER})
+async def install(world: HttpWorld, secret: Any = SECRET) -> str:
+    await world.post(f"{world.ws}/credentials", {"name": "github-hook", "data": {"webhook_secret": secret}})
+    answer = await world.post(f"{world.ws}/zombies", {"source_markdown": SKILL, "trigger_markdown": TRIGGER})
     assert answer.status_code == 201, answer.text
     zombie_id: str = answer.json()["zombie_id"]
     return zombie_id
 
 
-async def verify(house: House, zombie_id: str, token: str = "", **sample: Any) -> httpx2.Response:
+async def verify(world: HttpWorld, zombie_id: str, token: str = "", **sample: Any) -> httpx2.Response:
     body = {"headers": hub(), "body": BODY.decode(), "source": "github", **sample}
     body = {name: value for name, value in body.items() if value is not None}
-    return await house.post(f"{house.ws}/zombies/{zombie_id}/webhooks:verify", body, token)
+    return await world.post(f"{world.ws}/zombies/{zombie_id}/webhooks:verify", body, token)
 
 
-async def verdict(house: House, zombie_id: str, **sample: Any) -> dict[str, Any]:
-    answer = await verify(house, zombie_id, **sample)
+async def verdict(world: HttpWorld, zombie_id: str, **sample: Any) -> dict[str, Any]:
+    answer = await verify(world, zombie_id, **sample)
     assert answer.status_code == 200, answer.text
     assert SECRET not in answer.text
     said: dict[str, Any] = answer.json()
     return said
 
 
-async def test_a_good_sample_is_said_to_be_good_and_wakes_nobody(house: House) -> None:
-    zombie_id = await install(house)
-    said = await verdict(house, zombie_id)
+async def test_a_good_sample_is_said_to_be_good_and_wakes_nobody(world: HttpWorld) -> None:
+    zombie_id = await install(world)
+    said = await verdict(world, zombie_id)
     assert (said["ok"], said["signature_ok"], said["outcome"]) == (True, True, "accepted")
     assert said["event_type"] == "workflow_run.completed"
     first = await verdict(
-        house, zombie_id, source=None, body=None, body_base64=base64.b64encode(BODY).decode()
+        world, zombie_id, source=None, body=None, body_base64=base64.b64encode(BODY).decode()
     )
     assert first["outcome"] == "accepted"
-    assert not house.memory.tables.events
-    assert not house.memory.tables.frames.get(UUID(zombie_id))
+    assert not world.memory.tables.events
+    assert not world.memory.tables.frames.get(UUID(zombie_id))
 
 
 REFUSALS: list[tuple[dict[str, Any], str, bool, str | None]] = [
@@ -80,31 +80,31 @@ REFUSALS: list[tuple[dict[str, Any], str, bool, str | None]] = [
 ]
 
 
-async def test_each_way_to_be_refused_is_told_as_a_sender_is_told(house: House) -> None:
-    zombie_id = await install(house)
+async def test_each_way_to_be_refused_is_told_as_a_sender_is_told(world: HttpWorld) -> None:
+    zombie_id = await install(world)
     for sample, outcome, signature_ok, code in REFUSALS:
-        said = await verdict(house, zombie_id, **sample)
+        said = await verdict(world, zombie_id, **sample)
         assert (said["outcome"], said["signature_ok"], said["error_code"]) == (outcome, signature_ok, code)
         assert said["ok"] is (outcome == "ignored")
 
 
-async def test_a_stale_sample_is_good_at_the_time_it_came(house: House) -> None:
-    zombie_id = await install(house)
-    stamp = house.world.now_ms() // 1000 - 10_000
+async def test_a_stale_sample_is_good_at_the_time_it_came(world: HttpWorld) -> None:
+    zombie_id = await install(world)
+    stamp = world.actors_world.now_ms() // 1000 - 10_000
     body = '{"type":"event_callback","event":{"type":"message"}}'
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
     headers = {"X-Slack-Signature": f"v0={digest}", "X-Slack-Request-Timestamp": str(stamp)}
     sample = {"source": "slack", "headers": headers, "body": body}
-    stale = await verdict(house, zombie_id, **sample)
+    stale = await verdict(world, zombie_id, **sample)
     assert (stale["outcome"], stale["signature_ok"], stale["error_code"]) == (
         "stale_timestamp",
         True,
         "UZ-WH-011",
     )
-    then = await verdict(house, zombie_id, **sample, received_at=stamp * 1000)
+    then = await verdict(world, zombie_id, **sample, received_at=stamp * 1000)
     assert (then["outcome"], then["event_type"]) == ("accepted", "message")
     late = {**headers, "X-Slack-Request-Timestamp": f"{stamp}000"}
-    said = await verdict(house, zombie_id, **{**sample, "headers": late})
+    said = await verdict(world, zombie_id, **{**sample, "headers": late})
     assert any("milliseconds" in hint for hint in said["hints"])
 
 
@@ -121,81 +121,81 @@ SLIPS: list[tuple[bytes, bytes, str, str]] = [
 ]
 
 
-async def test_the_slip_that_explains_a_mismatch_is_named(house: House) -> None:
-    zombie_id = await install(house)
+async def test_the_slip_that_explains_a_mismatch_is_named(world: HttpWorld) -> None:
+    zombie_id = await install(world)
     for body, signed, secret, hint in SLIPS:
         kept = {"name": "github-hook", "data": {"webhook_secret": secret}}
-        await house.post(f"{house.ws}/credentials", kept)
-        said = await verdict(house, zombie_id, body=body.decode(), headers=hub(signed))
+        await world.post(f"{world.ws}/credentials", kept)
+        said = await verdict(world, zombie_id, body=body.decode(), headers=hub(signed))
         assert said["outcome"] == "signature_mismatch"
         assert [hint in words for words in said["hints"]] == [True], (hint, said["hints"])
         assert hub(body)["X-Hub-Signature-256"].removeprefix("sha256=") not in str(said)
 
 
-async def test_a_signature_of_another_source_or_in_base64_is_noticed(house: House) -> None:
-    zombie_id = await install(house)
-    said = await verdict(house, zombie_id, source="slack")
+async def test_a_signature_of_another_source_or_in_base64_is_noticed(world: HttpWorld) -> None:
+    zombie_id = await install(world)
+    said = await verdict(world, zombie_id, source="slack")
     assert any("looks like github" in hint for hint in said["hints"])
     digest = base64.b64encode(hashlib.sha256(b"x").digest()).decode()
-    said = await verdict(house, zombie_id, headers={"x-hub-signature-256": f"sha256={digest}"})
+    said = await verdict(world, zombie_id, headers={"x-hub-signature-256": f"sha256={digest}"})
     assert said["outcome"] == "signature_malformed"
     assert any("base64" in hint for hint in said["hints"])
 
 
-async def test_only_who_may_keep_secrets_may_try_samples(house: House) -> None:
-    zombie_id = await install(house)
-    refused = await verify(house, zombie_id, house.user_token(Role.USER))
+async def test_only_who_may_keep_secrets_may_try_samples(world: HttpWorld) -> None:
+    zombie_id = await install(world)
+    refused = await verify(world, zombie_id, world.user_token(Role.USER))
     assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-AUTH-009")
-    assert (await verify(house, zombie_id, house.user_token(Role.OPERATOR))).status_code == 200
-    unknown = await verify(house, UNKNOWN)
+    assert (await verify(world, zombie_id, world.user_token(Role.OPERATOR))).status_code == 200
+    unknown = await verify(world, UNKNOWN)
     assert (unknown.status_code, unknown.json()["error_code"]) == (404, "UZ-ZMB-009")
 
 
-async def test_a_sample_that_is_none_is_malformed(house: House) -> None:
-    zombie_id = await install(house)
+async def test_a_sample_that_is_none_is_malformed(world: HttpWorld) -> None:
+    zombie_id = await install(world)
     for sample in ({"body_base64": "%"}, {"body_base64": "eA="}, {"headers": 7}, {"received_at": -1}):
-        answer = await verify(house, zombie_id, **sample)
+        answer = await verify(world, zombie_id, **sample)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001"), sample
 
 
-async def test_a_sample_without_a_body_has_an_empty_one(house: House) -> None:
-    zombie_id = await install(house)
-    said = await verdict(house, zombie_id, body=None, headers=hub(b""))
+async def test_a_sample_without_a_body_has_an_empty_one(world: HttpWorld) -> None:
+    zombie_id = await install(world)
+    said = await verdict(world, zombie_id, body=None, headers=hub(b""))
     assert (said["signature_ok"], said["outcome"]) == (True, "malformed_body")
 
 
 # --- the approval token -------------------------------------------------------------------------------------
 
 
-async def test_a_new_approval_token_puts_the_old_one_out_at_once(house: House) -> None:
-    zombie = await house.install()
+async def test_a_new_approval_token_puts_the_old_one_out_at_once(world: HttpWorld) -> None:
+    zombie = await world.install()
     zombie_id, old = zombie["zombie_id"], zombie["approval_token"]
     path, decision = f"/v1/webhooks/{zombie_id}/approval", {"approval_id": "x", "decision": "approve"}
-    assert (await house.post(path, decision, old)).json()["error_code"] == "UZ-APPROVAL-002"
-    rotated = await house.post(f"{house.ws}/zombies/{zombie_id}/approval-token")
+    assert (await world.post(path, decision, old)).json()["error_code"] == "UZ-APPROVAL-002"
+    rotated = await world.post(f"{world.ws}/zombies/{zombie_id}/approval-token")
     new = rotated.json()["approval_token"]
     assert (rotated.status_code, new[:4], len(new)) == (201, "zap_", 68)
-    assert (await house.post(path, decision, old)).json()["error_code"] == "UZ-AUTH-002"
-    assert (await house.post(path, decision, new)).json()["error_code"] == "UZ-APPROVAL-002"
-    assert new not in str(house.memory.tables.zombies)
+    assert (await world.post(path, decision, old)).json()["error_code"] == "UZ-AUTH-002"
+    assert (await world.post(path, decision, new)).json()["error_code"] == "UZ-APPROVAL-002"
+    assert new not in str(world.memory.tables.zombies)
 
 
-async def test_the_same_key_gives_the_same_token_again(house: House) -> None:
-    zombie = await house.install()
-    path, headers = f"{house.ws}/zombies/{zombie['zombie_id']}/approval-token", {"idempotency-key": "k"}
-    first = await house.post(path, headers=headers)
-    again = await house.post(path, headers=headers)
+async def test_the_same_key_gives_the_same_token_again(world: HttpWorld) -> None:
+    zombie = await world.install()
+    path, headers = f"{world.ws}/zombies/{zombie['zombie_id']}/approval-token", {"idempotency-key": "k"}
+    first = await world.post(path, headers=headers)
+    again = await world.post(path, headers=headers)
     assert first.json()["approval_token"] == again.json()["approval_token"]
     assert again.headers["idempotent-replayed"] == "true"
 
 
-async def test_only_an_operator_rotates_and_only_of_an_agent_that_lives(house: House) -> None:
-    zombie = await house.install()
-    agent = f"{house.ws}/zombies/{zombie['zombie_id']}"
-    refused = await house.post(f"{agent}/approval-token", token=house.user_token(Role.USER))
+async def test_only_an_operator_rotates_and_only_of_an_agent_that_lives(world: HttpWorld) -> None:
+    zombie = await world.install()
+    agent = f"{world.ws}/zombies/{zombie['zombie_id']}"
+    refused = await world.post(f"{agent}/approval-token", token=world.user_token(Role.USER))
     assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-AUTH-009")
-    await house.call("PATCH", agent, json={"status": "killed"})
-    killed = await house.post(f"{agent}/approval-token")
+    await world.call("PATCH", agent, json={"status": "killed"})
+    killed = await world.post(f"{agent}/approval-token")
     assert (killed.status_code, killed.json()["error_code"]) == (409, "UZ-ZMB-010")
-    nobody = await house.post(f"{house.ws}/zombies/{UNKNOWN}/approval-token")
+    nobody = await world.post(f"{world.ws}/zombies/{UNKNOWN}/approval-token")
     assert (nobody.status_code, nobody.json()["error_code"]) == (404, "UZ-ZMB-009")

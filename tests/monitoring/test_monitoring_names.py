@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.http.house import open_house
+from tests.worlds.http import open_http_world
 
 DOCS = Path(__file__).parents[2] / "docs"
 MONITORING = DOCS / "monitoring"
@@ -40,10 +40,10 @@ def documented() -> dict[str, Family]:
 
 async def shown() -> dict[str, Family]:
     """What a server shows after an event has come and was reported."""
-    async with open_house() as house:
-        _, token, lease = await house.working()
-        await house.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
-        text = (await house.get("/metrics")).text
+    async with open_http_world() as world:
+        _, token, lease = await world.working()
+        await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
+        text = (await world.get("/metrics")).text
     found = {}
     for family in text_string_to_metric_families(text):
         if family.name.startswith("sexton_") and not family.name.endswith("_created"):

@@ -1,8 +1,8 @@
 """What the tests of every page do: sign in, and look at what a page owes to its readers."""
 
 from sexton_http.browsers import Browsers
-from tests.http.house import House
 from tests.pages.screen import Screen
+from tests.worlds.http import HttpWorld
 
 CONTRAST = """
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -37,8 +37,8 @@ return found;
 """
 
 
-async def sign_in(screen: Screen, house: House) -> None:
-    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
+async def sign_in(screen: Screen, world: HttpWorld) -> None:
+    await screen.open(await Browsers(world.ctx).offer(world.installation.user_id))
     await screen.press("Sign in")
     await screen.sees("Signed in as")
 

@@ -9,9 +9,9 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from tests.http.house import House, open_house
 from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import Screen
+from tests.worlds.http import HttpWorld, open_http_world
 
 KEY = re.compile(r"zmb_t_[0-9a-f]{64}")
 MAX_TABS = 60
@@ -35,8 +35,8 @@ LOADED = "return performance.getEntriesByType('resource').map((entry) => entry.n
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    async with open_house() as opened:
+async def world() -> AsyncIterator[HttpWorld]:
+    async with open_http_world() as opened:
         yield opened
 
 
@@ -64,7 +64,7 @@ async def tab_to(screen: Screen, name: str) -> dict[str, Any]:
     pytest.fail(f"the tabulator does not lead to {name!r}")
 
 
-async def check_forms(screen: Screen, house: House, name: str) -> None:
+async def check_forms(screen: Screen, world: HttpWorld, name: str) -> None:
     """As ``check_page``, and what forms owe: a name for each control, headings in order, no script."""
     await check_page(screen, name)
     assert await screen.run(UNNAMED) == []
@@ -73,17 +73,17 @@ async def check_forms(screen: Screen, house: House, name: str) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels)), levels
     loaded = await screen.run(LOADED)
     assert loaded
-    assert all(url.startswith(f"{house.base_url}/") for url in loaded), loaded
+    assert all(url.startswith(f"{world.base_url}/") for url in loaded), loaded
     assert await screen.run("return document.scripts.length") == 0
 
 
-async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Screen, house: House) -> None:
-    await sign_in(screen, house)
+async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Screen, world: HttpWorld) -> None:
+    await sign_in(screen, world)
     await tab_to(screen, "API keys")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Create a key")
     assert await screen.run("return document.querySelector('nav [aria-current]').textContent") == "API keys"
-    await check_forms(screen, house, "keys-none")
+    await check_forms(screen, world, "keys-none")
     await tab_to(screen, "Name")
     await type_keys(screen, "deploy-from-the-build-machine")
     await tab_to(screen, "Description")
@@ -94,7 +94,7 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await type_keys(screen, Keys.ENTER)
     await screen.sees("This is the only time")
     assert (await screen.run(FOCUSED))["id"] == "key"
-    await check_forms(screen, house, "key-made")
+    await check_forms(screen, world, "key-made")
     await screen.command(
         "Emulation.setDeviceMetricsOverride", width=320, height=800, deviceScaleFactor=1, mobile=False
     )
@@ -103,7 +103,7 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await screen.command("Emulation.clearDeviceMetricsOverride")
     key = str(await screen.run("return document.querySelector('#key').value"))
     assert KEY.fullmatch(key)
-    assert (await house.get("/v1/api-keys", key)).status_code == 200
+    assert (await world.get("/v1/api-keys", key)).status_code == 200
     await screen.run("document.querySelector('#key').focus()")
     await chord(screen, "a")
     await chord(screen, "c")
@@ -115,25 +115,25 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await chord(screen, "v")
     assert await screen.run("return document.querySelector('#description').value") == key, "it was copied"
     await screen.run("document.querySelector('#description').value = ''")
-    await check_forms(screen, house, "keys-one")
+    await check_forms(screen, world, "keys-one")
     await tab_to(screen, "Revoke deploy-from-the-build-machine")
     await type_keys(screen, Keys.ENTER)
     await tab_to(screen, "Revoke for good: deploy-from-the-build-machine")
-    await check_forms(screen, house, "keys-revoking")
+    await check_forms(screen, world, "keys-revoking")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("revoked 20")
-    await check_forms(screen, house, "keys-revoked")
-    assert (await house.get("/v1/api-keys", key)).json()["error_code"] == "UZ-APIKEY-004"
+    await check_forms(screen, world, "keys-revoked")
+    assert (await world.get("/v1/api-keys", key)).json()["error_code"] == "UZ-APIKEY-004"
     await tab_to(screen, "Delete deploy-from-the-build-machine")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Keys (1)")
 
 
 async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_again(
-    screen: Screen, house: House
+    screen: Screen, world: HttpWorld
 ) -> None:
-    await sign_in(screen, house)
-    await screen.open(f"{house.base_url}/keys")
+    await sign_in(screen, world)
+    await screen.open(f"{world.base_url}/keys")
     await screen.click("#key_name")
     await type_keys(screen, "once", Keys.ENTER)
     await screen.sees("This is the only time")
@@ -142,7 +142,7 @@ async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_
     await screen.command("Page.reload")
     await screen.sees("There is a key named 'once'")
     assert key not in await screen.source()
-    await check_forms(screen, house, "keys-refused")
+    await check_forms(screen, world, "keys-refused")
     assert (await screen.run(FOCUSED))["id"] == "key_name"
     assert [text for text in screen.complaints if "409" not in text] == []
     screen.complaints.clear()
@@ -157,23 +157,23 @@ async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_
     assert "Keys (3)" not in await screen.source(), "it did go back"
     await screen.picture("gone-back")
     assert second not in await screen.source()
-    assert len(house.memory.tables.api_keys) == 3, "the first start's and these two"
+    assert len(world.memory.tables.api_keys) == 3, "the first start's and these two"
     await screen.open("about:blank")
     assert [text for text in screen.complaints if "ERR_CACHE_MISS" not in text] == []
     screen.complaints.clear()
 
 
 async def test_a_workspace_is_made_renamed_paused_and_resumed_by_keyboard(
-    screen: Screen, house: House
+    screen: Screen, world: HttpWorld
 ) -> None:
-    await sign_in(screen, house)
+    await sign_in(screen, world)
     await tab_to(screen, "Workspaces")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Create a workspace")
     await tab_to(screen, "Name")
     await type_keys(screen, "laboratory", Keys.ENTER)
     await screen.sees("Workspaces (2)")
-    await check_forms(screen, house, "workspaces")
+    await check_forms(screen, world, "workspaces")
     await tab_to(screen, "Pause laboratory")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("paused")
@@ -184,7 +184,7 @@ async def test_a_workspace_is_made_renamed_paused_and_resumed_by_keyboard(
     await type_keys(screen, "default", Keys.ENTER)
     await screen.sees("There is a workspace named 'default'")
     assert (await screen.run(FOCUSED))["id"].startswith("name-")
-    await check_forms(screen, house, "workspaces-taken")
+    await check_forms(screen, world, "workspaces-taken")
     # That the answer was no is noted; nothing else.
     assert [text for text in screen.complaints if "409" not in text] == []
     screen.complaints.clear()
@@ -194,5 +194,5 @@ async def test_a_workspace_is_made_renamed_paused_and_resumed_by_keyboard(
     await tab_to(screen, "Resume greenhouse")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Pause")
-    kept = {row.name: row.paused for row in house.memory.tables.workspaces.values()}
+    kept = {row.name: row.paused for row in world.memory.tables.workspaces.values()}
     assert kept == {"default": False, "greenhouse": False}

@@ -11,49 +11,51 @@ import trio
 from sexton_http.browsers import Browsers
 from sexton_http.elsewhere import Elsewhere
 from sexton_http.oauth import OAuthProvider, ProviderSettings
-from tests.http.house import House, open_house
-from tests.http.oidc_server import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
-from tests.http.terminal import Party
+from tests.fakes.identity_provider import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
+from tests.fakes.login_terminal import Party
 from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import FAR, Screen
+from tests.worlds.http import HttpWorld, open_http_world
 
 SESSIONS = "/v1/auth/sessions"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    async with open_house() as opened:
+async def world() -> AsyncIterator[HttpWorld]:
+    async with open_http_world() as opened:
         yield opened
 
 
-async def begin(house: House, terminal: Party, name: str = "laptop, upstairs") -> dict[str, Any]:
-    made = await house.post(SESSIONS, {"public_key": terminal.public_key, "token_name": name}, None)
+async def begin(world: HttpWorld, terminal: Party, name: str = "laptop, upstairs") -> dict[str, Any]:
+    made = await world.post(SESSIONS, {"public_key": terminal.public_key, "token_name": name}, None)
     session: dict[str, Any] = made.json()
     return session
 
 
-async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, house: House) -> None:
-    await screen.open(house.base_url)
+async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, world: HttpWorld) -> None:
+    await screen.open(world.base_url)
     await screen.sees("prints a sign-in link")
     await check_page(screen, "nobody")
-    await screen.open(await Browsers(house.ctx).offer(house.installation.user_id))
+    await screen.open(await Browsers(world.ctx).offer(world.installation.user_id))
     await check_page(screen, "link")
     await screen.press("Sign in")
     shown = await screen.sees("Signed in as")
     assert "local:admin" in shown
-    assert str(house.installation.workspace_id) in shown
-    assert await screen.url() == f"{house.base_url}/"
+    assert str(world.installation.workspace_id) in shown
+    assert await screen.url() == f"{world.base_url}/"
     assert await screen.run("return document.cookie") == ""
     await check_page(screen, "home")
     await screen.press("Sign out")
     await screen.sees("prints a sign-in link")
-    assert not house.memory.tables.browser_sessions
+    assert not world.memory.tables.browser_sessions
 
 
-async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(screen: Screen, house: House) -> None:
+async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(
+    screen: Screen, world: HttpWorld
+) -> None:
     terminal = Party()
-    session = await begin(house, terminal)
-    await sign_in(screen, house)
+    session = await begin(world, terminal)
+    await sign_in(screen, world)
     await screen.open(session["login_url"])
     assert "laptop, upstairs" in await screen.sees("Did you start sexton login just now?")
     await check_page(screen, "device-ask")
@@ -62,35 +64,35 @@ async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(screen: 
     await check_page(screen, "device-code")
     digits = await screen.text("#code")
     at = f"{SESSIONS}/{session['session_id']}"
-    given = (await house.post(f"{at}/verify", {"verification_code": digits}, None)).json()
+    given = (await world.post(f"{at}/verify", {"verification_code": digits}, None)).json()
     token = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
-    assert (await house.get("/v1/fleet/runners", token)).status_code == 200
+    assert (await world.get("/v1/fleet/runners", token)).status_code == 200
     await screen.sees("The terminal is signed in")
     await check_page(screen, "device-done")
     await screen.open(session["login_url"])
     await screen.sees("signed in already")
-    await screen.open(f"{house.base_url}/")
+    await screen.open(f"{world.base_url}/")
     await screen.press("Sign out")
     await screen.sees("prints a sign-in link")
-    assert (await house.get("/v1/fleet/runners", token)).status_code == 200
+    assert (await world.get("/v1/fleet/runners", token)).status_code == 200
 
 
-async def test_a_terminal_can_be_refused(screen: Screen, house: House) -> None:
-    session = await begin(house, Party(), "<img src=x onerror=alert(1)>")
-    await sign_in(screen, house)
+async def test_a_terminal_can_be_refused(screen: Screen, world: HttpWorld) -> None:
+    session = await begin(world, Party(), "<img src=x onerror=alert(1)>")
+    await sign_in(screen, world)
     await screen.open(session["login_url"])
     assert "<img src=x onerror=alert(1)>" in await screen.sees("Did you start")
     await screen.click("#refuse")
     await screen.sees("The terminal was refused")
     at = f"{SESSIONS}/{session['session_id']}"
-    assert (await house.get(at, None)).json()["status"] == "aborted"
+    assert (await world.get(at, None)).json()["status"] == "aborted"
 
 
-async def test_codes_differ_and_have_six_digits(screen: Screen, house: House) -> None:
-    await sign_in(screen, house)
+async def test_codes_differ_and_have_six_digits(screen: Screen, world: HttpWorld) -> None:
+    await sign_in(screen, world)
     codes = []
     for _ in range(3):
-        session = await begin(house, Party())
+        session = await begin(world, Party())
         await screen.open(session["login_url"])
         await screen.click("#approve")
         await screen.sees("Type this code")
@@ -99,12 +101,12 @@ async def test_codes_differ_and_have_six_digits(screen: Screen, house: House) ->
     assert len(set(codes)) > 1
 
 
-async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, house: House) -> None:
-    session = await begin(house, Party())
-    await sign_in(screen, house)
+async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, world: HttpWorld) -> None:
+    session = await begin(world, Party())
+    await sign_in(screen, world)
     await screen.open(session["login_url"])
     await screen.sees("Did you start")
-    house.memory.tables.browser_sessions.clear()
+    world.memory.tables.browser_sessions.clear()
     await screen.click("#approve")
     await screen.sees("this browser is not signed in (UZ-AUTH-002)")
     # The browser notes the refused request; nothing else.
@@ -113,16 +115,16 @@ async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, 
 
 
 async def test_from_another_machine_one_signs_in_without_https_but_approves_nothing(
-    screen: Screen, house: House
+    screen: Screen, world: HttpWorld
 ) -> None:
-    far = house.base_url.replace("127.0.0.1", FAR)
-    session = await begin(house, Party())
-    link = await Browsers(house.ctx).offer(house.installation.user_id)
-    await screen.open(link.replace(house.base_url, far))
+    far = world.base_url.replace("127.0.0.1", FAR)
+    session = await begin(world, Party())
+    link = await Browsers(world.ctx).offer(world.installation.user_id)
+    await screen.open(link.replace(world.base_url, far))
     await screen.press("Sign in")
     await screen.sees("Signed in as")
     assert await screen.run("return window.isSecureContext") is False
-    await screen.open(session["login_url"].replace(house.base_url, far))
+    await screen.open(session["login_url"].replace(world.base_url, far))
     await screen.sees("A browser encrypts only on pages from HTTPS")
     await check_page(screen, "device-insecure")
     # That a header about isolation does nothing without HTTPS is noted.
@@ -130,12 +132,12 @@ async def test_from_another_machine_one_signs_in_without_https_but_approves_noth
     screen.complaints.clear()
 
 
-async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, house: House) -> None:
-    await house.keep_secret()
-    zombie = await house.install()
-    await sign_in(screen, house)
-    path = f"{house.ws}/zombies/{zombie['zombie_id']}/events/stream?last_event_id=0"
-    await house.deliver(zombie["webhook_urls"]["github"])
+async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, world: HttpWorld) -> None:
+    await world.keep_secret()
+    zombie = await world.install()
+    await sign_in(screen, world)
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream?last_event_id=0"
+    await world.deliver(zombie["webhook_urls"]["github"])
     script = """
         const [path, done] = arguments;
         const source = new EventSource(path);
@@ -146,7 +148,7 @@ async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, hou
 
 
 @asynccontextmanager
-async def open_elsewhere() -> AsyncIterator[tuple[House, OidcServer]]:
+async def open_elsewhere() -> AsyncIterator[tuple[HttpWorld, OidcServer]]:
     """A provider under another name than ours: for a browser, another site."""
     async with open_oidc_server() as server, httpx2.AsyncClient() as client:
         server.issuer = server.issuer.replace("127.0.0.1", "localhost")
@@ -160,14 +162,14 @@ async def open_elsewhere() -> AsyncIterator[tuple[House, OidcServer]]:
             issuer=server.issuer,
         )
         provider = OAuthProvider(known, Elsewhere(client), trio.current_time)
-        async with open_house(providers=(provider,)) as house:
-            server.clock = lambda: house.world.now_ms() / 1000
-            yield house, server
+        async with open_http_world(providers=(provider,)) as world:
+            server.clock = lambda: world.actors_world.now_ms() / 1000
+            yield world, server
 
 
 async def test_a_person_signs_in_elsewhere_and_comes_back_to_the_terminal(screen: Screen) -> None:
-    async with open_elsewhere() as (house, server):
-        session = await begin(house, Party())
+    async with open_elsewhere() as (world, server):
+        session = await begin(world, Party())
         await screen.open(session["login_url"])
         await screen.press("Sign in with Code Host")
         await screen.sees("Let Sexton know who you are?")
@@ -175,21 +177,21 @@ async def test_a_person_signs_in_elsewhere_and_comes_back_to_the_terminal(screen
         await screen.press("Yes")
         await screen.sees("Did you start sexton login just now?")
         assert await screen.url() == session["login_url"]
-        await screen.open(house.base_url)
+        await screen.open(world.base_url)
         await screen.sees("Pat Example")
         await check_page(screen, "home-elsewhere")
         await screen.open("about:blank")
 
 
 async def test_another_site_cannot_use_the_cookie(screen: Screen) -> None:
-    async with open_elsewhere() as (house, server):
-        await sign_in(screen, house)
-        await screen.open(f"{server.issuer}/evil?at={house.base_url}")
+    async with open_elsewhere() as (world, server):
+        await sign_in(screen, world)
+        await screen.open(f"{server.issuer}/evil?at={world.base_url}")
         await screen.press("Send")
         shown = await screen.sees("UZ-AUTH")
         assert "UZ-AUTH-001" in shown
-        assert len(house.memory.tables.browser_sessions) == 1
-        await screen.open(f"{server.issuer}/frame?at={house.base_url}")
+        assert len(world.memory.tables.browser_sessions) == 1
+        await screen.open(f"{server.issuer}/frame?at={world.base_url}")
         await screen.open("about:blank")
         # That the frame was refused is noted, and so is the form's answer.
         assert any("frame-ancestors" in text for text in screen.complaints)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import trio
 
-from tests.cli.shell import Shell, Terminal
-from tests.faults.server_process import ServerProcess, open_server
 from tests.pages.screen import Screen
+from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.shell import Shell, Terminal
 
 PROMPT = "Code shown there (6 digits): "
 URL = re.compile(r"https?://\S+")

@@ -18,9 +18,9 @@ import orjson
 import pytest
 import trio
 
-from tests.cli.shell import wait_until
-from tests.faults.server_process import ServerProcess
-from tests.http.certificates import make_certificate
+from tests.worlds.certificates import make_certificate
+from tests.worlds.server_process import ServerProcess
+from tests.worlds.shell import wait_until
 
 NAME = "agents.example.com"
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "serve-over-tls.md"

@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 import trio
 
-from tests.runner.control_plane import TOKEN, Plane, open_plane
+from tests.fakes.control_plane import TOKEN, Plane, open_plane
 
 TERM_S = 30.0
 RENEW_S = 0.25  # Far more often than a runner does: each renewal is a look at how late it may come.

@@ -12,9 +12,9 @@ import trio
 
 from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits
 from sexton_runner.timing import Timing
-from tests.runner.agents import TASK, give, reported, runner_with, shown
-from tests.runner.control_plane import Fault
-from tests.runner.model_servers import KEY, Call, Fail, Say, open_model, words_of
+from tests.fakes.control_plane import Fault
+from tests.fakes.model_servers import KEY, Call, Fail, Say, open_model, words_of
+from tests.worlds.runner_agents import TASK, give, reported, runner_with, shown
 
 Protocol = Literal["anthropic", "openai"]
 both = pytest.mark.parametrize("protocol", ["anthropic", "openai"])

@@ -26,7 +26,7 @@ from sexton_runner.runtimes.agent.saved_conversation import (
 from sexton_runner.runtimes.agent.window import answers_in, fitted, windowed
 from sexton_runner.tools.base import ToolResult
 from sexton_runner.wire import Event, Lease
-from tests.runner.model_servers import Call, Say, anthropic_events, chat_chunks
+from tests.fakes.model_servers import Call, Say, anthropic_events, chat_chunks
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
 ids = st.text("abcdef0123456789_", min_size=1, max_size=8)

@@ -7,7 +7,7 @@ import trio
 from hypothesis import given, strategies as st
 
 from sexton_runner.anomalies import MAX_ACTIONS, AnomalyRule, Occurrences
-from tests.runner.toolbench import open_bench
+from tests.worlds.toolbox import open_bench
 
 THRICE = {"anomaly_rules": [{"pattern": "same_action", "threshold_count": 3, "threshold_window_s": 3600}]}
 

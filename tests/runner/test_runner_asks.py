@@ -4,10 +4,10 @@ from pathlib import Path
 
 import trio
 
-from tests.runner.agents import give, reported as agent_reported, runner_with
-from tests.runner.control_plane import Plane, open_plane
-from tests.runner.harness import running, settings_for
-from tests.runner.model_servers import Call, Say, open_model
+from tests.fakes.control_plane import Plane, open_plane
+from tests.fakes.model_servers import Call, Say, open_model
+from tests.worlds.runner import running, settings_for
+from tests.worlds.runner_agents import give, reported as agent_reported, runner_with
 
 # Asks in rounds of ``at_once``, each round when the one before has been answered.
 ASKING = """Ask.

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from tests.runner.attacks import ATTACKS, CANARY
-from tests.runner.ordinary_user import as_ordinary_user, own_folder
+from tests.worlds.ordinary_user import as_ordinary_user, own_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240

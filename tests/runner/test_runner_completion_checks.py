@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.runner.control_plane import Report, open_plane
-from tests.runner.harness import gone, running, settings_for
+from tests.fakes.control_plane import Report, open_plane
+from tests.worlds.runner import gone, running, settings_for
 
 MARKER = "31536000.888"
 PROGRAM = "```sh\nread -r event; echo built > out; sexton-step step build; echo '{\"did\": 1}'\n```\n"

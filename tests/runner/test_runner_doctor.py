@@ -15,9 +15,9 @@ from sexton_runner.doctor import Grade, examine
 from sexton_runner.errors import TooWeak
 from sexton_runner.main import run_runner
 from sexton_runner.sandbox.bubblewrap_advice import namespace_advice
-from tests.runner.control_plane import open_plane
-from tests.runner.harness import settings_for
-from tests.runner.ordinary_user import may_lower
+from tests.fakes.control_plane import open_plane
+from tests.worlds.ordinary_user import may_lower
+from tests.worlds.runner import settings_for
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.runner.control_plane import Plane, Report, open_plane
-from tests.runner.harness import running, settings_for
+from tests.fakes.control_plane import Plane, Report, open_plane
+from tests.worlds.runner import running, settings_for
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAYLOAD: dict[str, Any] = orjson.loads(

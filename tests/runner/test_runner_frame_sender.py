@@ -19,7 +19,7 @@ from sexton_runner.frames import chunk, step_started
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.timing import Timing
 from sexton_runner.wire import Lease
-from tests.runner.control_plane import make_lease
+from tests.fakes.control_plane import make_lease
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.runner.control_plane import Fault, Plane, open_plane
-from tests.runner.harness import PACE, running, settings_for
+from tests.fakes.control_plane import Fault, Plane, open_plane
+from tests.worlds.runner import PACE, running, settings_for
 
 ASKS = (
     "Ask.\n```sh\n"

@@ -11,8 +11,8 @@ import trio
 from structlog.testing import capture_logs
 
 from sexton_runner.wire import Polled
-from tests.runner.control_plane import Fault, Plane, Report, make_lease, open_plane
-from tests.runner.harness import PACE, WAITING, eventually, running, settings_for
+from tests.fakes.control_plane import Fault, Plane, Report, make_lease, open_plane
+from tests.worlds.runner import PACE, WAITING, eventually, running, settings_for
 
 HELLO = "Greet.\n```sh\nread -r line\necho hello\necho '{\"ok\": true}'\n```\n"
 

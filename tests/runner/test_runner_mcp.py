@@ -13,8 +13,9 @@ import pytest
 from sexton_runner.__main__ import read_arguments
 from sexton_runner.errors import BadSettings
 from sexton_runner.tool_settings import McpServer, ToolSettings, read_tool_settings
-from tests.runner.harness import eventually, gone
-from tests.runner.toolbench import open_bench
+from tests.fakes import mcp_server
+from tests.worlds.runner import eventually, gone
+from tests.worlds.toolbox import open_bench
 
 MARKER = "mcp-marker-4711"
 PYTHON = str(Path(sys.executable).resolve())
@@ -53,7 +54,7 @@ def remote() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("mcp_server.py")), str(port)],
+        [sys.executable, mcp_server.__file__, str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

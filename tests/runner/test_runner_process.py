@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.runner.control_plane import ENROLMENT, TOKEN, Plane, open_plane
-from tests.runner.harness import (
+from tests.fakes.control_plane import ENROLMENT, TOKEN, Plane, open_plane
+from tests.worlds.ordinary_user import as_ordinary_user, own_folder
+from tests.worlds.runner import (
     WAITING,
     Process,
     command_line,
@@ -22,7 +23,6 @@ from tests.runner.harness import (
     process,
     processes_with,
 )
-from tests.runner.ordinary_user import as_ordinary_user, own_folder
 
 
 def words(plane: Plane, folder: Path, *, alert: bool = False, **changes: Any) -> list[str]:

@@ -47,7 +47,7 @@ from sexton_runner.providers.faults import (
 from sexton_runner.providers.registry import open_provider, service_of
 from sexton_runner.providers.retries import Patience, RetryingProvider
 from sexton_runner.providers.statuses import retry_after
-from tests.runner.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
+from tests.fakes.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
 
 Protocol = Literal["anthropic", "openai"]
 PROTOCOLS: tuple[Protocol, ...] = ("anthropic", "openai")

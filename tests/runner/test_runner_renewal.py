@@ -19,7 +19,7 @@ from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.renewal import Renewer
 from sexton_runner.timing import Timing
 from sexton_runner.wire import Lease, Renewal
-from tests.runner.control_plane import make_lease
+from tests.fakes.control_plane import make_lease
 
 TIMING = Timing()
 Call = tuple[float, list[str]]

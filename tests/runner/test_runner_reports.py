@@ -11,8 +11,8 @@ from sexton_runner.errors import Refused
 from sexton_runner.redact import Redactor
 from sexton_runner.reports import MAX_REPORT_BYTES, fitted, told_again
 from sexton_runner.tools.proposal import MAX_MARKDOWN_BYTES, MAX_TITLE_CHARS, ProposeImprovement
-from tests.runner.control_plane import Fault, open_plane
-from tests.runner.harness import running, settings_for
+from tests.fakes.control_plane import Fault, open_plane
+from tests.worlds.runner import running, settings_for
 
 HELLO = "Greet.\n```sh\necho hello\necho '{\"ok\": true}'\n```\n"
 BODY: dict[str, Any] = {

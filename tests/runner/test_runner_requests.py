@@ -15,7 +15,7 @@ from sexton_runner.redact import MASK, Redactor, forms
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.tools.addresses import forbidden, host_allowed
 from sexton_runner.tools.base import ToolResult
-from tests.runner.toolbench import Bench, Seen, Web, open_bench, open_web
+from tests.worlds.toolbox import Bench, Seen, Web, open_bench, open_web
 
 TOKEN = "tok-Canary+/=?&0123456789"
 SECRETS = {"hub": {"token": TOKEN, "user": "deploy-bot-user"}}

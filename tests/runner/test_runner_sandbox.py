@@ -32,9 +32,9 @@ from sexton_runner.sandbox.tiers import Job
 from sexton_runner.settings import SandboxTier
 from sexton_runner.timing import Timing
 from sexton_runner.wire import Lease
-from tests.runner.control_plane import make_lease
-from tests.runner.harness import eventually, gone, processes_with
-from tests.runner.ordinary_user import may_lower
+from tests.fakes.control_plane import make_lease
+from tests.worlds.ordinary_user import may_lower
+from tests.worlds.runner import eventually, gone, processes_with
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
 make_sandbox_really = make_sandbox

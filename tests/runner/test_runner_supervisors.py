@@ -33,8 +33,8 @@ from sexton_runner.supervisors.messages import (
 )
 from sexton_runner.supervisors.process import supervise
 from sexton_runner.wire import Lease
-from tests.runner.control_plane import TOKEN, Plane, make_lease, open_plane
-from tests.runner.harness import (
+from tests.fakes.control_plane import TOKEN, Plane, make_lease, open_plane
+from tests.worlds.runner import (
     LAUNCHER,
     LIMITS,
     PACE,

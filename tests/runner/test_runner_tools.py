@@ -11,8 +11,8 @@ import trio
 
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.tools.base import Parked
-from tests.runner.harness import PACE, eventually, gone, processes_with
-from tests.runner.toolbench import ALL_TOOLS, Bench, open_bench
+from tests.worlds.runner import PACE, eventually, gone, processes_with
+from tests.worlds.toolbox import ALL_TOOLS, Bench, open_bench
 
 MARKER = "31536000.777"
 SECRETS = {"github": {"token": "ghs_canary_0123456789"}}

@@ -11,11 +11,11 @@ import pytest
 
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.settings import SandboxTier
-from tests.runner.agents import give, reported, runner_with
-from tests.runner.control_plane import Plane, open_plane
-from tests.runner.harness import LIMITS, Process, command_line, eventually, gone, process, processes_with
-from tests.runner.model_servers import Call, ModelServer, Say, open_model
-from tests.runner.toolbench import open_bench
+from tests.fakes.control_plane import Plane, open_plane
+from tests.fakes.model_servers import Call, ModelServer, Say, open_model
+from tests.worlds.runner import LIMITS, Process, command_line, eventually, gone, process, processes_with
+from tests.worlds.runner_agents import give, reported, runner_with
+from tests.worlds.toolbox import open_bench
 
 MARKER = "31536000.999"
 # One that asks to be left alone, one in a session of its own, and one in a group of its own.

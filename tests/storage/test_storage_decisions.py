@@ -219,4 +219,4 @@ def test_a_statement_that_deviates_is_found(twins: Twins, kind: str, old: str, n
     with pytest.raises(Deviation):
         twins.compare_all(kind, range(150))
 
-    assert words.put, "the statement does not say this any more: plant another deviation"
+    assert words.put, "the statement does not say this any more: world another deviation"

@@ -18,7 +18,7 @@ from sexton_storage.embedded.programs import Programs, find_bindir, find_program
 from sexton_storage.embedded.remains import IMPOSSIBLE_PID
 from sexton_storage.postgres import PostgresSettings, open_postgres_storage
 from sexton_storage.startup import AlreadyOwned, ConnectFailed
-from tests.conformance.house import House, metered
+from tests.worlds.storage import StorageWorld, metered
 
 FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB"}
 HOLDER = """
@@ -75,13 +75,13 @@ async def until_gone(pid: int) -> None:
 
 async def test_a_later_start_finds_what_was_kept(base: Path) -> None:
     async with open_embedded_server(settings(base)) as server, open_postgres_storage(server.dsn) as storage:
-        house = await House(storage).found(77)
+        world = await StorageWorld(storage).found(77)
     steps: list[str] = []
     async with (
         open_embedded_server(settings(base), progress=steps.append) as server,
         open_postgres_storage(server.dsn) as storage,
     ):
-        tenant = await storage.tenants.load(house.tenant_id)
+        tenant = await storage.tenants.load(world.tenant_id)
     assert tenant is not None
     assert tenant.balance_nanos == 77
     assert steps == []
@@ -248,14 +248,14 @@ async def test_a_server_killed_under_load_comes_back_and_nothing_that_was_answer
         open_embedded_server(durable) as server,
         open_postgres_storage(server.dsn, settings=patient) as storage,
     ):
-        house = await House(storage).found()
-        leases = [await house.lease() for _ in range(16)]
+        world = await StorageWorld(storage).found()
+        leases = [await world.lease() for _ in range(16)]
         renewals, charged, stop = 0, 0, trio.Event()
 
         async def renew(number: int) -> None:
             nonlocal renewals, charged
             while not stop.is_set():
-                leases[number], renewed = await house.renew(leases[number], 10)
+                leases[number], renewed = await world.renew(leases[number], 10)
                 renewals += 1
                 charged += renewed.charged_nanos
 
@@ -276,7 +276,7 @@ async def test_a_server_killed_under_load_comes_back_and_nothing_that_was_answer
             for number in range(len(leases)):
                 nursery.start_soon(renew, number)
             nursery.start_soon(kill)
-        assert await metered(house, [lease.event_id for lease in leases]) == charged == 10 * renewals
+        assert await metered(world, [lease.event_id for lease in leases]) == charged == 10 * renewals
         assert server.restarts >= 2
 
 

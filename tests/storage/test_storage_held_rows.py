@@ -16,13 +16,13 @@ from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records.leases import Lease
 from sexton_storage.writes import AppendEvent, Renewed
-from tests.conformance.house import House, metered
+from tests.worlds.storage import StorageWorld, metered
 
 OTHERS = 8
 ROUNDS = 25
 HANGS_S = 60
-ROWS: dict[str, tuple[str, Callable[[House, Lease], UUID]]] = {
-    "tenant": ("SELECT FROM tenants WHERE id = $1 FOR UPDATE", lambda house, _: house.tenant_id),
+ROWS: dict[str, tuple[str, Callable[[StorageWorld, Lease], UUID]]] = {
+    "tenant": ("SELECT FROM tenants WHERE id = $1 FOR UPDATE", lambda world, _: world.tenant_id),
     "agent": ("SELECT FROM agent_heads WHERE zombie_id = $1 FOR UPDATE", lambda _, lease: lease.zombie_id),
     "lease": ("SELECT FROM leases WHERE id = $1 FOR UPDATE", lambda _, lease: lease.id),
 }
@@ -56,7 +56,7 @@ async def held(portal: Portal, dsn: str, query: str, *args: object) -> AsyncIter
 async def test_a_row_that_a_third_party_holds_stops_only_its_tenant(
     storage: PostgresStorage, postgres_dsn: str, row: str
 ) -> None:
-    mine = await House(storage).found()
+    mine = await StorageWorld(storage).found()
     lease = await mine.lease()
     others = [await mine.beside() for _ in range(OTHERS)]
     leases = [await other.lease() for other in others]
@@ -95,7 +95,7 @@ async def test_a_row_that_a_third_party_holds_stops_only_its_tenant(
 async def test_the_writes_of_a_tenant_that_was_blocked_are_kept_in_their_order(
     storage: PostgresStorage, postgres_dsn: str
 ) -> None:
-    mine = await House(storage).found(250)
+    mine = await StorageWorld(storage).found(250)
     leases = [await mine.lease() for _ in range(4)]
     agent = await mine.agent()
     charged: list[object] = []
@@ -120,7 +120,7 @@ async def test_the_writes_of_a_tenant_that_was_blocked_are_kept_in_their_order(
 async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(postgres_dsn: str) -> None:
     settings = PostgresSettings(patience_s=0.3, drain_s=1)
     async with open_postgres_storage(postgres_dsn, settings=settings) as storage:
-        mine = await House(storage).found()
+        mine = await StorageWorld(storage).found()
         lease = await mine.lease()
         async with held(storage._portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
             for _ in range(3):
@@ -133,14 +133,14 @@ async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(pos
 async def test_many_tenants_that_are_blocked_at_once_are_let_go_at_once(
     storage: PostgresStorage, postgres_dsn: str
 ) -> None:
-    houses = [await House(storage).found() for _ in range(40)]
-    leases = [await house.lease() for house in houses]
+    houses = [await StorageWorld(storage).found() for _ in range(40)]
+    leases = [await world.lease() for world in houses]
     answers: list[object] = []
     every = "SELECT FROM tenants WHERE id = ANY($1) FOR UPDATE"
-    free = await House(storage).found()
-    async with held(storage._portal, postgres_dsn, every, [house.tenant_id for house in houses]):
-        for house, lease in zip(houses, leases, strict=True):
-            storage.journal.submit(house.renewal(lease), answers.append)
+    free = await StorageWorld(storage).found()
+    async with held(storage._portal, postgres_dsn, every, [world.tenant_id for world in houses]):
+        for world, lease in zip(houses, leases, strict=True):
+            storage.journal.submit(world.renewal(lease), answers.append)
         for _ in range(10):
             await free.lease()
         assert answers == []
@@ -155,7 +155,7 @@ async def test_closing_tells_the_writers_of_a_blocked_tenant(postgres_dsn: str) 
         async with open_postgres_storage(
             postgres_dsn, settings=PostgresSettings(patience_s=60, drain_s=0.3)
         ) as storage:
-            mine = await House(storage).found()
+            mine = await StorageWorld(storage).found()
             leases = [await mine.lease() for _ in range(3)]
             async with held(portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
                 for lease in leases:

@@ -16,8 +16,8 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.startup import ConnectFailed
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Renewed
-from tests.conformance.house import House, metered
-from tests.storage.proxy import Cut, Proxy, open_proxy
+from tests.fakes.database_proxy import Cut, Proxy, open_proxy
+from tests.worlds.storage import StorageWorld, metered
 
 IMPATIENT = PostgresSettings(patience_s=0.3, statement_s=5, drain_s=1)
 
@@ -46,22 +46,22 @@ async def storage(proxy: Proxy) -> AsyncIterator[PostgresStorage]:
 async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
     storage: PostgresStorage, proxy: Proxy, cut: Cut
 ) -> None:
-    house = await House(storage).found()
-    leases = [await house.lease() for _ in range(5)]
-    before = await house.balance()
+    world = await StorageWorld(storage).found()
+    leases = [await world.lease() for _ in range(5)]
+    before = await world.balance()
     proxy.cut_next_commit(cut)
     answers: list[Renewed] = []
 
     async def renew(number: int) -> None:
-        answers.append((await house.renew(leases[number], 100))[1])
+        answers.append((await world.renew(leases[number], 100))[1])
 
     async with trio.open_nursery() as nursery:
         for number in range(len(leases)):
             nursery.start_soon(renew, number)
     assert proxy.cut == 1
     assert [a.charged_nanos for a in answers] == [100] * 5
-    assert await metered(house, [lease.event_id for lease in leases]) == 500
-    assert before - await house.balance() == 500
+    assert await metered(world, [lease.event_id for lease in leases]) == 500
+    assert before - await world.balance() == 500
     assert storage.journal.statistics().hot.settled == 1
 
 
@@ -69,14 +69,14 @@ async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
 async def test_a_store_s_commit_of_unknown_outcome_happens_once(
     storage: PostgresStorage, proxy: Proxy, cut: Cut
 ) -> None:
-    house = await House(storage).found(10)
-    agent = await house.agent()
+    world = await StorageWorld(storage).found(10)
+    agent = await world.agent()
     proxy.cut_next_commit(cut)
-    credited = await storage.tenants.credit(house.tenant_id, 5, "gift", "user:1")
+    credited = await storage.tenants.credit(world.tenant_id, 5, "gift", "user:1")
     assert credited is not None
-    assert (credited.balance_nanos, await house.balance()) == (15, 15)
+    assert (credited.balance_nanos, await world.balance()) == (15, 15)
     proxy.cut_next_commit(cut)
-    await storage.zombies.save(replace(agent, version=2), (house.frame(agent),))
+    await storage.zombies.save(replace(agent, version=2), (world.frame(agent),))
     loaded = await storage.zombies.load(agent.id)
     assert loaded is not None
     assert loaded.version == 2
@@ -87,36 +87,36 @@ async def test_a_store_s_commit_of_unknown_outcome_happens_once(
 
 
 async def test_two_commits_in_a_row_may_be_lost(storage: PostgresStorage, proxy: Proxy) -> None:
-    house = await House(storage).found()
-    lease = await house.lease()
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
     for cut in (Cut.BEFORE, Cut.BEFORE, Cut.AFTER):
         proxy.cut_next_commit(cut)
-    lease, renewed = await house.renew(lease, 7)
-    assert (renewed.charged_nanos, await metered(house, [lease.event_id])) == (7, 7)
+    lease, renewed = await world.renew(lease, 7)
+    assert (renewed.charged_nanos, await metered(world, [lease.event_id])) == (7, 7)
     assert proxy.cut == 3
 
 
 async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_away(
     storage: PostgresStorage, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house = await House(storage).found()
-    lease = await house.lease()
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
     proxy.away = True
     proxy.hang_up()
     with caplog.at_level(logging.WARNING, "sexton.storage"):
         for _ in range(3):
             with pytest.raises(StorageUnavailable):
-                await house.renew(lease)
+                await world.renew(lease)
         with pytest.raises(StorageUnavailable):
-            await storage.tenants.load(house.tenant_id)
+            await storage.tenants.load(world.tenant_id)
         with pytest.raises(StorageUnavailable):
-            await storage.tenants.credit(house.tenant_id, 1, "gift", "user:1")
+            await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
         assert not await storage.healthy()
         proxy.away = False
-        _, renewed = await house.renew(lease)
+        _, renewed = await world.renew(lease)
         assert await storage.healthy()
     assert renewed.charged_nanos == 100
-    assert len(await storage.metering.list(house.tenant_id, lease.event_id)) == 1
+    assert len(await storage.metering.list(world.tenant_id, lease.event_id)) == 1
     # One line at its beginning and one at its end, however many noticed it.
     assert [r.message.split(":")[0].split(" after ")[0] for r in caplog.records] == [
         "the database went away",
@@ -126,19 +126,19 @@ async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_
 
 
 async def test_a_short_outage_is_not_noticed_by_the_writer(storage: PostgresStorage, proxy: Proxy) -> None:
-    house = await House(storage).found()
-    lease = await house.lease()
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
     for _ in range(5):
         proxy.hang_up()
-        lease, _ = await house.renew(lease)
-    assert len(await storage.metering.list(house.tenant_id, lease.event_id)) == 5
+        lease, _ = await world.renew(lease)
+    assert len(await storage.metering.list(world.tenant_id, lease.event_id)) == 5
 
 
 async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
     storage: PostgresStorage, proxy: Proxy
 ) -> None:
-    house = await House(storage).found()
-    agent = await house.agent()
+    world = await StorageWorld(storage).found()
+    agent = await world.agent()
     proxy.away = True
     proxy.hang_up()
     outcomes: list[object] = []
@@ -146,7 +146,7 @@ async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
     async def append() -> None:
         try:
             outcomes.append(
-                await storage.journal.write(AppendEvent(house.event_of(agent), None, None, None, ()))
+                await storage.journal.write(AppendEvent(world.event_of(agent), None, None, None, ()))
             )
         except StorageUnavailable as away:
             outcomes.append(away)
@@ -156,21 +156,21 @@ async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
             nursery.start_soon(append)
     assert {type(o) for o in outcomes} == {StorageUnavailable}
     proxy.away = False
-    assert await storage.events.list(house.workspace_id, limit=5) == []
+    assert await storage.events.list(world.workspace_id, limit=5) == []
 
 
 async def test_killed_backends_lose_nothing_and_double_nothing(
     storage: PostgresStorage, postgres_dsn: str
 ) -> None:
-    house = await House(storage).found()
-    leases = [await house.lease() for _ in range(16)]
+    world = await StorageWorld(storage).found()
+    leases = [await world.lease() for _ in range(16)]
     renewals = 0
     stop = trio.Event()
 
     async def renew(number: int) -> None:
         nonlocal renewals
         while not stop.is_set():
-            leases[number], _ = await house.renew(leases[number], 10)
+            leases[number], _ = await world.renew(leases[number], 10)
             renewals += 1
 
     async def kill() -> None:
@@ -195,7 +195,7 @@ async def test_killed_backends_lose_nothing_and_double_nothing(
         for number in range(len(leases)):
             nursery.start_soon(renew, number)
         nursery.start_soon(kill)
-    assert await metered(house, [lease.event_id for lease in leases]) == 10 * renewals
+    assert await metered(world, [lease.event_id for lease in leases]) == 10 * renewals
     assert storage.journal.statistics().hot.retries > 0
 
 
@@ -245,15 +245,15 @@ async def test_a_host_that_is_silent_does_not_keep_us_from_the_next(postgres_dsn
     patient = replace_settings(IMPATIENT, patience_s=2.0)
     with silent:
         async with open_postgres_storage(dsn, settings=patient) as storage:
-            await House(storage).found()
+            await StorageWorld(storage).found()
             assert await storage.healthy()
 
 
 async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
     storage: PostgresStorage, postgres_dsn: str
 ) -> None:
-    house = await House(storage).found()
-    lease = await house.lease()
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
     name = postgres_dsn.partition("?")[0].rpartition("/")[2]
 
     async def set_read_only(on: str) -> None:
@@ -272,19 +272,19 @@ async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
 
     await set_read_only("on")
     with pytest.raises(StorageUnavailable):
-        await house.renew(lease)
+        await world.renew(lease)
     with pytest.raises(StorageUnavailable):
-        await storage.tenants.credit(house.tenant_id, 1, "gift", "user:1")
+        await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
     assert not await storage.healthy()
     await set_read_only("off")
-    await house.renew(lease)
+    await world.renew(lease)
     assert await storage.healthy()
 
 
 async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: PostgresStorage) -> None:
-    house = await House(storage).found()
-    agent = await house.agent()
-    event = house.event_of(agent)
+    world = await StorageWorld(storage).found()
+    agent = await world.agent()
+    event = world.event_of(agent)
     write = AppendEvent(event, b"k", None, None, ())
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
@@ -292,46 +292,46 @@ async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: P
             await trio.lowlevel.checkpoint()
             await trio.lowlevel.checkpoint()
             scope.cancel()
-    again = AppendEvent(house.event_of(agent), b"k", None, None, ())
+    again = AppendEvent(world.event_of(agent), b"k", None, None, ())
     assert await storage.journal.write(again) == Duplicate(event.id)
 
 
 async def test_a_cancelled_save_is_let_finish(storage: PostgresStorage) -> None:
-    house = await House(storage).found(10)
+    world = await StorageWorld(storage).found(10)
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(storage.tenants.credit, house.tenant_id, 5, "gift", "user:1")
+            nursery.start_soon(storage.tenants.credit, world.tenant_id, 5, "gift", "user:1")
             await trio.lowlevel.checkpoint()
             await trio.lowlevel.checkpoint()
             scope.cancel()
-    assert await house.balance() == 15
+    assert await world.balance() == 15
 
 
 async def test_a_cancelled_read_leaves_its_connection_fit_for_the_next(storage: PostgresStorage) -> None:
-    house = await House(storage).found(10)
+    world = await StorageWorld(storage).found(10)
     for _ in range(30):
         with trio.move_on_after(0):
-            await storage.tenants.load(house.tenant_id)
+            await storage.tenants.load(world.tenant_id)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(storage.tenants.load, house.tenant_id)
+            nursery.start_soon(storage.tenants.load, world.tenant_id)
             await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
-    assert await house.balance() == 10
+    assert await world.balance() == 10
 
 
 async def test_closing_lets_the_queue_finish(postgres_dsn: str) -> None:
     async with open_postgres_storage(postgres_dsn) as storage:
-        house = await House(storage).found()
-        agent = await house.agent()
+        world = await StorageWorld(storage).found()
+        agent = await world.agent()
         answers: list[object] = []
         for _ in range(300):
-            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+            storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), answers.append)
     assert len(answers) == 300
     assert all(isinstance(a, Appended) for a in answers)
     with pytest.raises(StorageUnavailable):
-        await storage.journal.write(AppendEvent(house.event_of(agent), None, None, None, ()))
+        await storage.journal.write(AppendEvent(world.event_of(agent), None, None, None, ()))
     refused: list[object] = []
-    storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), refused.append)
+    storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), refused.append)
     while not refused:
         await trio.lowlevel.checkpoint()
     assert isinstance(refused[0], StorageUnavailable)
@@ -341,12 +341,12 @@ async def test_closing_during_an_outage_tells_every_writer(proxy: Proxy) -> None
     answers: list[object] = []
     patient = replace_settings(IMPATIENT, patience_s=60.0, drain_s=0.1)
     async with open_postgres_storage(proxy.dsn, settings=patient) as storage:
-        house = await House(storage).found()
-        agent = await house.agent()
+        world = await StorageWorld(storage).found()
+        agent = await world.agent()
         proxy.away = True
         proxy.hang_up()
         for _ in range(700):
-            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+            storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), answers.append)
     assert len(answers) == 700
     assert all(isinstance(a, StorageUnavailable) for a in answers)
 
@@ -355,31 +355,31 @@ async def test_a_full_queue_refuses_the_next(postgres_dsn: str) -> None:
     async with open_postgres_storage(
         postgres_dsn, settings=replace_settings(IMPATIENT, queue_limit=8)
     ) as storage:
-        house = await House(storage).found()
-        agent = await house.agent()
+        world = await StorageWorld(storage).found()
+        agent = await world.agent()
         answers: list[object] = []
         for _ in range(200):
-            storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, ()), answers.append)
+            storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), answers.append)
         while len(answers) < 200:
             await trio.sleep(0.001)
         kinds = {type(a) for a in answers}
         assert kinds == {Appended, StorageUnavailable}
-        kept = await storage.events.list(house.workspace_id, limit=200)
+        kept = await storage.events.list(world.workspace_id, limit=200)
         assert len(kept) == sum(isinstance(a, Appended) for a in answers)
 
 
 async def test_a_listener_that_fails_hurts_nobody(
     storage: PostgresStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house = await House(storage).found()
-    agent = await house.agent()
+    world = await StorageWorld(storage).found()
+    agent = await world.agent()
 
     def fail(_: object) -> None:
         raise ValueError("a listener of the test's")
 
     storage.on_frames(fail)
-    storage.journal.submit(AppendEvent(house.event_of(agent), None, None, None, (house.frame(agent),)), fail)
-    await house.append(agent)
+    storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, (world.frame(agent),)), fail)
+    await world.append(agent)
     assert sum("listener" in r.message for r in caplog.records) == 2
 
 
@@ -398,8 +398,8 @@ async def test_a_password_or_name_that_is_wrong_is_said_so_at_once(postgres_dsn:
 
 async def test_the_lanes_of_a_closed_storage_leave_no_rows(postgres_dsn: str) -> None:
     async with open_postgres_storage(postgres_dsn) as first:
-        house = await House(first).found()
-        await house.end(await house.lease(), EventEnd(EventStatus.PROCESSED))
+        world = await StorageWorld(first).found()
+        await world.end(await world.lease(), EventEnd(EventStatus.PROCESSED))
     async with open_postgres_storage(postgres_dsn) as second:
         lanes = await second._database.read(lambda c: c.fetchval("SELECT count(*) FROM journal_lanes"))
     assert lanes == 0
@@ -411,8 +411,8 @@ def replace_settings(settings: PostgresSettings, **changes: float) -> PostgresSe
 
 
 async def test_a_lost_race_is_no_fault(storage: PostgresStorage) -> None:
-    house = await House(storage).found()
-    lease = await house.lease()
-    await house.renew(lease)
-    assert isinstance(await storage.journal.write(house.renewal(lease)), Lost)
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
+    await world.renew(lease)
+    assert isinstance(await storage.journal.write(world.renewal(lease)), Lost)
     assert storage.journal.statistics().hot.retries == 0

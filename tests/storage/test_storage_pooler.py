@@ -19,7 +19,7 @@ from sexton_storage.postgres import PostgresSettings, open_postgres_storage, ser
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.connections.dial import SettingsDropped, put_in_force
 from sexton_storage.startup import PooledByTransaction, ServerTooOld
-from tests.conformance.house import House, metered
+from tests.worlds.storage import StorageWorld, metered
 
 START_S = 30
 BRIEF = PostgresSettings(connect_s=5)
@@ -63,11 +63,11 @@ async def test_behind_a_pooler_of_sessions_all_is_as_it_was(postgres_dsn: str) -
         pooler(postgres_dsn, "session") as dsn,
         open_postgres_storage(dsn, settings=BRIEF) as storage,
     ):
-        house = await House(storage).found()
-        lease = await house.lease()
+        world = await StorageWorld(storage).found()
+        lease = await world.lease()
         for _ in range(5):
-            lease, _ = await house.renew(lease)
-        assert await metered(house, [lease.event_id]) == 500
+            lease, _ = await world.renew(lease)
+        assert await metered(world, [lease.event_id]) == 500
         assert await storage.healthy()
 
 

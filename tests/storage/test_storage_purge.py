@@ -15,8 +15,8 @@ from sexton_storage.postgres.stores.purge import HISTORY, KEPT, RECORD
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.writes import EventEnd, OpenGate
-from tests.conformance.house import House, new_id
 from tests.conformance.test_conformance_improvement import proposal_of, version_of
+from tests.worlds.storage import StorageWorld, new_id
 
 WITH_ZOMBIE = """
 SELECT table_name::text FROM information_schema.columns
@@ -37,22 +37,22 @@ async def fetch(dsn: str, query: str, *args: object) -> list[asyncpg.Record]:
         return await portal.run(work)
 
 
-async def lived(house: House) -> UUID:
+async def lived(world: StorageWorld) -> UUID:
     """An agent with a row wherever the suite can make one."""
-    agent = await house.agent()
-    event = await house.append(agent)
-    lease = (await house.claim(agent)).lease
-    await house.storage.journal.write(OpenGate(house.gate_of(event, lease), lease.fencing_token, ()))
-    made = proposal_of(house, agent)
+    agent = await world.agent()
+    event = await world.append(agent)
+    lease = (await world.claim(agent)).lease
+    await world.storage.journal.write(OpenGate(world.gate_of(event, lease), lease.fencing_token, ()))
+    made = proposal_of(world, agent)
     assert made.status is ProposalStatus.PENDING
-    await house.end(
+    await world.end(
         lease,
         EventEnd(EventStatus.PROCESSED),
         nanos=5,
-        frames=(house.frame(agent),),
+        frames=(world.frame(agent),),
         proposals=(made,),
     )
-    await house.storage.zombies.keep_config(version_of(house, agent, 2), None)
+    await world.storage.zombies.keep_config(version_of(world, agent, 2), None)
     return agent.id
 
 
@@ -67,9 +67,9 @@ async def test_every_table_with_an_agents_id_is_purged_or_kept_by_decision(
 async def test_a_purge_leaves_nothing_but_the_accounts(
     postgres_storage: PostgresStorage, postgres_dsn: str
 ) -> None:
-    house = await House(postgres_storage).found()
-    other = await lived(house)
-    zombie_id = await lived(house)
+    world = await StorageWorld(postgres_storage).found()
+    other = await lived(world)
+    zombie_id = await lived(world)
     before = await left(postgres_dsn, zombie_id)
     assert {"events", "leases", "gates", "frames", "proposals", "scores", "spend"} <= before
     assert await postgres_storage.zombies.delete(zombie_id)
@@ -81,20 +81,20 @@ async def test_a_large_history_goes_in_portions_and_the_record_last(
     postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sexton_storage.postgres.stores.purge.PORTION", 3)
-    house = await House(postgres_storage).found()
-    agent = await house.agent()
+    world = await StorageWorld(postgres_storage).found()
+    agent = await world.agent()
     for _ in range(8):
-        await house.append(agent)
+        await world.append(agent)
     with trio.fail_after(60):
         assert await postgres_storage.zombies.delete(agent.id)
     assert await postgres_storage.zombies.load(agent.id) is None
-    assert list(await postgres_storage.events.list(house.workspace_id, limit=9)) == []
+    assert list(await postgres_storage.events.list(world.workspace_id, limit=9)) == []
     assert not await postgres_storage.zombies.delete(new_id())
 
 
 async def test_a_purge_in_memory_leaves_nothing_but_the_accounts(memory_storage: MemoryStorage) -> None:
-    house = await House(memory_storage).found()
-    zombie_id = await lived(house)
+    world = await StorageWorld(memory_storage).found()
+    zombie_id = await lived(world)
     assert "events" in held(memory_storage.tables, zombie_id)
     assert await memory_storage.zombies.delete(zombie_id)
     assert held(memory_storage.tables, zombie_id) <= {"charges", "metering", "new_heads"}

@@ -5,7 +5,7 @@ import trio
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.refusals import NO_SLOT
 from sexton_storage.writes import Claimed, NothingToClaim
-from tests.conformance.house import House
+from tests.worlds.storage import StorageWorld
 
 SLOTS = 3
 AGENTS = 24
@@ -18,16 +18,16 @@ async def test_three_nodes_together_fill_a_runner_and_no_more(postgres_dsn: str)
         open_postgres_storage(postgres_dsn) as third,
     ):
         nodes = (first, second, third)
-        house = await House(first).found()
-        runner = house.runner_record(slots=SLOTS)
+        world = await StorageWorld(first).found()
+        runner = world.runner_record(slots=SLOTS)
         assert await first.runners.enrol(runner, enrolment_hash=None)
-        agents = [await house.agent() for _ in range(AGENTS)]
+        agents = [await world.agent() for _ in range(AGENTS)]
         for agent in agents:
-            await house.append(agent)
+            await world.append(agent)
         answers: list[object] = []
 
         async def claim(number: int) -> None:
-            write = house.claim_of(agents[number], runner_id=runner.id)
+            write = world.claim_of(agents[number], runner_id=runner.id)
             answers.append(await nodes[number % len(nodes)].journal.write(write))
 
         async with trio.open_nursery() as nursery:

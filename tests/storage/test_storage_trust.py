@@ -4,7 +4,7 @@ import asyncpg
 
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres.stores.improvement import _RECENT, _TRUST, _UNHEARD
-from tests.conformance.house import new_id
+from tests.worlds.storage import new_id
 
 ROWS = 60_000
 FILL = f"""

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 import trio
 
-from tests.faults.server_process import ServerProcess
-from tests.triggers.senders import SENDERS, Sender, hex_digest
+from tests.fakes.webhook_senders import SENDERS, Sender, hex_digest
+from tests.worlds.server_process import ServerProcess
 
 SKILL = "---\nname: {name}\ndescription: d\nversion: 1.0.0\n---\nLook.\n"
 TRIGGER = "---\nname: {name}\n{config}\n---\n"

@@ -38,7 +38,7 @@ from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault
-from tests.http.watching import check_answer, note_problems
+from tests.worlds.answer_checks import check_answer, note_problems
 
 START_MS = 1_732_060_800_000
 SECRET = "It's a Secret to Everybody"
@@ -89,12 +89,12 @@ class Ids:
 
 
 @dataclass
-class House:
+class HttpWorld:
     """One server and the people around it."""
 
     storage: Storage
     system: ActorSystem
-    world: World
+    actors_world: World
     ctx: HttpContext
     installation: Installation
     base_url: str
@@ -126,11 +126,11 @@ class House:
         return self.installation.api_key
 
     def admin_token(self) -> str:
-        return self.installation.admin_token(self.world.now_ms())
+        return self.installation.admin_token(self.actors_world.now_ms())
 
     def user_token(self, role: Role = Role.USER, **claims: Any) -> str:
         issuer = self.installation.issuer
-        now_s = self.world.now_ms() / 1000
+        now_s = self.actors_world.now_ms() / 1000
         tenant_id = claims.pop("tenant_id", self.installation.tenant_id)
         return issuer.mint(subject="u1", tenant_id=tenant_id, role=role, now_s=now_s, **claims)
 
@@ -212,11 +212,11 @@ class House:
             old.id, old.name, plan, old.balance_nanos, old.exhausted_at, old.created_at, old.updated_at
         )
         self.memory.tables.plans[tenant_id] = first_plan(tenants[tenant_id])
-        self.world.entitlements.forget(tenant_id)
+        self.actors_world.entitlements.forget(tenant_id)
 
 
 @asynccontextmanager
-async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[House]:
+async def open_http_world(*, fast: bool = True, **settings: Any) -> AsyncIterator[HttpWorld]:
     """A server on storage in memory."""
     started, skew_ms = trio.current_time(), [0]
 
@@ -225,14 +225,14 @@ async def open_house(*, fast: bool = True, **settings: Any) -> AsyncIterator[Hou
 
     async with (
         open_memory_storage(clock=now_ms) as memory,
-        open_house_on(memory, fast=fast, **settings) as house,
+        open_http_world_on(memory, fast=fast, **settings) as world,
     ):
-        house.skew_ms = skew_ms
-        yield house
+        world.skew_ms = skew_ms
+        yield world
 
 
 @asynccontextmanager
-async def open_house_on(
+async def open_http_world_on(
     storage: Storage,
     *,
     fast: bool = True,
@@ -244,7 +244,7 @@ async def open_house_on(
     terms: BillingTerms = DEFAULT_TERMS,
     vault: Vault | None = None,
     **settings: Any,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
     rng, new_id = Random(7), Ids()
     sealer, registry, stop = vault or PlainSealer(), CollectorRegistry(), Stop()
@@ -292,7 +292,9 @@ async def open_house_on(
             async with httpx2.AsyncClient(
                 base_url=doors.base_url, timeout=timeout, event_hooks=hooks
             ) as http:
-                yield House(storage, system, world, ctx, installation, doors.base_url, http, registry, stop)
+                yield HttpWorld(
+                    storage, system, world, ctx, installation, doors.base_url, http, registry, stop
+                )
             stop.set()
     note_problems(registry)
     assert undeclared(registry) == [], "answers had codes that their routes do not declare"

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from tests.faults.server_process import ServerProcess, open_server
+from tests.worlds.server_process import ServerProcess, open_server
 
 SKILL = """---
 name: {name}

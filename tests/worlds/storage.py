@@ -40,7 +40,7 @@ def new_id() -> UUID:
     return uuid_utils.uuid7()
 
 
-class House:
+class StorageWorld:
     """One tenant with a workspace in a storage, and short ways to make and move what lives there."""
 
     def __init__(self, storage: Storage) -> None:
@@ -53,7 +53,7 @@ class House:
     def now(self) -> int:
         return self.storage.clock.now_ms()
 
-    async def found(self, balance: int = RICH) -> "House":
+    async def found(self, balance: int = RICH) -> "StorageWorld":
         at = self.now
         tenant = Tenant(self.tenant_id, "tenant", PlanTier.FREE, balance, None, at, at)
         workspace = Workspace(self.workspace_id, self.tenant_id, "workspace", paused=False, created_at=at)
@@ -63,9 +63,9 @@ class House:
         await self.storage.tenants.create(tenant, workspace, user)
         return self
 
-    async def beside(self, balance: int = RICH) -> "House":
+    async def beside(self, balance: int = RICH) -> "StorageWorld":
         """Another tenant in the same storage."""
-        return await House(self.storage).found(balance)
+        return await StorageWorld(self.storage).found(balance)
 
     # --- agents ---------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class House:
         return tenant.balance_nanos
 
 
-async def metered(house: House, events: Sequence[UUID]) -> int:
+async def metered(world: StorageWorld, events: Sequence[UUID]) -> int:
     """The sum of what the metering rows of these events say was charged."""
-    rows = [await house.storage.metering.list(house.tenant_id, event_id) for event_id in events]
+    rows = [await world.storage.metering.list(world.tenant_id, event_id) for event_id in events]
     return sum(row.charged_nanos for of_event in rows for row in of_event)

@@ -1,4 +1,4 @@
-"""A whole engine room on storage in memory and trio's clock, and the people and machines around it."""
+"""A node of actors on storage in memory and trio's clock, with the senders, runners and people around it."""
 
 import hashlib
 import hmac
@@ -102,12 +102,12 @@ def sign(body: bytes, secret: str = SECRET) -> str:
 
 
 @dataclass
-class Plant:
+class ActorsWorld:
     """One node. Ids are made as they are needed; nothing here is hidden from a test."""
 
     system: ActorSystem
     storage: MemoryStorage
-    world: World
+    actors_world: World
     tenant_id: UUID
     workspace_id: UUID
     deliveries: int = 0
@@ -122,7 +122,7 @@ class Plant:
     async def install(
         self, name: str = "doctor", config: str = "", tags: str = "", workspace_id: UUID | None = None
     ) -> UUID:
-        zombie_id = self.world.new_id()
+        zombie_id = self.actors_world.new_id()
         installed = await self.system.ask(
             "zombie",
             zombie_id,
@@ -159,7 +159,7 @@ class Plant:
     # --- runners --------------------------------------------------------------------------------------------
 
     async def enrol(self, name: str = "r1", labels: tuple[str, ...] = (), tier: str = "bubblewrap") -> UUID:
-        runner_id = self.runners[name] = self.world.new_id()
+        runner_id = self.runners[name] = self.actors_world.new_id()
         record = Runner(
             id=runner_id,
             host_id=name,
@@ -401,9 +401,9 @@ async def found_tenant(storage: MemoryStorage, new_id: Ids) -> tuple[UUID, UUID]
 
 
 @asynccontextmanager
-async def open_plant(
+async def open_actors_world(
     *, seed: int = 0, shape: SupervisorSpec | None = None, models: Sequence[Model] = (MODEL,)
-) -> AsyncIterator[Plant]:
+) -> AsyncIterator[ActorsWorld]:
     """A node with one tenant, one workspace, and the secret of its webhooks in the vault."""
     new_id = Ids()
     async with open_memory_storage(clock=clock) as storage:
@@ -421,4 +421,4 @@ async def open_plant(
         async with open_system(shape or tree(world), rng=rng) as system:
             storage.signals.listen(partial(hear, world, system.tell))
             storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
-            yield Plant(system, storage, world, tenant_id, workspace_id)
+            yield ActorsWorld(system, storage, world, tenant_id, workspace_id)

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 
 from sexton_http.browsers import Browsers
-from tests.http.house import House
-from tests.http.watching import check_answer
+from tests.worlds.answer_checks import check_answer
+from tests.worlds.http import HttpWorld
 
 ACCEPT = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
@@ -17,8 +17,8 @@ ACCEPT = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q
 class Visitor:
     """One browser."""
 
-    def __init__(self, house: House, client: httpx2.AsyncClient) -> None:
-        self.house = house
+    def __init__(self, world: HttpWorld, client: httpx2.AsyncClient) -> None:
+        self.world = world
         self.client = client
 
     @property
@@ -38,8 +38,8 @@ class Visitor:
 
     async def link(self) -> str:
         """The path of a fresh sign-in link of the admin."""
-        url = await Browsers(self.house.ctx).offer(self.house.installation.user_id)
-        return url.removeprefix(self.house.base_url)
+        url = await Browsers(self.world.ctx).offer(self.world.installation.user_id)
+        return url.removeprefix(self.world.base_url)
 
     async def sign_in(self) -> "Visitor":
         answer = await self.post(await self.link())
@@ -58,9 +58,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(house: House) -> AsyncIterator[Visitor]:
-    async with httpx2.AsyncClient(base_url=house.base_url, timeout=15, headers=ACCEPT) as client:
-        yield Visitor(house, client)
+async def visiting(world: HttpWorld) -> AsyncIterator[Visitor]:
+    async with httpx2.AsyncClient(base_url=world.base_url, timeout=15, headers=ACCEPT) as client:
+        yield Visitor(world, client)
 
 
 def text_of(page: str) -> str:

@@ -1,4 +1,4 @@
-"""Senders, runners, people and misfortunes around one engine room, all by one die."""
+"""Senders, runners, people and faults around one node, all from one seed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from sexton_storage.writes import (
     RenewLease,
     ResolveGate,
 )
-from tests.actors.plant import Crash, Plant, clock, crash_commit_once
+from tests.worlds.actors import ActorsWorld, Crash, clock, crash_commit_once
 
 T = TypeVar("T")
 
@@ -63,10 +63,10 @@ KINDS = (
 
 
 @dataclass
-class Town:
+class SimulationWorld:
     """What was promised to whom; the storage is held to it."""
 
-    plant: Plant
+    world: ActorsWorld
     rng: Random
     nursery: trio.Nursery
     agents: list[UUID] = field(default_factory=list)
@@ -94,8 +94,8 @@ class Town:
     async def send(self, count: int) -> None:
         for _ in range(count):
             await trio.sleep(self.rng.expovariate(1))
-            zombie_id, delivery = self.rng.choice(self.agents), self.plant.webhook()
-            kept = await self.patiently(partial(self.plant.system.ask, "zombie", zombie_id, delivery))
+            zombie_id, delivery = self.rng.choice(self.agents), self.world.webhook()
+            kept = await self.patiently(partial(self.world.system.ask, "zombie", zombie_id, delivery))
             if isinstance(kept, Accepted | AlreadyAccepted):
                 self.accepted.add(kept.event_id)
             else:
@@ -112,9 +112,9 @@ class Town:
             wait_s = self.rng.choice((0, 2, 10, 30))
             if self.rng.random() < 0.1:
                 with trio.move_on_after(self.rng.uniform(0, 2)):  # Its connection breaks.
-                    await self.patiently(partial(self.plant.poll, runner_id, wait_s))
+                    await self.patiently(partial(self.world.poll, runner_id, wait_s))
                 continue
-            leases = await self.patiently(partial(self.plant.poll, runner_id, wait_s, 2))
+            leases = await self.patiently(partial(self.world.poll, runner_id, wait_s, 2))
             if isinstance(leases, Refusal):
                 return
             for grant in leases.grants:
@@ -136,7 +136,7 @@ class Town:
                     return
                 await trio.sleep(self.rng.uniform(1, 12))
                 tokens += self.rng.randrange(2000)
-                renewal = await self.patiently(partial(self.plant.renew, grant, (tokens, 0, 0)))
+                renewal = await self.patiently(partial(self.world.renew, grant, (tokens, 0, 0)))
                 if not isinstance(renewal, Renewal):
                     break
                 if self.rng.random() < 0.3 and not await self.ask_people(grant):
@@ -146,32 +146,32 @@ class Town:
     async def die(self, grant: Grant) -> None:
         """Silence for longer than a term, and then a word too late."""
         await trio.sleep(self.rng.uniform(31, 50))
-        answer = await self.patiently(lambda: self.plant.report(grant))
+        answer = await self.patiently(lambda: self.world.report(grant))
         assert isinstance(answer, Refusal), "a late report is refused"
-        assert isinstance(await self.patiently(lambda: self.plant.renew(grant)), Refusal)
+        assert isinstance(await self.patiently(lambda: self.world.renew(grant)), Refusal)
         self.reclaims += 1
 
     async def ask_people(self, grant: Grant) -> bool:
         """False when the run was parked, or lost."""
         try:
-            gate = await self.patiently(lambda: self.plant.ask_approval(grant))
+            gate = await self.patiently(lambda: self.world.ask_approval(grant))
         except AssertionError:
             return False
-        await self.patiently(lambda: self.plant.system.ask("gate", gate.id, Await(3000)))
+        await self.patiently(lambda: self.world.system.ask("gate", gate.id, Await(3000)))
         if self.rng.random() < 0.5:
             return True
-        parked = await self.patiently(lambda: self.plant.park(grant, gate.id))
+        parked = await self.patiently(lambda: self.world.park(grant, gate.id))
         return not isinstance(parked, Parked) and not isinstance(parked, Refusal)
 
     async def finish(self, grant: Grant, tokens: int) -> None:
         if self.rng.random() < 0.1:
-            await self.patiently(lambda: self.plant.release(grant))
+            await self.patiently(lambda: self.world.release(grant))
             return
         outcome = self.rng.choice(("processed", "processed", "agent_error"))
-        answer = await self.patiently(lambda: self.plant.report(grant, outcome, (tokens, 0, 0)))
+        answer = await self.patiently(lambda: self.world.report(grant, outcome, (tokens, 0, 0)))
         if isinstance(answer, Reported):
             assert self.reported.setdefault(grant.event.id, grant.lease.id) == grant.lease.id
-            assert self.plant.event(grant.event.id).completed_at is not None
+            assert self.world.event(grant.event.id).completed_at is not None
 
     # --- people ---------------------------------------------------------------------------------------------
 
@@ -181,10 +181,10 @@ class Town:
             for gate in self.pending():
                 if self.rng.random() < 0.6:
                     approve = self.rng.random() < 0.7
-                    await self.patiently(partial(self.plant.resolve, gate.id, approve=approve))
+                    await self.patiently(partial(self.world.resolve, gate.id, approve=approve))
 
     def pending(self) -> list[Gate]:
-        return [g for g in self.plant.storage.tables.gates.values() if g.status is GateStatus.PENDING]
+        return [g for g in self.world.storage.tables.gates.values() if g.status is GateStatus.PENDING]
 
     async def manage(self) -> None:
         while not self.calm:
@@ -194,23 +194,23 @@ class Town:
             if status == "killed" and len(self.killed) >= len(self.agents) - 2:
                 continue
             asked = ChangeStatus(status, "user:1")
-            changed = await self.patiently(partial(self.plant.system.ask, "zombie", agent, asked))
+            changed = await self.patiently(partial(self.world.system.ask, "zombie", agent, asked))
             if status == "killed" and not isinstance(changed, Refusal):
                 self.killed.add(agent)
             if self.rng.random() < 0.2:
                 await self.patiently(
-                    lambda: self.plant.system.ask("ledger", self.plant.tenant_id, Credit(10**6, "", "user:1"))
+                    lambda: self.world.system.ask("ledger", self.world.tenant_id, Credit(10**6, "", "user:1"))
                 )
 
     async def meddle(self) -> None:
         """Cancels whatever is open, and has what is over worked on once more."""
         while not self.calm:
             await trio.sleep(self.rng.uniform(1, 8))
-            events = list(self.plant.storage.tables.events.values())
+            events = list(self.world.storage.tables.events.values())
             if not events:
                 continue
             event = self.rng.choice(events)
-            ask = self.plant.system.ask
+            ask = self.world.system.ask
             if self.rng.random() < 0.6:
                 cancel = Cancel(event.id, "user:1")
                 answer = await self.patiently(partial(ask, "queue", event.zombie_id, cancel))
@@ -227,7 +227,7 @@ class Town:
             for state in ("draining", "active", "cordoned", "active"):
                 await trio.sleep(self.rng.uniform(5, 30))
                 asked = SetAdminState(state)
-                await self.patiently(partial(self.plant.system.ask, "runner", runner_id, asked))
+                await self.patiently(partial(self.world.system.ask, "runner", runner_id, asked))
 
     # --- misfortunes ----------------------------------------------------------------------------------------
 
@@ -237,24 +237,24 @@ class Town:
             self.faults += 1
             match self.rng.randrange(6):
                 case 0:
-                    self.plant.faults.away = True
+                    self.world.faults.away = True
                     await trio.sleep(self.rng.uniform(0.1, 8))
-                    self.plant.faults.away = False
+                    self.world.faults.away = False
                 case 1:
-                    self.plant.faults.lose(self.rng.choice(RACES), self.rng.randrange(1, 4))
+                    self.world.faults.lose(self.rng.choice(RACES), self.rng.randrange(1, 4))
                 case 2:
-                    self.plant.faults.leave_unknown()
+                    self.world.faults.leave_unknown()
                 case 3:
-                    self.plant.faults.latency_s = self.rng.choice((0, 0, 0.005, 0.2))
+                    self.world.faults.latency_s = self.rng.choice((0, 0, 0.005, 0.2))
                 case 4:
                     self.kill_one()
                 case _:
                     self.crash_one()
-        self.plant.faults.latency_s = 0
+        self.world.faults.latency_s = 0
 
     def kill_one(self) -> None:
         kind = self.rng.choice(KINDS)
-        tables = self.plant.storage.tables
+        tables = self.world.storage.tables
         keys: dict[str, list[Any]] = {
             "lease": list(tables.leases),
             "gate": list(tables.gates),
@@ -263,19 +263,19 @@ class Town:
             "runner": list(tables.runners),
         }
         key = self.rng.choice(keys.get(kind) or [""])
-        self.plant.system.kill(kind, key)
+        self.world.system.kill(kind, key)
 
     def crash_one(self) -> None:
         """The next call of some store crashes whichever actor makes it, before or after its work."""
         store, method = self.rng.choice(CRASHING)
         if (store, method) == RENEWING:
             crash_commit_once(
-                self.plant.storage.journal,
+                self.world.storage.journal,
                 after=self.rng.random() < 0.5,
                 when=lambda write: isinstance(write, RenewLease),
             )
             return
-        target = getattr(self.plant.storage, store)
+        target = getattr(self.world.storage, store)
         original = getattr(type(target), method)
         after = self.rng.random() < 0.5
 
@@ -290,8 +290,8 @@ class Town:
     # --- what must hold -------------------------------------------------------------------------------------
 
     def everything_adds_up(self) -> None:
-        self.plant.everything_adds_up()
-        events = self.plant.storage.tables.events
+        self.world.everything_adds_up()
+        events = self.world.storage.tables.events
         assert self.accepted <= set(events), "what was accepted is there"
         delivered = [e for e in events.values() if e.source_event_id and e.resumes_event_id is None]
         assert len(delivered) == len({event.source_event_id for event in delivered}), "and there once"
@@ -299,15 +299,15 @@ class Town:
         firings = {(event.zombie_id, event.request_json) for event in fired}
         assert len(fired) == len(firings), "a schedule fires once for each of its minutes"
         for event_id, lease_id in self.reported.items():
-            assert self.plant.storage.tables.leases[lease_id].status == "reported"
+            assert self.world.storage.tables.leases[lease_id].status == "reported"
             assert events[event_id].status not in {EventStatus.RECEIVED, EventStatus.RUNNING}
 
     def still_open(self, before: int) -> list[UUID]:
         """Of those that came by then: schedules go on for ever."""
-        events = self.plant.storage.tables.events.values()
+        events = self.world.storage.tables.events.values()
         return [e.id for e in events if e.completed_at is None and e.created_at < before]
 
     def overdue(self) -> list[UUID]:
         """Live leases that should have been reclaimed by now."""
-        leases = self.plant.storage.tables.leases.values()
+        leases = self.world.storage.tables.leases.values()
         return [row.id for row in leases if row.ended_at is None and row.expires_at + 1100 < clock()]

@@ -10,9 +10,9 @@ from typing import Any
 from sexton_runner.providers.retries import Patience
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.timing import Timing
-from tests.runner.control_plane import Plane, Report, open_plane
-from tests.runner.harness import PACE, running, settings_for
-from tests.runner.model_servers import KEY, ModelServer
+from tests.fakes.control_plane import Plane, Report, open_plane
+from tests.fakes.model_servers import KEY, ModelServer
+from tests.worlds.runner import PACE, running, settings_for
 
 HASTE = Patience(tries=3, wait_first_s=0.001, wait_max_s=0.01)
 TASK = "You look after herons. Say what is wrong with the heron of the event."

@@ -25,8 +25,8 @@ from sexton_runner.timing import Timing
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.tools.toolbox import Toolbox, open_toolbox
 from sexton_runner.wire import Lease
-from tests.runner.control_plane import TOKEN, Plane, make_lease, open_plane
-from tests.runner.harness import PACE
+from tests.fakes.control_plane import TOKEN, Plane, make_lease, open_plane
+from tests.worlds.runner import PACE
 
 LIMITS = Limits(wall_s=30.0, memory_bytes=256 << 20, pids=48)
 ALL_TOOLS = [

@@ -11,7 +11,7 @@ from sexton_http.examples import EXAMPLES, Example
 from sexton_http.operations import Operation
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
-from tests.http.recording import record
+from tests.worlds.example_recorder import record
 
 SEEN: Final[set[tuple[str, str, str]]] = set()
 """Method, path and code of each problem that a route has answered with, since the tests began."""

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
-from tests.http.house import START_MS, House
+from tests.worlds.http import START_MS, HttpWorld
 
 TENANT_B = UUID("019363b0-0000-7000-8000-0000000000b0")
 WORKSPACE_B = UUID("019363b0-0000-7000-8000-0000000000b1")
@@ -44,7 +44,7 @@ class Worth:
     """Where agents' keys are let in: whose it is, ``own`` or ``other``; else as a member."""
 
 
-Make = Callable[[House], Awaitable[str | None]]
+Make = Callable[[HttpWorld], Awaitable[str | None]]
 
 
 @dataclass(frozen=True)
@@ -64,217 +64,217 @@ def bearer(token: str) -> str:
 
 
 def given(header: str | None) -> Make:
-    async def make(house: House) -> str | None:
+    async def make(world: HttpWorld) -> str | None:
         return header
 
     return make
 
 
-def claims_of(house: House, **changes: Any) -> dict[str, Any]:
+def claims_of(world: HttpWorld, **changes: Any) -> dict[str, Any]:
     """Of a valid token of an admin who is platform admin; a change to None leaves the claim out."""
     claims = {
         "iss": "sexton",
         "aud": "sexton",
         "sub": "u1",
-        "exp": house.world.now_ms() // 1000 + 10 * MINUTE_S,
-        "tenant_id": str(house.installation.tenant_id),
+        "exp": world.actors_world.now_ms() // 1000 + 10 * MINUTE_S,
+        "tenant_id": str(world.installation.tenant_id),
         "role": "admin",
         "platform_admin": True,
     }
     return {name: value for name, value in {**claims, **changes}.items() if value is not None}
 
 
-def signed(house: House, sign: Callable[[bytes], bytes], algorithm: str = "EdDSA", **claims: Any) -> str:
+def signed(world: HttpWorld, sign: Callable[[bytes], bytes], algorithm: str = "EdDSA", **claims: Any) -> str:
     """A token of the built-in issuer's form under any signature, made by hand: no library would make some."""
-    head = {"typ": "JWT", "alg": algorithm, "kid": house.installation.issuer.key_id}
-    text = ".".join(encoded(json.dumps(part).encode()) for part in (head, claims_of(house, **claims)))
+    head = {"typ": "JWT", "alg": algorithm, "kid": world.installation.issuer.key_id}
+    text = ".".join(encoded(json.dumps(part).encode()) for part in (head, claims_of(world, **claims)))
     return f"{text}.{encoded(sign(text.encode()))}"
 
 
-def private(house: House) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(house.installation.issuer.to_bytes())
+def private(world: HttpWorld) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(world.installation.issuer.to_bytes())
 
 
 def true(**claims: Any) -> Make:
     """Signed by the issuer's own key."""
 
-    async def make(house: House) -> str:
-        return bearer(signed(house, private(house).sign, **claims))
+    async def make(world: HttpWorld) -> str:
+        return bearer(signed(world, private(world).sign, **claims))
 
     return make
 
 
-async def expired(house: House) -> str:
-    past = house.world.now_ms() // 1000 - MINUTE_S
-    return bearer(signed(house, private(house).sign, exp=past))
+async def expired(world: HttpWorld) -> str:
+    past = world.actors_world.now_ms() // 1000 - MINUTE_S
+    return bearer(signed(world, private(world).sign, exp=past))
 
 
-async def not_yet(house: House) -> str:
-    soon = house.world.now_ms() // 1000 + MINUTE_S
-    return bearer(signed(house, private(house).sign, nbf=soon))
+async def not_yet(world: HttpWorld) -> str:
+    soon = world.actors_world.now_ms() // 1000 + MINUTE_S
+    return bearer(signed(world, private(world).sign, nbf=soon))
 
 
-async def unsigned(house: House) -> str:
-    return bearer(signed(house, lambda text: b"", "none"))
+async def unsigned(world: HttpWorld) -> str:
+    return bearer(signed(world, lambda text: b"", "none"))
 
 
-async def of_another_key(house: House) -> str:
-    return bearer(signed(house, Ed25519PrivateKey.from_private_bytes(b"\7" * 32).sign))
+async def of_another_key(world: HttpWorld) -> str:
+    return bearer(signed(world, Ed25519PrivateKey.from_private_bytes(b"\7" * 32).sign))
 
 
 def confused(spell: Callable[[bytes, bytes], bytes]) -> Make:
     """HS256 with what everybody knows, the public key, as the secret."""
 
-    async def make(house: House) -> str:
-        public = private(house).public_key()
+    async def make(world: HttpWorld) -> str:
+        public = private(world).public_key()
         raw = public.public_bytes(Encoding.Raw, PublicFormat.Raw)
         pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         secret = spell(raw, pem)
-        return bearer(signed(house, lambda text: hmac.new(secret, text, hashlib.sha256).digest(), "HS256"))
+        return bearer(signed(world, lambda text: hmac.new(secret, text, hashlib.sha256).digest(), "HS256"))
 
     return make
 
 
-async def key_of(house: House, role: Role) -> dict[str, Any]:
-    answer = await house.post("/v1/api-keys", {"key_name": f"k-{role.value}", "role": role.value})
+async def key_of(world: HttpWorld, role: Role) -> dict[str, Any]:
+    answer = await world.post("/v1/api-keys", {"key_name": f"k-{role.value}", "role": role.value})
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
 
 
 def api_key(role: Role) -> Make:
-    async def make(house: House) -> str:
-        return bearer((await key_of(house, role))["key"])
+    async def make(world: HttpWorld) -> str:
+        return bearer((await key_of(world, role))["key"])
 
     return make
 
 
-async def revoked_key(house: House) -> str:
-    made = await key_of(house, Role.ADMIN)
-    answer = await house.call("PATCH", f"/v1/api-keys/{made['id']}", json={"active": False})
+async def revoked_key(world: HttpWorld) -> str:
+    made = await key_of(world, Role.ADMIN)
+    answer = await world.call("PATCH", f"/v1/api-keys/{made['id']}", json={"active": False})
     assert answer.status_code == 200
     return bearer(made["key"])
 
 
-async def deleted_key(house: House) -> str:
-    header = await revoked_key(house)
-    keys = house.memory.tables.api_keys
+async def deleted_key(world: HttpWorld) -> str:
+    header = await revoked_key(world)
+    keys = world.memory.tables.api_keys
     name = f"k-{Role.ADMIN.value}"
     [key_id] = [key.id for key in keys.values() if key.key_name == name]
-    assert (await house.call("DELETE", f"/v1/api-keys/{key_id}")).status_code == 204
+    assert (await world.call("DELETE", f"/v1/api-keys/{key_id}")).status_code == 204
     return header
 
 
-async def settle_tenant_b(house: House) -> None:
+async def settle_tenant_b(world: HttpWorld) -> None:
     tenant = Tenant(TENANT_B, "b", PlanTier.ENTERPRISE, 10**9, None, START_MS, START_MS)
     workspace = Workspace(WORKSPACE_B, TENANT_B, "b", paused=False, created_at=START_MS)
     user = User(USER_B, TENANT_B, "b", Role.ADMIN, platform_admin=False, created_at=START_MS)
-    await house.storage.tenants.create(tenant, workspace, user)
+    await world.storage.tenants.create(tenant, workspace, user)
 
 
-async def neighbour(house: House) -> str:
-    await settle_tenant_b(house)
-    return bearer(house.user_token(Role.ADMIN, tenant_id=TENANT_B))
+async def neighbour(world: HttpWorld) -> str:
+    await settle_tenant_b(world)
+    return bearer(world.user_token(Role.ADMIN, tenant_id=TENANT_B))
 
 
-async def neighbours_key(house: House) -> str:
-    await settle_tenant_b(house)
-    answer = await house.post(
-        "/v1/api-keys", {"key_name": "b", "role": "admin"}, house.user_token(Role.ADMIN, tenant_id=TENANT_B)
+async def neighbours_key(world: HttpWorld) -> str:
+    await settle_tenant_b(world)
+    answer = await world.post(
+        "/v1/api-keys", {"key_name": "b", "role": "admin"}, world.user_token(Role.ADMIN, tenant_id=TENANT_B)
     )
     return bearer(answer.json()["key"])
 
 
-async def orphan(house: House) -> str:
-    return bearer(house.user_token(Role.ADMIN, tenant_id=TENANT_B))
+async def orphan(world: HttpWorld) -> str:
+    return bearer(world.user_token(Role.ADMIN, tenant_id=TENANT_B))
 
 
-async def orphaned_key(house: House) -> str:
-    header = await neighbours_key(house)
-    del house.memory.tables.tenants[TENANT_B]
+async def orphaned_key(world: HttpWorld) -> str:
+    header = await neighbours_key(world)
+    del world.memory.tables.tenants[TENANT_B]
     return header
 
 
-async def confined(house: House, **claims: Any) -> str:
+async def confined(world: HttpWorld, **claims: Any) -> str:
     """Limited to a workspace that is not the first."""
-    made = (await house.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
-    return bearer(house.user_token(Role.ADMIN, workspace_id=UUID(made), **claims))
+    made = (await world.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
+    return bearer(world.user_token(Role.ADMIN, workspace_id=UUID(made), **claims))
 
 
-async def confined_platform_admin(house: House) -> str:
-    return await confined(house, platform_admin=True)
+async def confined_platform_admin(world: HttpWorld) -> str:
+    return await confined(world, platform_admin=True)
 
 
-async def at_home(house: House) -> str:
+async def at_home(world: HttpWorld) -> str:
     """Limited to the first workspace."""
-    return bearer(house.user_token(Role.ADMIN, workspace_id=house.installation.workspace_id))
+    return bearer(world.user_token(Role.ADMIN, workspace_id=world.installation.workspace_id))
 
 
-async def runner(house: House) -> str:
-    return bearer(await house.enrol())
+async def runner(world: HttpWorld) -> str:
+    return bearer(await world.enrol())
 
 
-async def revoked_runner(house: House) -> str:
-    token = await house.enrol()
-    me = (await house.get("/v1/runners/me", token)).json()["id"]
+async def revoked_runner(world: HttpWorld) -> str:
+    token = await world.enrol()
+    me = (await world.get("/v1/runners/me", token)).json()["id"]
     path = f"/v1/fleet/runners/{me}"
-    answer = await house.call("PATCH", path, house.admin_token(), json={"admin_state": "revoked"})
+    answer = await world.call("PATCH", path, world.admin_token(), json={"admin_state": "revoked"})
     assert answer.status_code == 200
     return bearer(token)
 
 
-async def enrolment(house: House) -> str:
-    answer = await house.post("/v1/fleet/enrolment-tokens", token=house.admin_token())
+async def enrolment(world: HttpWorld) -> str:
+    answer = await world.post("/v1/fleet/enrolment-tokens", token=world.admin_token())
     token: str = answer.json()["token"]
     return bearer(token)
 
 
-async def spent_enrolment(house: House) -> str:
-    header = await enrolment(house)
+async def spent_enrolment(world: HttpWorld) -> str:
+    header = await enrolment(world)
     body = {"host_id": "h", "sandbox_tier": "bubblewrap"}
-    answer = await house.post("/v1/runners", body, header.removeprefix("Bearer "))
+    answer = await world.post("/v1/runners", body, header.removeprefix("Bearer "))
     assert answer.status_code == 201
     return header
 
 
-async def approval(house: House) -> str:
+async def approval(world: HttpWorld) -> str:
     """Of another agent of the same workspace."""
-    other: dict[str, str] = await house.install("another")
+    other: dict[str, str] = await world.install("another")
     return bearer(other["approval_token"])
 
 
-async def agent_key(house: House, zombie_id: str, name: str = "k") -> dict[str, Any]:
-    answer = await house.post(f"{house.ws}/agent-keys", {"zombie_id": zombie_id, "name": name})
+async def agent_key(world: HttpWorld, zombie_id: str, name: str = "k") -> dict[str, Any]:
+    answer = await world.post(f"{world.ws}/agent-keys", {"zombie_id": zombie_id, "name": name})
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
 
 
-async def own_agent_key(house: House) -> str:
+async def own_agent_key(world: HttpWorld) -> str:
     """Of the agent that was installed first."""
-    zombies = house.memory.tables.zombies.values()
+    zombies = world.memory.tables.zombies.values()
     first = min(zombies, key=lambda zombie: zombie.id)
-    return bearer((await agent_key(house, str(first.id)))["key"])
+    return bearer((await agent_key(world, str(first.id)))["key"])
 
 
-async def other_agent_key(house: House) -> str:
-    other = await house.install("another")
-    return bearer((await agent_key(house, other["zombie_id"]))["key"])
+async def other_agent_key(world: HttpWorld) -> str:
+    other = await world.install("another")
+    return bearer((await agent_key(world, other["zombie_id"]))["key"])
 
 
-async def deleted_agent_key(house: House) -> str:
-    other = await house.install("another")
-    made = await agent_key(house, other["zombie_id"])
-    path = f"{house.ws}/agent-keys/{made['agent_id']}"
-    assert (await house.call("DELETE", path)).status_code == 204
+async def deleted_agent_key(world: HttpWorld) -> str:
+    other = await world.install("another")
+    made = await agent_key(world, other["zombie_id"])
+    path = f"{world.ws}/agent-keys/{made['agent_id']}"
+    assert (await world.call("DELETE", path)).status_code == 204
     return bearer(made["key"])
 
 
-async def purged_agent_key(house: House) -> str:
+async def purged_agent_key(world: HttpWorld) -> str:
     """Of an agent that was deleted, and its keys with it."""
-    other = await house.install("another")
-    made = await agent_key(house, other["zombie_id"])
-    assert await house.storage.zombies.delete(UUID(other["zombie_id"]))
+    other = await world.install("another")
+    made = await agent_key(world, other["zombie_id"])
+    assert await world.storage.zombies.delete(UUID(other["zombie_id"]))
     return bearer(made["key"])
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import trio
 
-from tests.http.house import House
+from tests.worlds.http import HttpWorld
 
 
-async def tell(house: House) -> None:
+async def tell(world: HttpWorld) -> None:
     """Live through it, and check each step as a client would."""
-    zombie, token, lease = await house.working()
+    zombie, token, lease = await world.working()
     zombie_id = zombie["zombie_id"]
     assert zombie["status"] == "active"
     assert zombie["approval_token"].startswith("zap_")
@@ -18,30 +18,30 @@ async def tell(house: House) -> None:
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
 
     usage = {"input_tokens": 10, "cached_input_tokens": 0, "output_tokens": 5}
-    renewed = await house.post(f"{at}/renew", usage, token)
+    renewed = await world.post(f"{at}/renew", usage, token)
     assert (renewed.status_code, renewed.json()["slice_seq"], renewed.json()["state"]) == (200, 1, "active")
 
     frames = {"frames": [{"kind": "chunk", "text": "looking"}]}
-    shown = await house.post(f"{at}/activity", frames, token)
+    shown = await world.post(f"{at}/activity", frames, token)
     assert (shown.status_code, shown.json()["accepted"]) == (202, 1)
 
     ask = {"action_id": "a1", "tool_name": "http", "action_name": "POST", "proposed_action": "Deploy again."}
-    gate = (await house.post(f"{at}/gates", ask, token)).json()
+    gate = (await world.post(f"{at}/gates", ask, token)).json()
     assert gate["status"] == "pending"
-    listed = (await house.get(f"{house.ws}/approvals", params={"status": "pending"})).json()
+    listed = (await world.get(f"{world.ws}/approvals", params={"status": "pending"})).json()
     assert [item["gate_id"] for item in listed["items"]] == [gate["gate_id"]]
     resolved: list[Any] = []
 
     async def wait_for_it() -> None:
-        resolved.append(await house.get(f"{at}/gates/{gate['gate_id']}", token, params={"wait_ms": 5000}))
+        resolved.append(await world.get(f"{at}/gates/{gate['gate_id']}", token, params={"wait_ms": 5000}))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait_for_it)
-        approved = await house.post(f"{house.ws}/approvals/{gate['gate_id']}:approve", {"reason": "fine"})
+        approved = await world.post(f"{world.ws}/approvals/{gate['gate_id']}:approve", {"reason": "fine"})
     assert (approved.status_code, approved.json()["outcome"]) == (200, "approved")
     assert resolved[0].json()["status"] == "approved"
     assert resolved[0].json()["resolved_by"].startswith("api:")
-    again = await house.post(f"{house.ws}/approvals/{gate['gate_id']}:deny")
+    again = await world.post(f"{world.ws}/approvals/{gate['gate_id']}:deny")
     assert (again.status_code, again.json()["error_code"], again.json()["outcome"]) == (
         404,
         "UZ-APPROVAL-002",
@@ -60,16 +60,16 @@ async def tell(house: House) -> None:
         "output_tokens": 5,
         "telemetry": {"wall_ms": 12, "time_to_first_token_ms": 3},
     }
-    done = await house.post("/v1/runners/me/reports", report, token)
+    done = await world.post("/v1/runners/me/reports", report, token)
     assert (done.status_code, done.json()["duplicate"], done.json()["status"]) == (200, False, "processed")
-    twice = await house.post("/v1/runners/me/reports", report, token)
+    twice = await world.post("/v1/runners/me/reports", report, token)
     assert (twice.status_code, twice.json()["duplicate"]) == (200, True)
 
-    history = (await house.get(f"{house.ws}/zombies/{zombie_id}/events")).json()
+    history = (await world.get(f"{world.ws}/zombies/{zombie_id}/events")).json()
     [event] = history["items"]
     assert (event["status"], event["evidence"], event["tokens"]) == ("processed", {"found": "disk"}, 15)
     assert event["actor"] == "webhook:github"
-    periods = await house.get(f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods")
+    periods = await world.get(f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods")
     charged = sum(row["charged_nanos"] for row in periods.json()["items"])
-    balance = (await house.get("/v1/tenants/me/billing")).json()
+    balance = (await world.get("/v1/tenants/me/billing")).json()
     assert charged == event["charged_nanos"] == 5_000_000_000 - balance["balance_nanos"]

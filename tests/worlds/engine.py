@@ -1,4 +1,4 @@
-"""The actors and messages that the engine's tests are played with."""
+"""Actors that do what their messages say, for the tests of the engine."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sexton_engine import (
 )
 
 Clock: TypeAlias = trio.testing.MockClock
-Script: TypeAlias = Callable[["Player"], Awaitable[Any]]
+Script: TypeAlias = Callable[["ScriptedActor"], Awaitable[Any]]
 
 
 class OutageError(Exception):
-    """What the players declare transparent."""
+    """Declared transparent by these actors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Do(Message[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Defer(Message[str]):
-    """Take the reply over; it is kept in the stage's ports."""
+    """Take the reply over; it is kept in the world's ports."""
 
 
 @dataclass(slots=True)
-class Stage:
+class EngineWorld:
     """What outlives the instances: what they wrote down, in order."""
 
     notes: list[str] = field(default_factory=list)
@@ -85,95 +85,95 @@ class Stage:
     """Raised by on_start, one each time, until there are none left."""
 
 
-class Player(Actor):
-    """Does what the messages say, and tells the stage all about it."""
+class ScriptedActor(Actor):
+    """Does what the messages say, and notes it in the world."""
 
-    kind = "player"
+    kind = "scripted"
     transparent = (OutageError,)
 
-    def __init__(self, context: Context, stage: Stage) -> None:
+    def __init__(self, context: Context, world: EngineWorld) -> None:
         super().__init__(context)
-        self.stage = stage
+        self.world = world
         self.count = 0
 
     async def on_start(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         await trio.lowlevel.checkpoint()
-        self.stage.starts += 1
-        if self.stage.fail_starts:
-            raise self.stage.fail_starts.pop(0)
-        self.stage.notes.append(f"start {self}")
+        self.world.starts += 1
+        if self.world.fail_starts:
+            raise self.world.fail_starts.pop(0)
+        self.world.notes.append(f"start {self}")
 
     async def on_stop(self) -> None:  # type: ignore[override]  # pykka annotates its hooks for threads
         await trio.lowlevel.checkpoint()
-        self.stage.notes.append(f"stop {self}")
+        self.world.notes.append(f"stop {self}")
 
     async def on_receive(self, message: Any) -> Any:
         match message:
             case Note(text=text):
                 self.count += 1
-                self.stage.notes.append(text)
+                self.world.notes.append(text)
                 return self.count
             case Crash(times=times, text=text):
-                done = self.stage.crashes.get(text, 0)
-                self.stage.crashes[text] = done + 1
+                done = self.world.crashes.get(text, 0)
+                self.world.crashes[text] = done + 1
                 if done < times:
                     raise ValueError(text)
-                self.stage.notes.append(text)
+                self.world.notes.append(text)
                 return None
             case Raise(error=error):
                 raise error
             case Wait(seconds=seconds, text=text):
                 await trio.sleep(seconds)
-                self.stage.notes.append(text)
+                self.world.notes.append(text)
                 return text
             case Do(script=script):
                 return await script(self)
             case Defer():
-                self.stage.ports.append(self.context.defer())
+                self.world.ports.append(self.context.defer())
                 return DEFERRED
             case _:
-                self.stage.notes.append(repr(message))
+                self.world.notes.append(repr(message))
                 return None
 
 
-class PlainPlayer(Actor):
-    """As ``Player`` in the few things it does, but its handler is a plain function."""
+class PlainActor(Actor):
+    """As ``ScriptedActor`` in the few things it does, but its handler is a plain function."""
 
     kind = "plain"
     transparent = (OutageError,)
 
-    def __init__(self, context: Context, stage: Stage) -> None:
+    def __init__(self, context: Context, world: EngineWorld) -> None:
         super().__init__(context)
-        self.stage = stage
+        self.world = world
         self.count = 0
 
     def on_receive(self, message: Any) -> Any:
         match message:
             case Note(text=text):
                 self.count += 1
-                self.stage.notes.append(text)
+                self.world.notes.append(text)
                 return self.count
             case Crash(times=times, text=text):
-                done = self.stage.crashes.get(text, 0)
-                self.stage.crashes[text] = done + 1
+                done = self.world.crashes.get(text, 0)
+                self.world.crashes[text] = done + 1
                 if done < times:
                     raise ValueError(text)
-                self.stage.notes.append(text)
+                self.world.notes.append(text)
                 return None
             case Raise(error=error):
                 raise error
             case Wait(seconds=seconds, text=text):
-                self.stage.notes.append(f"begin {text}")
+                self.world.notes.append(f"begin {text}")
                 return self._wait(seconds, text)
             case Defer():
-                self.stage.ports.append(self.context.defer())
+                self.world.ports.append(self.context.defer())
                 return DEFERRED
             case _:
                 return message
 
     async def _wait(self, seconds: float, text: str) -> str:
         await trio.sleep(seconds)
-        self.stage.notes.append(text)
+        self.world.notes.append(text)
         return text
 
 
@@ -181,17 +181,17 @@ QUICK = Backoff(first_s=1.0, factor=2.0, max_s=8.0, jitter=0.0)
 PATIENT = Intensity(max_restarts=5, period_s=60.0)
 
 
-def player(stage: Stage, kind: str = "player", **options: Any) -> ActorSpec:
-    return ActorSpec(kind, lambda context: Player(context, stage), **options)
+def scripted(world: EngineWorld, kind: str = "scripted", **options: Any) -> ActorSpec:
+    return ActorSpec(kind, lambda context: ScriptedActor(context, world), **options)
 
 
-def players(stage: Stage, kind: str = "player", **options: Any) -> FamilySpec:
+def scripted_family(world: EngineWorld, kind: str = "scripted", **options: Any) -> FamilySpec:
     options.setdefault("intensity", PATIENT)
-    return FamilySpec(kind, lambda context: Player(context, stage), **options)
+    return FamilySpec(kind, lambda context: ScriptedActor(context, world), **options)
 
 
-def plain_players(stage: Stage, **options: Any) -> FamilySpec:
-    return FamilySpec("plain", lambda context: PlainPlayer(context, stage), **options)
+def plain_family(world: EngineWorld, **options: Any) -> FamilySpec:
+    return FamilySpec("plain", lambda context: PlainActor(context, world), **options)
 
 
 def tree(

@@ -13,8 +13,8 @@ import trio
 
 from sexton_runner.main import run_runner
 from sexton_runner.settings import RunnerSettings
-from tests.http.house import House
-from tests.runner.harness import LAUNCHER, PACE
+from tests.worlds.http import HttpWorld
+from tests.worlds.runner import LAUNCHER, PACE
 
 PATIENCE_S = 60.0
 TERM_MS = 31_000
@@ -72,25 +72,25 @@ async def a_runner(settings_: RunnerSettings) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def the_event(house: House, zombie_id: str) -> dict[str, Any]:
-    page = (await house.get(f"{house.ws}/zombies/{zombie_id}/events")).json()
+async def the_event(world: HttpWorld, zombie_id: str) -> dict[str, Any]:
+    page = (await world.get(f"{world.ws}/zombies/{zombie_id}/events")).json()
     [event] = page["items"]
     return dict(event)
 
 
-async def until_it_ends(house: House, zombie_id: str) -> dict[str, Any]:
+async def until_it_ends(world: HttpWorld, zombie_id: str) -> dict[str, Any]:
     with trio.fail_after(PATIENCE_S):
-        while (event := await the_event(house, zombie_id))["completed_at"] is None:
+        while (event := await the_event(world, zombie_id))["completed_at"] is None:
             await trio.sleep(0.02)
     return event
 
 
-async def until_it_ends_or(moment: trio.Event, house: House, zombie_id: str) -> None:
+async def until_it_ends_or(moment: trio.Event, world: HttpWorld, zombie_id: str) -> None:
     """Wait for that moment; a run that never reaches it has ended."""
     async with trio.open_nursery() as nursery:
 
         async def ended() -> None:
-            await until_it_ends(house, zombie_id)
+            await until_it_ends(world, zombie_id)
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(ended)

@@ -19,12 +19,12 @@ from sexton_engine import (
     Hold,
     Message,
 )
-from tests.engine.cast import PATIENT, OutageError
+from tests.worlds.engine import PATIENT, OutageError
 
 
 @dataclass(frozen=True, slots=True)
-class Keep(Message[Any]):
-    """Hold; the hold lies on the desk."""
+class StartHold(Message[Any]):
+    """Hold; the hold is kept in the world."""
 
     text: str = "kept"
 
@@ -44,14 +44,14 @@ class Run(Message[Any]):
 
 
 @dataclass(slots=True)
-class Desk:
-    """What the actors put down, for those who finish."""
+class HoldWorld:
+    """What outlives the instances: their holds, for whoever finishes them, and their notes."""
 
     holds: list[Hold] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     overlaps: int = 0
     """Messages that were begun, or finished, while another one was under way."""
-    under_way: Keeper | None = None
+    under_way: HoldingActor | None = None
     """The instance that holds a message."""
 
     def note(self, text: str, reply: Any = None) -> Any:
@@ -59,39 +59,39 @@ class Desk:
         return reply
 
 
-class Keeper(Actor):
+class HoldingActor(Actor):
     """A plain handler."""
 
-    kind = "keeper"
+    kind = "holder"
     transparent = (OutageError,)
 
-    def __init__(self, context: Context, desk: Desk) -> None:
+    def __init__(self, context: Context, world: HoldWorld) -> None:
         super().__init__(context)
-        self.desk = desk
+        self.world = world
 
     def on_receive(self, message: Any) -> Any:
-        self.desk.overlaps += self.desk.under_way is self
+        self.world.overlaps += self.world.under_way is self
         match message:
-            case Keep():
-                self.desk.under_way = self
-                self.desk.notes.append(f"begin {message.text}")
-                self.desk.holds.append(self.context.hold())
+            case StartHold():
+                self.world.under_way = self
+                self.world.notes.append(f"begin {message.text}")
+                self.world.holds.append(self.context.hold())
                 return DEFERRED
             case Note():
-                self.desk.notes.append(message.text)
+                self.world.notes.append(message.text)
                 return message.text
             case Run():
                 return message.script(self)
             case _:
-                self.desk.notes.append(repr(message))
+                self.world.notes.append(repr(message))
                 return None
 
     def on_stop(self) -> None:
-        self.desk.overlaps += self.desk.under_way is self
-        self.desk.notes.append("stop")
+        self.world.overlaps += self.world.under_way is self
+        self.world.notes.append("stop")
 
 
-class Waiter(Keeper):
+class AsyncHoldingActor(HoldingActor):
     """The same, awaited by a worker."""
 
     async def on_receive(self, message: Any) -> Any:
@@ -100,12 +100,12 @@ class Waiter(Keeper):
         return await reply if hasattr(reply, "__await__") else reply
 
 
-Make: TypeAlias = type[Keeper]
+Make: TypeAlias = type[HoldingActor]
 
 
-def keepers(desk: Desk, make: Make = Keeper, **options: Any) -> FamilySpec:
+def holding_family(world: HoldWorld, make: Make = HoldingActor, **options: Any) -> FamilySpec:
     options.setdefault("intensity", PATIENT)
-    return FamilySpec("keeper", lambda context: make(context, desk), **options)
+    return FamilySpec("holder", lambda context: make(context, world), **options)
 
 
 async def asked(
@@ -128,7 +128,7 @@ class Asked:
 
     async def _ask(self, system: ActorSystem, message: Message[Any], timeout: float | None) -> None:
         try:
-            self.answers.append(await system.ask("keeper", "a", message, timeout=timeout))
+            self.answers.append(await system.ask("holder", "a", message, timeout=timeout))
         except (EngineError, OutageError) as fault:
             self.answers.append(type(fault))
 

@@ -25,7 +25,7 @@ from sexton_runner.sandbox.probe import group_name, make_sandbox
 from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.timing import Timing
-from tests.runner.control_plane import TOKEN, Plane
+from tests.fakes.control_plane import TOKEN, Plane
 
 PACE = Timing(
     poll_wait_s=5.0,
