@@ -197,10 +197,10 @@ def ends(world: World) -> list[Write[Any]]:
 def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, now: int) -> EndLease:
     dice = world.dice
     event = world.tables.events[lease.event_id]
-    follower = None
+    continuation = None
     if becomes is EventStatus.PROCESSED and dice.often(25):
         resumes, at = event.id, CLOCK + 2
-        follower = replace(
+        continuation = replace(
             event, id=dice.id(), status=EventStatus.RECEIVED, resumes_event_id=resumes, created_at=at
         )
     said = EventEnd(
@@ -227,7 +227,7 @@ def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, 
         require_unexpired=dice.often(40),
         require_expired=dice.often(15),
         report_digest=dice.one(None, b"digest"),
-        follower=follower,
+        continuation=continuation,
     )
 
 
