@@ -33,15 +33,15 @@ from sexton_cli.runner_environment import surroundings
 from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
 from sexton_http.app import create_app
-from sexton_http.bootstrap import Installation, bootstrap
-from sexton_http.browsers import Browsers
-from sexton_http.context import VERSION, HttpContext, HttpSettings, plan_rates
-from sexton_http.elsewhere import Elsewhere
-from sexton_http.identity_settings import IdentitySettings, open_identity, open_slack
-from sexton_http.oauth import OAuthProvider
-from sexton_http.oidc_issuer import OidcIssuer
-from sexton_http.slack import Slack
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.identity.bootstrap import Installation, bootstrap
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, plan_rates
+from sexton_http.identity.issuers.oidc import OidcIssuer
+from sexton_http.identity.oauth import OAuthProvider
+from sexton_http.identity.settings import IdentitySettings, open_identity, open_slack
+from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.outbound.http import Elsewhere
+from sexton_http.outbound.slack import Slack
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.stopping import Stop
 from sexton_runner.providers.addresses import read_addresses

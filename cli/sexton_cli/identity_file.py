@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from sexton_cli.exits import CONFIG, StartupFault
-from sexton_http.identity_settings import IdentityMistake, IdentitySettings, read_identity
+from sexton_http.identity.settings import IdentityMistake, IdentitySettings, read_identity
 
 IDENTITY_FILE: Final = "identity.toml"
 """In the data folder, where no other is named."""

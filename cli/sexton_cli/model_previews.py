@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from sexton_actors.providers import ProviderChoice
-from sexton_http import previewing as wanted
+from sexton_http.outbound import previews
 from sexton_runner.providers.base import (
     Again,
     Message,
@@ -40,8 +40,8 @@ class ModelPreviewer:
     patience: Patience = PATIENCE
 
     async def preview(
-        self, choice: ProviderChoice, draft: wanted.Draft
-    ) -> AsyncGenerator[wanted.Piece, None]:
+        self, choice: ProviderChoice, draft: previews.Draft
+    ) -> AsyncGenerator[previews.Piece, None]:
         """Ask once, as ``Previewer`` says."""
         redactor = Redactor({}, choice.api_key)
         opening = open_provider(
@@ -53,22 +53,24 @@ class ModelPreviewer:
                     yield piece
         except ModelFault as fault:
             code = AWAY if isinstance(fault, ModelAway) else REFUSED
-            yield wanted.Failed(code, redactor.text(str(fault)))
+            yield previews.Failed(code, redactor.text(str(fault)))
 
 
 async def _pieces(
-    provider: Provider, choice: ProviderChoice, draft: wanted.Draft
-) -> AsyncGenerator[wanted.Piece, None]:
+    provider: Provider, choice: ProviderChoice, draft: previews.Draft
+) -> AsyncGenerator[previews.Piece, None]:
     async with aclosing(provider.stream(_prompt(choice, draft))) as deltas:
         async for delta in deltas:
             match delta:
                 case TextDelta(text):
-                    yield wanted.TextDelta(text)
+                    yield previews.TextDelta(text)
                 case ToolCalled(use):
-                    yield wanted.ToolUse(use.id, use.name, use.arguments)
+                    yield previews.ToolUse(use.id, use.name, use.arguments)
                 case Reply(usage=usage):
-                    tokens = wanted.Tokens(usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-                    yield wanted.Done(tokens, choice.provider, choice.model)
+                    tokens = previews.Tokens(
+                        usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+                    )
+                    yield previews.Done(tokens, choice.provider, choice.model)
                 case Again(why=why, void=True):
                     # What was shown cannot be taken back, so it is not said a second time either.
                     raise ModelAway(why)
@@ -76,7 +78,7 @@ async def _pieces(
                     pass
 
 
-def _prompt(choice: ProviderChoice, draft: wanted.Draft) -> Prompt:
+def _prompt(choice: ProviderChoice, draft: previews.Draft) -> Prompt:
     return Prompt(
         model=choice.model,
         messages=[Message(said.role, (Text(said.content),)) for said in draft.messages],

@@ -21,8 +21,8 @@ from sexton_cli.local_runners import LocalRunner, runner_command
 from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
-from sexton_http.context import VERSION
-from sexton_http.request_log import add_request
+from sexton_http.gateway.request_log import add_request
+from sexton_http.identity.context import VERSION
 from sexton_runner.logs import configure_logs
 from sexton_runner.settings import SandboxTier
 

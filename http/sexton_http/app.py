@@ -13,16 +13,16 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from werkzeug.routing import BaseConverter
 
 from sexton_http.answers import Answer, Problem, StreamAnswer
-from sexton_http.context import HttpContext
-from sexton_http.documents import make_documents
-from sexton_http.front import WANTED, App, Front, head_of, is_over
-from sexton_http.limits import Limiter
-from sexton_http.operations import MAX_BODY_BYTES, Operation
-from sexton_http.pipeline import NO_CONTENT, Mounted, as_problem
+from sexton_http.describe.documents import make_documents
+from sexton_http.gateway.hot_mount import WANTED, App, HotMount, head_of, is_over
+from sexton_http.gateway.limits import Limiter
+from sexton_http.gateway.operations import MAX_BODY_BYTES, Operation
+from sexton_http.gateway.pipeline import NO_CONTENT, Mounted, as_problem
+from sexton_http.gateway.services import Services, make_services
+from sexton_http.gateway.tracing import refuse_stranger
+from sexton_http.identity.context import HttpContext
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
-from sexton_http.services import Services, make_services
-from sexton_http.tracing import refuse_stranger
 
 ALL_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
@@ -48,7 +48,7 @@ def create_app(
     routes = [Mounted(operation, services) for operation in operations]
     quart = make_quart(services, routes)
     behind = cast(App, quart)
-    return Front(services, routes if fast else (), behind)
+    return HotMount(services, routes if fast else (), behind)
 
 
 def make_quart(services: Services, routes: Sequence[Mounted]) -> QuartTrio:

@@ -15,7 +15,7 @@ from quart import Response, redirect, request
 from quart_trio import QuartTrio
 from slack_sdk.signature import SignatureVerifier
 
-from sexton_http.slack import SlackSettings
+from sexton_http.outbound.slack import SlackSettings
 
 CLIENT_ID, CLIENT_SECRET, SIGNING_SECRET = "1.2", "a client secret", "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM, CHANNEL, BOT = "T1", "C1", "UB1"

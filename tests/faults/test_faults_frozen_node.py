@@ -13,7 +13,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.api_keys import ApiKey

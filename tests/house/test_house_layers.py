@@ -28,6 +28,7 @@ SINS = {
     "engine/sexton_engine/planted_right.py": "import sexton_engine.planted_left",
     "engine/sexton_engine/mail/planted.py": "import sexton_engine.supervision",
     "storage/sexton_storage/decisions/planted.py": "import sexton_storage.memory.tables",
+    "http/sexton_http/gateway/planted.py": "import sexton_http.routes",
     "http/sexton_http/planted.py": "import asyncio\nimport sexton_storage.memory",
     "runner/sexton_runner/planted.py": "import sexton_actors",
     "cli/sexton_cli/planted.py": "import hypercorn",

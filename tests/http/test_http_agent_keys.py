@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from sexton_http.answers import RequestHead
-from sexton_http.authenticator import KEY_USE_MS, Authenticator
-from sexton_http.browsers import Browsers
-from sexton_http.tokens import digest
+from sexton_http.identity.authenticator import KEY_USE_MS, Authenticator
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.tokens import digest
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role

@@ -12,8 +12,8 @@ import trio
 
 from sexton_actors.chat.actor import TOKEN_NAME
 from sexton_actors.protocol.chat import Look
-from sexton_http.elsewhere import Elsewhere
-from sexton_http.slack import Slack
+from sexton_http.outbound.http import Elsewhere
+from sexton_http.outbound.slack import Slack
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.users import Role
 from tests.fakes.chat_platform import CHANNEL, TEAM, SlackServer, open_slack_server, signed

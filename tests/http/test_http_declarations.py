@@ -11,18 +11,18 @@ from quart_trio import QuartTrio
 
 from sexton_http import routes
 from sexton_http.app import make_quart
-from sexton_http.context import HttpContext
-from sexton_http.documents import make_documents
-from sexton_http.front import HotRoutes
-from sexton_http.limits import Gcra
-from sexton_http.openapi import make_document
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Operation, operation
-from sexton_http.pipeline import Mounted
+from sexton_http.describe.documents import make_documents
+from sexton_http.describe.openapi import make_document
+from sexton_http.describe.reference import errors_page, http_page
+from sexton_http.gateway.hot_mount import HotRoutes
+from sexton_http.gateway.limits import Gcra
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Operation, operation
+from sexton_http.gateway.pipeline import Mounted
+from sexton_http.gateway.services import make_services
+from sexton_http.identity.context import HttpContext
 from sexton_http.problems import CODES, Shown
-from sexton_http.reference import errors_page, http_page
 from sexton_http.routes.removed import PREFIXES
 from sexton_http.routes.table import OPERATIONS
-from sexton_http.services import make_services
 from tests.worlds.http import HttpWorld
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +146,7 @@ def test_the_document_says_who_may_call_what() -> None:
 @pytest.mark.parametrize(("name", "page"), [("errors.md", errors_page), ("http.md", http_page)])
 def test_the_reference_is_up_to_date(name: str, page: Any) -> None:
     kept = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
-    assert kept == page(), "run: python -m sexton_http.reference docs/reference"
+    assert kept == page(), "run: python -m sexton_http.describe.reference docs/reference"
 
 
 async def test_a_server_describes_itself(world: HttpWorld) -> None:

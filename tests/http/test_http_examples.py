@@ -7,9 +7,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from sexton_http.documents import make_documents
-from sexton_http.examples import EXAMPLES
-from sexton_http.lenient import decoder_of
+from sexton_http.bodies.lenient import decoder_of
+from sexton_http.describe.documents import make_documents
+from sexton_http.describe.examples import EXAMPLES
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.answer_checks import check_shape, disagreement, has_example, route_of
 from tests.worlds.every_route import take

@@ -9,7 +9,7 @@ import trio
 
 from sexton_actors.zombie.rejections import BURST
 from sexton_http.answers import Problem
-from sexton_http.crowds import Crowds
+from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_storage.records.tenants import PlanTier
 from tests.worlds.http import HttpWorld, open_http_world
 

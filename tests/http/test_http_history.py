@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sexton_http.answers import Problem
-from sexton_http.cursors import decode
+from sexton_http.bodies.cursors import decode
 from sexton_http.routes.events import parse_since
 from tests.worlds.http import HttpWorld
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from sexton_engine import MailboxFull
-from sexton_http.operations import Creates, NoBody, Operation
+from sexton_http.gateway.operations import Creates, NoBody, Operation
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import open_memory_storage

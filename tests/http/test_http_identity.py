@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.answers import Problem
-from sexton_http.bootstrap import bootstrap
-from sexton_http.jwt_issuer import LEEWAY_S, TOKEN_S, BuiltinIssuer
+from sexton_http.identity.bootstrap import bootstrap
+from sexton_http.identity.issuers.builtin import LEEWAY_S, TOKEN_S, BuiltinIssuer
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage

@@ -4,8 +4,8 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.elsewhere import Elsewhere, is_safe
-from sexton_http.identity_settings import IdentityMistake, IdentitySettings, open_identity, read_identity
+from sexton_http.identity.settings import IdentityMistake, IdentitySettings, open_identity, read_identity
+from sexton_http.outbound.http import Elsewhere, is_safe
 
 CODE_HOST = """
 [[provider]]

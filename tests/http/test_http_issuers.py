@@ -13,11 +13,11 @@ import trio
 from trio.testing import MockClock
 
 from sexton_http.answers import Problem
-from sexton_http.context import Claims
-from sexton_http.elsewhere import MAX_BYTES, Elsewhere
-from sexton_http.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet, read_keys
-from sexton_http.jwt_issuer import LEEWAY_S
-from sexton_http.oidc_issuer import IssuerSettings, OidcIssuer
+from sexton_http.identity.context import Claims
+from sexton_http.identity.issuers.builtin import LEEWAY_S
+from sexton_http.identity.issuers.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet, read_keys
+from sexton_http.identity.issuers.oidc import IssuerSettings, OidcIssuer
+from sexton_http.outbound.http import MAX_BYTES, Elsewhere
 from tests.fakes.identity_provider import OidcServer, SigningKey, open_oidc_server
 from tests.worlds.http import HttpWorld, open_http_world
 

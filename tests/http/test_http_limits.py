@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sexton_http.answers import Problem
-from sexton_http.cursors import Place, decode, encode
-from sexton_http.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
+from sexton_http.bodies.cursors import Place, decode, encode
+from sexton_http.gateway.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
 from sexton_http.routes.events import parse_since
 from sexton_storage.records.tenants import PlanTier
 from tests.worlds.http import HttpWorld, open_http_world

@@ -7,8 +7,8 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from sexton_http.operations import Auth, Operation
-from sexton_http.principals import RANK
+from sexton_http.gateway.operations import Auth, Operation
+from sexton_http.identity.principals import RANK
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.records.users import Role
 from tests.worlds.bearer_tokens import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b

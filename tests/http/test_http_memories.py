@@ -7,7 +7,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.remembering import CONTENT_BYTES
+from sexton_http.bodies.memories import CONTENT_BYTES
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.memories import DAILY_KEEP_MS, MEMORY_LIMIT, Memory
 from tests.worlds.bearer_tokens import agent_key

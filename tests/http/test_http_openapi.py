@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from sexton_http.documents import make_documents
-from sexton_http.openapi import make_document
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.bodies.shapes import Shape
+from sexton_http.describe.documents import make_documents
+from sexton_http.describe.openapi import make_document
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
 from sexton_http.routes.table import OPERATIONS
-from sexton_http.shapes import Shape
 from tests.worlds.http import HttpWorld
 
 MAX_BYTES = 350_000

@@ -9,7 +9,7 @@ import structlog
 from msgspec.structs import replace
 
 from sexton_actors.terms import RECORD_FRESH_MS
-from sexton_http.acting import MAX_FORM_BYTES
+from sexton_http.pages.form_actions import MAX_FORM_BYTES
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.tenants import PlanTier, Tenant

@@ -11,8 +11,8 @@ import trio
 from msgspec.structs import replace
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
-from sexton_http.elsewhere import Elsewhere
-from sexton_http.oauth import OAuthProvider, ProviderSettings, challenge_of
+from sexton_http.identity.oauth import OAuthProvider, ProviderSettings, challenge_of
+from sexton_http.outbound.http import Elsewhere
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 from tests.fakes.identity_provider import (

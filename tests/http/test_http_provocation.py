@@ -15,14 +15,14 @@ from msgspec.inspect import CollectionType, Metadata, StructType, UnionType, UUI
 from sexton_actors.refusal import Refusal
 from sexton_engine import AskTimeout, EngineError
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.context import Claims
-from sexton_http.documents import make_documents
-from sexton_http.limits import Ceiling, Limiter, Quota, Verdict
-from sexton_http.operations import Auth, NoBody, NoQuery, Operation, Wait
-from sexton_http.pipeline import Mounted
+from sexton_http.describe.documents import make_documents
+from sexton_http.gateway.limits import Ceiling, Limiter, Quota, Verdict
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, Operation, Wait
+from sexton_http.gateway.pipeline import Mounted
+from sexton_http.gateway.services import Services, make_services
+from sexton_http.identity.context import Claims
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
-from sexton_http.services import Services, make_services
 from sexton_storage.errors import StorageError, StorageUnavailable
 from sexton_storage.records.tenants import PlanTier
 from tests.http.test_http_declarations import apart

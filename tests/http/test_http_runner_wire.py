@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from sexton_engine import TreeNode
-from sexton_http.handed import LeaseEvent, LeaseHanded, LeasePolicy
-from sexton_http.remembering import CONTENT_BYTES
+from sexton_http.bodies.lease_payload import LeaseEvent, LeaseHanded, LeasePolicy
+from sexton_http.bodies.memories import CONTENT_BYTES
 from sexton_http.routes.reports import CUT_MARK, TEXT_CHARS
 from tests.worlds.http import HttpWorld
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import trio
 
-from sexton_http.operations import Creates
+from sexton_http.gateway.operations import Creates
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.http import HttpWorld, open_http_world
 

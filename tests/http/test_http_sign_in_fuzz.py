@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sexton_http.answers import Problem, RequestHead
-from sexton_http.auth_keys import AuthKeys
-from sexton_http.browsers import read_cookie
-from sexton_http.handover import (
+from sexton_http.bodies.sealed_token import (
     check_ciphertext,
     check_code,
     check_nonce,
     check_public_key,
     check_token_name,
 )
-from sexton_http.jwks import read_keys
-from sexton_http.jwt_issuer import read_claims
-from sexton_http.same_origin import is_same_origin
+from sexton_http.identity.auth_keys import AuthKeys
+from sexton_http.identity.browsers import read_cookie
+from sexton_http.identity.issuers.builtin import read_claims
+from sexton_http.identity.issuers.jwks import read_keys
+from sexton_http.identity.same_origin import is_same_origin
 from tests.fakes.login_terminal import Party, raw, text
 
 KEYS = AuthKeys(b"s" * 32, lambda size: "00" * size)

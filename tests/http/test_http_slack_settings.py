@@ -2,8 +2,8 @@
 
 import pytest
 
-from sexton_http.identity_settings import IdentityMistake, read_identity
-from sexton_http.slack import API_URL, AUTHORIZE_URL, SCOPES
+from sexton_http.identity.settings import IdentityMistake, read_identity
+from sexton_http.outbound.slack import API_URL, AUTHORIZE_URL, SCOPES
 from tests.http.test_http_chat import open_scene
 
 WHOLE = """

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from hypothesis import find, strategies
 
-from sexton_http.openapi import make_document
-from sexton_http.operations import Auth, Operation
+from sexton_http.describe.openapi import make_document
+from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.records.users import Role
 from tests.worlds.bearer_tokens import encoded, private, signed

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.documents import make_documents
-from sexton_http.pipeline import Mounted
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.describe.documents import make_documents
+from sexton_http.gateway.pipeline import Mounted
+from sexton_http.gateway.services import make_services
 from sexton_http.routes import approvals, chat, webhooks
 from sexton_http.routes.table import OPERATIONS
-from sexton_http.services import make_services
 from tests.http.test_http_declarations import apart
 from tests.worlds.http import HttpWorld
 

@@ -1,6 +1,6 @@
 """What the tests of every page do: sign in, and look at what a page owes to its readers."""
 
-from sexton_http.browsers import Browsers
+from sexton_http.identity.browsers import Browsers
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld
 

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.browsers import Browsers
-from sexton_http.elsewhere import Elsewhere
-from sexton_http.oauth import OAuthProvider, ProviderSettings
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.oauth import OAuthProvider, ProviderSettings
+from sexton_http.outbound.http import Elsewhere
 from tests.fakes.identity_provider import CLIENT_ID, CLIENT_SECRET, OidcServer, open_oidc_server
 from tests.fakes.login_terminal import Party
 from tests.pages.checks import check_page, sign_in

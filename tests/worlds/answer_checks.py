@@ -7,8 +7,8 @@ import httpx2
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from sexton_http.examples import EXAMPLES, Example
-from sexton_http.operations import Operation
+from sexton_http.describe.examples import EXAMPLES, Example
+from sexton_http.gateway.operations import Operation
 from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.example_recorder import record

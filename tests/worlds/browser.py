@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from sexton_http.browsers import Browsers
+from sexton_http.identity.browsers import Browsers
 from tests.worlds.answer_checks import check_answer
 from tests.worlds.http import HttpWorld
 

@@ -2,7 +2,8 @@
 
 ``SEXTON_EXAMPLES=FILE pytest tests/http`` writes each exchange as a line of FILE (with an empty
 ``examples.json`` where shapes have changed);
-``python -m tests.http.recording FILE`` chooses from them and writes ``http/sexton_http/examples.json``.
+``python -m tests.http.recording FILE`` chooses from them and writes
+``http/sexton_http/describe/examples.json``.
 """
 
 import os
@@ -13,10 +14,10 @@ from typing import Any, Final
 import httpx2
 import msgspec
 
-from sexton_http.operations import Operation
+from sexton_http.gateway.operations import Operation
 from sexton_http.routes.table import OPERATIONS
 
-KEPT: Final = Path(__file__).resolve().parents[2] / "http" / "sexton_http" / "examples.json"
+KEPT: Final = Path(__file__).resolve().parents[2] / "http" / "sexton_http" / "describe" / "examples.json"
 FILE: Final = os.environ.get("SEXTON_EXAMPLES")
 ENOUGH_BYTES: Final = 280
 """The largest example up to this is shown; where all are larger, the smallest."""

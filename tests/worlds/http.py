@@ -26,10 +26,10 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
-from sexton_http.bootstrap import Installation, bootstrap
-from sexton_http.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
-from sexton_http.previewing import Previewer
-from sexton_http.slack import Slack
+from sexton_http.identity.bootstrap import Installation, bootstrap
+from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
+from sexton_http.outbound.previews import Previewer
+from sexton_http.outbound.slack import Slack
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stopping import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage

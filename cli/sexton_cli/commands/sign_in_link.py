@@ -13,8 +13,8 @@ from sexton_cli.composition import visit_storage
 from sexton_cli.data_folder import default_data, kept_address
 from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault, first_of
 from sexton_cli.settings import DATABASE_VARIABLE
-from sexton_http.bootstrap import first_admin
-from sexton_http.browsers import offer_link
+from sexton_http.identity.bootstrap import first_admin
+from sexton_http.identity.browsers import offer_link
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 

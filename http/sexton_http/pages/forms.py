@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from sexton_http.answers import Problem
-from sexton_http.decoding import MAX_QUERY_FIELDS
+from sexton_http.bodies.decoding import MAX_QUERY_FIELDS
 from sexton_http.pages.layout import Safe, joined, safe
 
 CLIENT_FAULT: Final = range(400, 500)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sexton_http.answers import Answer
+from sexton_http.bodies.shapes import KeyItem, KeyMade, KeyPage
+from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.forms import Field, Trouble, choice, error, moment, text_field
 from sexton_http.pages.layout import Safe, joined, page, safe
-from sexton_http.principals import SignedIn
-from sexton_http.shapes import KeyItem, KeyMade, KeyPage
 
 TITLE: Final = "API keys"
 OK: Final = 200

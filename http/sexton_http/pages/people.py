@@ -5,8 +5,8 @@ from typing import Final
 
 from sexton_actors.protocol.auth_session import Seen
 from sexton_http.answers import Answer, Headers
+from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.layout import Safe, joined, page, safe
-from sexton_http.principals import SignedIn
 from sexton_storage.records.workspaces import Workspace
 
 GONE: Final = 410

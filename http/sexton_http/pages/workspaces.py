@@ -3,10 +3,10 @@
 from typing import Final
 
 from sexton_http.answers import Answer
+from sexton_http.bodies.shapes import NAME_CHARS, WorkspaceItem, WorkspaceList
+from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.forms import Field, Trouble, error, moment, text_field
 from sexton_http.pages.layout import Safe, joined, page, safe
-from sexton_http.principals import SignedIn
-from sexton_http.shapes import NAME_CHARS, WorkspaceItem, WorkspaceList
 
 TITLE: Final = "Workspaces"
 OK: Final = 200

@@ -9,9 +9,9 @@ from sexton_actors.lease.transitions.activity import ACTIVITY_KINDS
 from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.fencing import FENCED, HOT_S, TAG, Token
-from sexton_http.operations import Auth, Call, NoQuery, operation
-from sexton_http.shapes import Body, Shape
+from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
 
 MAX_FRAMES = 256
 

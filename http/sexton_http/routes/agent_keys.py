@@ -6,10 +6,10 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.names import fitting
-from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import MAX_PAGE, Body, Positive, Query, Shape
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import MAX_PAGE, Body, Positive, Query, Shape
+from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.users import Role

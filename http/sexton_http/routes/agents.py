@@ -8,9 +8,9 @@ import msgspec
 
 from sexton_actors.proposal.trust import TrustLevel, standing
 from sexton_http.answers import Problem
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import (
     DEFAULT_CONTEXT_TOKENS,

@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.names import fitting
-from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.principals import RANK
-from sexton_http.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
+from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.identity.principals import RANK
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.users import Role

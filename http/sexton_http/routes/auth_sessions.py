@@ -9,7 +9,8 @@ import msgspec
 from sexton_actors.protocol.auth_session import Abort, Approve, Complete, HandedOver, Open, Read, Seen, Verify
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.handover import (
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.sealed_token import (
     MAX_CIPHERTEXT_CHARS,
     MAX_NAME_CHARS,
     check_ciphertext,
@@ -18,10 +19,9 @@ from sexton_http.handover import (
     check_public_key,
     check_token_name,
 )
-from sexton_http.limits import Quota
-from sexton_http.names import fitting
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.auth_sessions import AuthSession
 
 TAG = "Auth sessions"

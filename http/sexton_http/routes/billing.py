@@ -8,9 +8,9 @@ import msgspec
 from sexton_actors.protocol.ledger import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Cursor, Positive, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Body, Cursor, Positive, Query, Shape
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.charges import Charge
 from sexton_storage.records.tenants import Tenant
 

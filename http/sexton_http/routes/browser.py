@@ -5,9 +5,12 @@ from uuid import UUID
 from sexton_actors.protocol.auth_session import Read
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Headers, Problem
-from sexton_http.jwt_issuer import TOKEN_S
-from sexton_http.limits import Quota
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.identity.issuers.builtin import TOKEN_S
+from sexton_http.identity.same_origin import check_same_origin
+from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.assets import ASSETS
 from sexton_http.pages.layout import HEADERS
 from sexton_http.pages.people import (
@@ -18,9 +21,6 @@ from sexton_http.pages.people import (
     sign_in_page,
     used_link_page,
 )
-from sexton_http.preferring import prefers_pages
-from sexton_http.same_origin import check_same_origin
-from sexton_http.shapes import Body, Shape
 
 TAG = "Browser"
 SEE_OTHER = 303

@@ -10,17 +10,17 @@ from sexton_actors.protocol.chat import Install, Probe, Uninstall
 from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.browsers import read_cookie
-from sexton_http.context import HttpContext
-from sexton_http.deciding import GateDecided, decide, or_denied
-from sexton_http.limits import Quota
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.bodies.shapes import Query, Shape
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.identity.browsers import read_cookie
+from sexton_http.identity.context import HttpContext
+from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
+from sexton_http.outbound.slack import Slack
 from sexton_http.pages.chat import installed_page
 from sexton_http.pages.layout import HEADERS
-from sexton_http.presses import check_team, press_of_app
-from sexton_http.shapes import Query, Shape
-from sexton_http.slack import Slack
-from sexton_http.tokens import TOKEN_BYTES, digest, same
+from sexton_http.routes.shared.gate_decisions import GateDecided, decide, or_denied
+from sexton_http.routes.shared.slack_actions import check_team, press_of_app
 from sexton_storage.records.chats import ChatInstall
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.sign_ins import SignInAttempt

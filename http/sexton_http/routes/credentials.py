@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.names import fitting
-from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.users import Role
 
 TAG = "Credentials"

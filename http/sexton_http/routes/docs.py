@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from sexton_http.answers import JSON_TYPE, Answer, Headers
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
 
 TAG = "Service"
 HTML: Final[Headers] = (

@@ -7,9 +7,9 @@ from sexton_actors.protocol.queue import Cancel, Cancelling
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Replay
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.seeds import key_of
-from sexton_http.shapes import Shape
+from sexton_http.bodies.shapes import Shape
+from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.seeds import key_of
 from sexton_storage.records.users import Role
 
 TAG: Final = "Events"

@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Call, NoBody, operation
-from sexton_http.shapes import Cursor, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Cursor, Query, Shape
+from sexton_http.gateway.operations import Call, NoBody, operation
 from sexton_storage.records.events import Event, EventStatus
 
 TAG = "Events"

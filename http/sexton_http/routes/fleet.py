@@ -13,10 +13,10 @@ from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.refusal import Refusal
 from sexton_engine import TreeNode
 from sexton_http.answers import Problem
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.records.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
 from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of

@@ -9,9 +9,9 @@ from sexton_actors.lease.transitions.follow_ups import DELAY_MAX_S, DELAY_MIN_S,
 from sexton_actors.protocol.lease import AskFollowUp
 from sexton_actors.protocol.zombie import CancelFollowUp
 from sexton_actors.refusal import Refusal
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Count, Cursor, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Body, Count, Cursor, Query, Shape
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.users import Role
 

@@ -11,12 +11,12 @@ from sexton_actors.protocol.grants import Decide, Request, Requested
 from sexton_actors.protocol.lease import AskIntegration, Lend, Lent
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import JSON_TYPE, Answer, Problem
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.names import fitting
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.presses import load_agent, press_of
-from sexton_http.principals import Presser
-from sexton_http.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.identity.principals import Presser
+from sexton_http.routes.shared.slack_actions import load_agent, press_of
 from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.users import Role
 

@@ -9,10 +9,17 @@ import msgspec
 from sexton_actors.protocol.zombie import ActivateVersion, CompileVersion, Configured, DraftVersion
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.configuring import MARKDOWN_CHARS, ManifestWarning, NewUrls, bounded, new_urls, warnings_of
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.routes.shared.agent_files import (
+    MARKDOWN_CHARS,
+    ManifestWarning,
+    NewUrls,
+    bounded,
+    new_urls,
+    warnings_of,
+)
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.users import Role
 

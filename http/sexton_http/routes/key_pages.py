@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from sexton_http.acting import MAX_FORM_BYTES, FormDecoder, act, may
 from sexton_http.answers import Answer, Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.bodies.shapes import KeyMade, KeyPage
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.identity.principals import SignedIn, is_enough
+from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
 from sexton_http.pages.keys import FIELDS, KEY_NAME, keys_page, made_page
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
-from sexton_http.principals import SignedIn, is_enough
 from sexton_http.routes.api_keys import (
     KeyPatch,
     KeyQuery,
@@ -19,7 +20,6 @@ from sexton_http.routes.api_keys import (
     delete_api_key,
     list_api_keys,
 )
-from sexton_http.shapes import KeyMade, KeyPage
 from sexton_storage.records.users import Role
 
 TAG = "Browser"

@@ -10,10 +10,10 @@ from sexton_actors.protocol.gate import Await
 from sexton_actors.protocol.lease import AskApproval, Park, Parked, Release, Released
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.deciding import or_denied
-from sexton_http.fencing import FENCED, HOT_S, TAG, Token
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
-from sexton_http.shapes import Body, GateView, Query, WaitMs, view_gate
+from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
+from sexton_http.bodies.shapes import Body, GateView, Query, WaitMs, view_gate
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
+from sexton_http.routes.shared.gate_decisions import or_denied
 from sexton_http.wire.stopping import until_stopped
 from sexton_storage.records.gates import Gate
 

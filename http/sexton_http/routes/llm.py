@@ -7,9 +7,9 @@ import msgspec
 
 from sexton_actors.providers import KEY_FIELD, LLM_CREDENTIAL, UNKNOWN_CAP_TOKENS, lacking
 from sexton_http.answers import Problem
-from sexton_http.names import fitting
-from sexton_http.operations import Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
 from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
 from sexton_storage.records.users import Role
 from sexton_storage.records.workspaces import Workspace

@@ -7,16 +7,16 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
-from sexton_http.pipeline import STORAGE_WAIT_S
-from sexton_http.remembering import (
+from sexton_http.bodies.memories import (
     CATEGORY_CHARS,
     MemoryEntry,
     MemoryList,
     change_of,
     view_memory,
 )
-from sexton_http.shapes import Count, Query, Shape
+from sexton_http.bodies.shapes import Count, Query, Shape
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.pipeline import STORAGE_WAIT_S
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.leases import Held, Lease
 from sexton_storage.records.memories import MEMORY_LIMIT

@@ -10,11 +10,11 @@ import msgspec
 from sexton_actors.providers import NONE_CONFIGURED
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Headers, Problem, StreamAnswer
-from sexton_http.heartbeats import with_heartbeats
-from sexton_http.names import fitting
-from sexton_http.operations import Call, NoQuery, Wait, operation
-from sexton_http.previewing import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
-from sexton_http.shapes import Body
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import Body
+from sexton_http.gateway.heartbeats import with_heartbeats
+from sexton_http.gateway.operations import Call, NoQuery, Wait, operation
+from sexton_http.outbound.previews import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
 from sexton_http.wire.stopping import Stop
 
 MAX_MESSAGES: Final = 200

@@ -7,17 +7,17 @@ import msgspec
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.browsers import read_cookie
-from sexton_http.context import HttpContext, Person, Provider
-from sexton_http.jwks import Unreachable
-from sexton_http.limits import Quota
-from sexton_http.oauth import challenge_of
-from sexton_http.operations import Auth, Call, NoBody, operation
+from sexton_http.bodies.shapes import Query
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.operations import Auth, Call, NoBody, operation
+from sexton_http.identity.browsers import read_cookie
+from sexton_http.identity.context import HttpContext, Person, Provider
+from sexton_http.identity.oauth import challenge_of
+from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
+from sexton_http.outbound.errors import Unreachable
+from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.layout import HEADERS
 from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
-from sexton_http.preferring import prefers_pages
-from sexton_http.shapes import Query
-from sexton_http.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import SignInAttempt
 from sexton_storage.records.tenants import PlanTier, Tenant

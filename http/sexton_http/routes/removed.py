@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
 
 TAG = "Removed"
 PREFIXES = ("/v1/runs", "/v1/specs")

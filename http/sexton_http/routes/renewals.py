@@ -9,13 +9,13 @@ from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
 from sexton_engine import AskTimeout
 from sexton_http.answers import Problem
-from sexton_http.asking import Fault, ask_all, is_stalled
-from sexton_http.fencing import HOT_S, TAG, Token
-from sexton_http.lenient import ItemDecoder
-from sexton_http.operations import Auth, Call, NoQuery, operation
-from sexton_http.pipeline import as_problem
+from sexton_http.bodies.fencing_token import HOT_S, TAG, Token
+from sexton_http.bodies.lenient import ItemDecoder
+from sexton_http.bodies.shapes import Body, Count, Shape
+from sexton_http.gateway.actor_asks import Fault, ask_all, is_stalled
+from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
+from sexton_http.gateway.pipeline import as_problem
 from sexton_http.problems import CODES
-from sexton_http.shapes import Body, Count, Shape
 from sexton_storage.errors import StorageUnavailable
 
 MAX_RENEWALS = 1024

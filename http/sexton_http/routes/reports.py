@@ -11,9 +11,8 @@ import msgspec
 from sexton_actors.proposal.drafts import PROPOSALS_A_RUN, Draft
 from sexton_actors.protocol.lease import Report, Reported
 from sexton_actors.refusal import Refusal
-from sexton_http.fencing import FENCED, HOT_S, TAG
-from sexton_http.operations import Auth, Call, NoQuery, operation
-from sexton_http.remembering import (
+from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG
+from sexton_http.bodies.memories import (
     CATEGORY_CHARS,
     CONTENT_BYTES,
     DEFAULT_CATEGORY,
@@ -22,8 +21,9 @@ from sexton_http.remembering import (
     MemoryEntry,
     change_of,
 )
+from sexton_http.bodies.shapes import Body, Count, Shape
+from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
 from sexton_http.routes.proposals import ProposalDraft, draft_of
-from sexton_http.shapes import Body, Count, Shape
 from sexton_storage.records.memories import MemoryChange
 
 TEXT_CHARS = 1_000_000

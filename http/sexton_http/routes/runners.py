@@ -11,11 +11,11 @@ from sexton_actors.lease.handover.deliver import hand_over
 from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.handed import LeaseHanded
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
-from sexton_http.principals import Enroller
-from sexton_http.shapes import Body, Shape, WaitMs
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.lease_payload import LeaseHanded
+from sexton_http.bodies.shapes import Body, Shape, WaitMs
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
+from sexton_http.identity.principals import Enroller
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.wire.stopping import until_stopped
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.scopes import ScopeKind, scope_of, without_leave

@@ -5,9 +5,9 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from sexton_http.answers import JSON_TYPE, Answer
-from sexton_http.context import VERSION
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Shape
+from sexton_http.bodies.shapes import Shape
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.identity.context import VERSION
 
 TAG = "Service"
 

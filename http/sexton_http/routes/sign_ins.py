@@ -6,12 +6,12 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.browsers import TERMINAL_IDLE_MS, TERMINAL_LIFE_MS, ends_at
-from sexton_http.jwt_issuer import TOKEN_S
-from sexton_http.limits import Quota
-from sexton_http.operations import Auth, Call, Creates, NoBody, NoQuery, operation
-from sexton_http.shapes import Body, Shape
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.identity.browsers import TERMINAL_IDLE_MS, TERMINAL_LIFE_MS, ends_at
+from sexton_http.identity.issuers.builtin import TOKEN_S
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind
 

@@ -12,12 +12,12 @@ import msgspec
 from sexton_actors.protocol.hub import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
-from sexton_http.browsers import Browsers
-from sexton_http.context import HttpContext
-from sexton_http.operations import MAX_SEQ, Call, NoBody, Wait, operation
+from sexton_http.bodies.shapes import Query
+from sexton_http.gateway.operations import MAX_SEQ, Call, NoBody, Wait, operation
+from sexton_http.gateway.services import Services
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.context import HttpContext
 from sexton_http.routes.events import Since, parse_since
-from sexton_http.services import Services
-from sexton_http.shapes import Query
 from sexton_http.wire.stopping import Stop, until_stopped
 from sexton_storage.errors import StorageError
 from sexton_storage.records.frames import Frame

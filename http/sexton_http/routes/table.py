@@ -1,6 +1,6 @@
 """Every route of the service, in the order of the reference."""
 
-from sexton_http.operations import Operation
+from sexton_http.gateway.operations import Operation
 from sexton_http.routes import (
     activity,
     agent_keys,

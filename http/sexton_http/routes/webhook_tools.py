@@ -14,10 +14,10 @@ from sexton_actors.webhooks.diagnosis import Explained, explain, refused, trigge
 from sexton_actors.webhooks.model import Rejected
 from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem
-from sexton_http.names import fitting
-from sexton_http.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation
-from sexton_http.shapes import Body, Shape
-from sexton_http.tokens import TokenKind, digest, mint
+from sexton_http.bodies.names import fitting
+from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie
 

@@ -11,8 +11,8 @@ from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Challenge, 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
-from sexton_http.deciding import GateDecided, decide, or_denied
-from sexton_http.operations import (
+from sexton_http.bodies.shapes import ApproveOrDeny, Body, Shape
+from sexton_http.gateway.operations import (
     MAX_WEBHOOK_BYTES,
     Auth,
     Call,
@@ -22,10 +22,10 @@ from sexton_http.operations import (
     Operation,
     operation,
 )
-from sexton_http.presses import load_agent, press_of
-from sexton_http.principals import Presser
-from sexton_http.services import Services
-from sexton_http.shapes import ApproveOrDeny, Body, Shape
+from sexton_http.gateway.services import Services
+from sexton_http.identity.principals import Presser
+from sexton_http.routes.shared.gate_decisions import GateDecided, decide, or_denied
+from sexton_http.routes.shared.slack_actions import load_agent, press_of
 from sexton_storage.records.gates import Gate
 
 TAG = "Webhooks"

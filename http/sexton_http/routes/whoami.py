@@ -4,8 +4,8 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from sexton_http.operations import Call, NoBody, NoQuery, operation
-from sexton_http.shapes import Shape
+from sexton_http.bodies.shapes import Shape
+from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 

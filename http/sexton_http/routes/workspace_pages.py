@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from sexton_http.acting import MAX_FORM_BYTES, FormDecoder, act, may
 from sexton_http.answers import Answer, Problem
-from sexton_http.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.bodies.shapes import WorkspaceList
+from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.identity.principals import SignedIn
+from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.workspaces import FIELDS, NAME, workspaces_page
-from sexton_http.principals import SignedIn
 from sexton_http.routes.workspaces import (
     NewWorkspace,
     WorkspacePatch,
@@ -17,7 +18,6 @@ from sexton_http.routes.workspaces import (
     create_workspace,
     list_workspaces,
 )
-from sexton_http.shapes import WorkspaceList
 
 TAG = "Browser"
 HOME: Final = "/workspaces"

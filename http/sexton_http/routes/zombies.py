@@ -25,7 +25,11 @@ from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.versions import masked_paths
 from sexton_actors.zombie.waits import WaitingFor, waiting_for
 from sexton_http.answers import Problem
-from sexton_http.configuring import (
+from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.seeds import key_of
+from sexton_http.routes.shared.agent_files import (
     NEW_FILES,
     ManifestWarning,
     NewUrls,
@@ -34,11 +38,7 @@ from sexton_http.configuring import (
     warnings_of,
     warnings_of_active,
 )
-from sexton_http.cursors import Place, decode, encode, fingerprint
-from sexton_http.operations import Call, Creates, NoBody, NoQuery, operation
-from sexton_http.plans import entitled_of
-from sexton_http.seeds import key_of
-from sexton_http.shapes import Body, Cursor, Query, Shape
+from sexton_http.routes.shared.plan_limits import entitled_of
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 

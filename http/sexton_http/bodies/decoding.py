@@ -1,0 +1,269 @@
+"""Reads JSON bodies and queries into their declared types, and says by pointer what is wrong."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from sexton_http.answers import Problem
+from sexton_http.bodies.ids import CANONICAL, check_ids, has_ids, may_lack_dashes
+from sexton_http.bodies.json_faults import check_keys, check_surrogates, escaped
+
+MAX_DEPTH: Final = 64
+MAX_QUERY_FIELDS: Final = 64
+
+_OUTSIDE_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_ANOTHER_FIELD: Final = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_DIGITS: Final = re.compile(r"[0-9]+")
+_JSON_TYPE: Final = re.compile(r"application/(?:json|[\w.!#$&^-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
+
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def is_json(content_type: str | None) -> bool:
+    """``application/json`` or ``application/…+json``, whatever its parameters.
+
+    >>> is_json("application/problem+json; charset=utf-8")
+    True
+    >>> is_json("text/json")
+    False
+    """
+    return content_type is not None and _JSON_TYPE.fullmatch(content_type.strip()) is not None
+
+
+class BodyDecoder(Generic[T]):
+    """For one declared type: unknown and duplicate fields, wrong types and deep nesting are refused."""
+
+    def __init__(self, shape: type[T]) -> None:
+        self._shape = shape
+        self._decoder = msgspec.json.Decoder(shape)
+        self._count = key_counter(shape)
+        self._has_ids = has_ids(shape)
+
+    def decode(self, body: bytes) -> T:
+        """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
+        if self._count is None:
+            check_depth(body)
+        try:
+            value = self._decoder.decode(body)
+        except msgspec.ValidationError as fault:
+            value = self._decode_slowly(body, fault)
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            check_depth(body)
+            check_surrogates(body)
+            raise Problem("UZ-REQ-001", f"the body is not JSON: {fault}") from fault
+        # Every key needs its colon: with no more of them than fields were found, none can have come twice.
+        if self._count is None or body.count(b":") != self._count(value) or b"\\u0000" in body:
+            check_keys(body)
+        if self._has_ids and may_lack_dashes(body):
+            check_ids(self._shape, json.loads(body))
+        return value
+
+    def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
+        """JSON has one kind of number: 9.0 is the integer nine, which the fast decoder does not grant."""
+        if "got `float`" not in str(first):
+            raise _invalid(first) from first
+        check_depth(body)
+        plain = json.loads(body, parse_float=_integer_if_whole)
+        try:
+            return msgspec.convert(plain, self._shape)
+        except msgspec.ValidationError as fault:
+            raise _invalid(fault) from fault
+
+
+Counter = Callable[[Any], int]
+
+
+def key_counter(shape: Any) -> Counter | None:
+    """Counts the fields of a decoded value that surely stood in its JSON; None where a shape is open.
+
+    A closed shape, of declared fields down to the last, cannot be nested deeper than it is declared either.
+    """
+    return _counter(msgspec.inspect.type_info(shape))
+
+
+def _counter(info: msgspec.inspect.Type) -> Counter | None:
+    match info:
+        case msgspec.inspect.StructType(fields=fields, forbid_unknown_fields=True):
+            counters = [_field_counter(field) for field in fields]
+            closed = [counter for counter in counters if counter is not None]
+            if len(closed) != len(counters):
+                return None
+            required = sum(1 for field in fields if field.required)
+            extras = [counter for counter in closed if counter is not _nothing]
+            return partial(_count_struct, required, extras)
+        case msgspec.inspect.CollectionType(item_type=item) | msgspec.inspect.VarTupleType(item_type=item):
+            inner = _counter(item)
+            if inner is None or inner is _nothing:
+                return inner
+            return partial(_count_items, inner)
+        case msgspec.inspect.UnionType(types=types):
+            return _nothing if all(_counter(one) is _nothing for one in types) else None
+        case msgspec.inspect.Metadata(type=inner_type):
+            return _counter(inner_type)
+        case (
+            msgspec.inspect.AnyType()
+            | msgspec.inspect.RawType()
+            | msgspec.inspect.DictType()
+            | msgspec.inspect.StructType()
+            | msgspec.inspect.CustomType()
+        ):
+            return None
+        case _:
+            return _nothing
+
+
+def _field_counter(field: msgspec.inspect.Field) -> Counter | None:
+    inner = _counter(field.type)
+    if inner is None or (inner is _nothing and field.required):
+        return inner
+    get = attrgetter(field.name)
+    if field.required:
+        return partial(_count_required, get, inner)
+    return partial(_count_optional, get, inner, None if field.default is msgspec.NODEFAULT else field.default)
+
+
+def _nothing(_value: Any) -> int:
+    return 0
+
+
+def _count_struct(required: int, extras: list[Counter], value: Any) -> int:
+    return required + sum([extra(value) for extra in extras])
+
+
+def _count_items(inner: Counter, values: Any) -> int:
+    return sum([inner(value) for value in values])
+
+
+def _count_required(get: Callable[[Any], Any], inner: Counter, of: Any) -> int:
+    return inner(get(of))
+
+
+def _count_optional(get: Callable[[Any], Any], inner: Counter, default: Any, of: Any) -> int:
+    value = get(of)
+    return 0 if value == default else 1 + inner(value)
+
+
+def _integer_if_whole(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def check_depth(body: bytes) -> None:
+    """Raises Problem UZ-REQ-001 over 64 levels; counts only what can be deep at all."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for byte in _OUTSIDE_STRINGS.sub(b"", body):
+        if byte in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Problem("UZ-REQ-001", f"the body is nested deeper than {MAX_DEPTH} levels")
+        elif byte in b"]}":
+            depth -= 1
+
+
+def _invalid(fault: msgspec.ValidationError) -> Problem:
+    text, _, path = str(fault).partition(" - at `")
+    pointer = pointer_of(path.rstrip("`"), text)
+    code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"
+    return Problem(code, f"{pointer or 'the body'}: {_sentence(text)}", facts={"pointer": pointer})
+
+
+def _sentence(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def pointer_of(path: str, text: str = "") -> str:
+    """The RFC 6901 pointer to a place that msgspec names its own way; a field it names in words is added.
+
+    >>> pointer_of("$.leases[0].lease_id")
+    '/leases/0/lease_id'
+    >>> pointer_of("$", "Object missing required field `name`")
+    '/name'
+    """
+    steps = [name or index for name, index in _STEP.findall(path)]
+    another = _ANOTHER_FIELD.fullmatch(text)
+    if another:
+        steps.append(another[1])
+    return "".join("/" + escaped(step) for step in steps)
+
+
+def _options(hint: Any) -> list[dict[str, Any]]:
+    schema = msgspec.json.schema(hint)
+    return list(schema.get("anyOf", (schema,)))
+
+
+def _is_text(hint: Any) -> bool:
+    """Whether any text is a value of the type, as it stands."""
+    return any(
+        option.get("type") == "string" and "format" not in option and "enum" not in option
+        for option in _options(hint)
+    )
+
+
+def _is_number(hint: Any) -> bool:
+    return any(option.get("type") == "integer" for option in _options(hint))
+
+
+def _is_uuid(hint: Any) -> bool:
+    return any(option.get("format") == "uuid" for option in _options(hint))
+
+
+class QueryDecoder(Generic[S]):
+    """For one declared type: known fields are converted from text, unknown ones pass, none may come twice.
+
+    ``what`` is how an error names the whole: a form is spelled like a query.
+    """
+
+    def __init__(self, shape: type[S], what: str = "the query") -> None:
+        self._shape = shape
+        self._what = what
+        fields = msgspec.structs.fields(shape)
+        self._known = frozenset(field.encode_name for field in fields)
+        self._texts = frozenset(field.encode_name for field in fields if _is_text(field.type))
+        self._numbers = frozenset(field.encode_name for field in fields if _is_number(field.type))
+        self._uuids = frozenset(field.encode_name for field in fields if _is_uuid(field.type))
+
+    def decode(self, query: bytes) -> S:
+        """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
+        fields: dict[str, str] = {}
+        try:
+            text = query.decode("ascii")
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+        except ValueError as fault:
+            raise Problem("UZ-REQ-001", f"{self._what} cannot be read") from fault
+        for name, value in pairs:
+            if name not in self._known:
+                continue
+            if name in fields:
+                raise Problem("UZ-REQ-001", f"{self._what} has {name!r} twice")
+            if value.lower() == "null" and name not in self._texts:
+                # To msgspec this is None; a query can leave a field out, but not say that it is nothing.
+                raise Problem("UZ-REQ-001", f"{name}: null is no value", facts={"parameter": name})
+            if "\0" in value:
+                raise Problem("UZ-REQ-001", f"{name}: has the character U+0000", facts={"parameter": name})
+            fields[name] = value
+        self._check_spelling(fields)
+        try:
+            return msgspec.convert(fields, self._shape, strict=False)
+        except msgspec.ValidationError as fault:
+            text, _, path = str(fault).partition(" - at `")
+            name = pointer_of(path.rstrip("`"), text).strip("/")
+            code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"
+            raise Problem(code, f"{name}: {_sentence(text)}", facts={"parameter": name}) from fault
+
+    def _check_spelling(self, fields: dict[str, str]) -> None:
+        """msgspec takes 1e1 for ten, and ids without their dashes."""
+        for name, value in fields.items():
+            if name in self._numbers and _DIGITS.fullmatch(value) is None:
+                raise Problem("UZ-REQ-001", f"{name}: digits from 0 to 9 only", facts={"parameter": name})
+            if name in self._uuids and CANONICAL.fullmatch(value) is None:
+                raise Problem("UZ-UUIDV7-009", f"{name}: invalid UUID", facts={"parameter": name})

@@ -1,0 +1,60 @@
+"""What a runner is handed with a lease, as the description of the interface shows it."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.manifest.model import Runtime
+from sexton_http.bodies.memories import MemoryItem
+from sexton_http.bodies.shapes import Shape
+
+
+class LeaseEvent(Shape):
+    event_id: UUID
+    zombie_id: UUID
+    workspace_id: UUID
+    actor: str
+    event_type: str
+    request_json: Annotated[Any, msgspec.Meta(description="What woke the agent, as it came.")]
+    created_at: int
+    traceparent: str | None
+
+
+class NetworkPolicy(Shape):
+    allow: list[str]
+    """Hosts, or `*.` and a host."""
+
+
+class LeasePolicy(Shape):
+    tools: list[str]
+    network_policy: NetworkPolicy
+    secrets_map: dict[str, dict[str, Any]]
+    secret_hosts: dict[str, list[str]]
+    """Where each of them may go; none: nowhere."""
+    """By the name of the credential, its data."""
+    integrations: dict[str, str]
+    """How the grant of each service stands."""
+    provider: str | None
+    model: str | None
+    api_key: str | None
+    context: dict[str, Any]
+    budget_left_nanos: int | None
+    """Null: the agent has no budget."""
+    gates: dict[str, Any]
+
+
+class LeaseHanded(Shape):
+    lease_id: UUID
+    fencing_token: int
+    lease_expires_at: int
+    ceiling_at: int
+    attempt: int
+    """How many leases its event has had, this one included."""
+    event: LeaseEvent
+    policy: LeasePolicy
+    instructions: str
+    runtime: Runtime
+    memory: list[MemoryItem]
+    feedback: list[dict[str, Any]]
+    checkpoint: dict[str, Any] | None

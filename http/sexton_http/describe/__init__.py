@@ -1,0 +1,1 @@
+"""Describes the interface from its declarations: OpenAPI, documents, and the reference."""

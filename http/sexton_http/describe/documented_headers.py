@@ -1,0 +1,54 @@
+"""Which headers an answer has, by its status, as the OpenAPI document says it."""
+
+from typing import Any, Final
+
+from sexton_http.gateway.operations import Creates, Operation
+
+REDIRECTS: Final = range(300, 400)
+UNAUTHORIZED: Final = 401
+NOT_MODIFIED: Final = 304
+UNSUPPORTED: Final = 415
+TOO_MANY: Final = 429
+UNAVAILABLE: Final = 503
+
+
+def _header(description: str, **schema: Any) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string", **schema}}
+
+
+HEADERS: Final = {
+    "X-Request-Id": _header("The request's id; a UUID that was sent is kept."),
+    "RateLimit": _header(
+        "What is left on this server: `r` requests, all of them again in `t` seconds. Each node of a"
+        " deployment counts for itself."
+    ),
+    "RateLimit-Policy": _header("What may be asked of this server: `q` requests in `w` seconds."),
+    "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}},
+    "WWW-Authenticate": _header('`Bearer`; with `error="invalid_token"` where the token was good once.'),
+    "Accept-Encoding": _header("`identity`, where the body had a Content-Encoding."),
+    "Location": _header("Where to go on.", format="uri-reference"),
+    "Idempotent-Replayed": _header("The answer is that of the first request with this key.", enum=["true"]),
+}
+"""Each is described once; answers refer to them by name."""
+
+
+def headers_of(operation: Operation, status: int) -> tuple[str, ...]:
+    """Those that an answer of this status may have; each is said of itself when it is there."""
+    told = ["X-Request-Id"]
+    if "UZ-REQ-006" in operation.all_codes():
+        told += ["RateLimit", "RateLimit-Policy"]
+    if status in REDIRECTS and status != NOT_MODIFIED:
+        told.append("Location")
+    if status == UNSUPPORTED:
+        told.append("Accept-Encoding")
+    if status == UNAUTHORIZED:
+        told.append("WWW-Authenticate")
+    if status in {TOO_MANY, UNAVAILABLE} or "UZ-ZMB-001" in _codes(operation, status):
+        told.append("Retry-After")
+    if operation.creates is not Creates.NOTHING and status not in {UNAUTHORIZED, TOO_MANY, UNAVAILABLE}:
+        told.append("Idempotent-Replayed")
+    return tuple(told)
+
+
+def _codes(operation: Operation, status: int) -> set[str]:
+    return {code for code in operation.all_codes() if operation.status_of(code) == status}

@@ -1,0 +1,66 @@
+"""The pages that a server shows of itself: plain, small, and with nothing from elsewhere."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+import msgspec
+
+from sexton_http.describe.openapi import anchor, make_document
+from sexton_http.describe.reference import facts
+from sexton_http.gateway.operations import Operation
+from sexton_http.identity.context import Documents
+from sexton_http.problems import CODES
+
+_STYLE: Final = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid #8884; padding: .3rem .5rem; text-align: left; vertical-align: top; }
+code { font: 0.9em ui-monospace, monospace; }
+:target { outline: 2px solid; }
+"""
+
+
+def make_documents(operations: Sequence[Operation], base_url: str) -> Documents:
+    return Documents(
+        openapi=msgspec.json.encode(make_document(operations, base_url)),
+        docs=_page("Reference", _docs(operations)),
+        errors=_page("Error codes", _errors()),
+    )
+
+
+def _page(title: str, body: str) -> bytes:
+    metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head = f"<head>{metas}<title>{title} · Sexton</title><style>{_STYLE}</style></head>"
+    return f'<!doctype html><html lang="en">{head}<body>{body}</body></html>'.encode()
+
+
+def _docs(operations: Sequence[Operation]) -> str:
+    parts = ['<h1>Reference</h1><p>As a document: <a href="/openapi.json">OpenAPI 3.1</a>.']
+    parts.append(' The codes: <a href="/docs/errors">error codes</a>.</p>')
+    for tag in dict.fromkeys(operation.tag for operation in operations):
+        parts.append(f"<h2>{escape(tag)}</h2>")
+        parts.extend(_route(operation) for operation in operations if operation.tag == tag)
+    return "".join(parts)
+
+
+def _route(operation: Operation) -> str:
+    codes = ", ".join(f'<a href="/docs/errors#{code}">{code}</a>' for code in operation.all_codes())
+    said = "".join(f"<li>{escape(fact)}</li>" for fact in facts(operation))
+    return (
+        f'<section id="{anchor(operation)}"><h3><code>{operation.method} {escape(operation.path)}</code></h3>'
+        f"<p>{escape(operation.summary)} {escape(operation.notes)}</p>"
+        f"<ul>{said}<li>Codes: {codes}</li></ul></section>"
+    )
+
+
+def _errors() -> str:
+    rows = "".join(
+        f'<tr id="{row.code}"><td><code>{row.code}</code></td><td>{row.status}</td>'
+        f"<td>{escape(row.title)}</td><td>{escape(row.cause)}</td>"
+        f"<td>{', '.join(where.value for where in row.shown)}</td></tr>"
+        for row in CODES.values()
+    )
+    head = "<tr><th>Code</th><th>Status</th><th>Title</th><th>Means</th><th>Met in</th></tr>"
+    return f"<h1>Error codes</h1><table><thead>{head}</thead><tbody>{rows}</tbody></table>"

@@ -1,0 +1,398 @@
+"""What a route is: one typed declaration, from which checks, OpenAPI and reference are made."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import msgspec
+
+from sexton_actors.refusal import Refusal
+from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
+from sexton_http.gateway.limits import Quota
+from sexton_http.gateway.seeds import Seed
+from sexton_http.gateway.services import Services
+from sexton_http.identity.context import HttpContext
+from sexton_http.identity.principals import Delegate, Member, Principal, RunnerHost, SignedIn
+from sexton_http.problems import CODES
+from sexton_storage.records.users import Role
+
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024
+MAX_WEBHOOK_BYTES: Final = 1024 * 1024
+MAX_SEQ: Final = 2**62
+"""The largest number of a frame in a stream."""
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+
+
+class NoBody(msgspec.Struct, frozen=True):
+    """The request's body is not looked at."""
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """The query has no fields."""
+
+
+class Auth(Enum):
+    """Who may call."""
+
+    PUBLIC = "nobody in particular"
+    MEMBER = "an API key or a user token"
+    PLATFORM = "a user token of a platform admin"
+    BROWSER = "a signed-in browser, from pages of this server"
+    RUNNER = "a runner token"
+    ENROLMENT = "an enrolment token, or a platform admin"
+    APPROVAL = "the agent's approval token"
+    WEBHOOK = "the sender's signature or secret"
+
+
+class Creates(Enum):
+    """What an Idempotency-Key means to a route, when the server died before it could keep its answer."""
+
+    NOTHING = "such keys mean nothing here"
+    AGAIN = "it is done again, and comes out the same: what it makes has ids and secrets that come of the key"
+    EVENT = "it is done again at once: the key is kept with the event that it makes, in one commit"
+    ONCE = "it is not done again for a while, and its outcome stays open meanwhile"
+
+
+class Wait(Enum):
+    """What kind of deadline a call has."""
+
+    ORDINARY = "30 s"
+    LONG_POLL = "as long as it asks to wait, and 30 s"
+    STREAM = "none; ends when either side closes"
+
+
+class Call(msgspec.Struct, Generic[B, Q], frozen=True):
+    """One checked request: everything a handler needs, and nothing of the framework."""
+
+    services: Services
+    head: RequestHead
+    params: Mapping[str, Any]
+    principal: Principal
+    body: B
+    query: Q
+    raw: bytes
+    request_id: str
+    traceparent: str | None
+    seed: Seed | None = None
+    """Under an Idempotency-Key: what is made comes of it."""
+
+    def new_id(self) -> UUID:
+        """The id of the one thing that is made."""
+        return self.ctx.world.new_id() if self.seed is None else self.seed.id
+
+    def new_token(self, size: int) -> str:
+        """``size`` random bytes in hex, for the one secret that is made; 32 at most."""
+        return self.ctx.world.new_token(size) if self.seed is None else self.seed.token(size)
+
+    @property
+    def ctx(self) -> HttpContext:
+        return self.services.ctx
+
+    @property
+    def member(self) -> Member:
+        """The caller of a route that is for members; the declaration says so."""
+        if not isinstance(self.principal, Member):
+            raise TypeError("this route is not declared for members")
+        return self.principal
+
+    @property
+    def browser(self) -> UUID | None:
+        """The browser session that the caller's token belongs to, if any."""
+        return self.principal.browser if isinstance(self.principal, Member) else None
+
+    @property
+    def caller(self) -> Member | Delegate:
+        """The caller of a route that is for members and for agents' keys; the declaration says so."""
+        return self.principal if isinstance(self.principal, Delegate) else self.member
+
+    @property
+    def signed_in(self) -> SignedIn:
+        """The caller of a route that is for browsers; the declaration says so."""
+        if not isinstance(self.principal, SignedIn):
+            raise TypeError("this route is not declared for browsers")
+        return self.principal
+
+    @property
+    def host(self) -> RunnerHost:
+        """The caller of a route that is for runners; the declaration says so."""
+        if not isinstance(self.principal, RunnerHost):
+            raise TypeError("this route is not declared for runners")
+        return self.principal
+
+    def id(self, name: str) -> UUID:
+        """A parameter of the path that is an id, checked."""
+        value: UUID = self.params[name]
+        return value
+
+    def text(self, name: str) -> str:
+        """A parameter of the path that is no id."""
+        value: str = self.params[name]
+        return value
+
+
+Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
+Oversize = Callable[[Services, Mapping[str, Any]], Awaitable[Problem]]
+"""Asked instead of the handler when the body is over ``max_body``: the problem to answer with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route. ``codes`` are its own; those that come with what it declares are in ``all_codes``."""
+
+    method: str
+    path: str
+    handler: Handler
+    tag: str
+    auth: Auth
+    role: Role | None
+    body: type[msgspec.Struct]
+    query: type[msgspec.Struct]
+    answer: Any
+    status: int
+    codes: tuple[str, ...]
+    hot: bool
+    wait: Wait
+    max_body: int
+    media: str
+    """The media type of a success; several are separated by commas."""
+    never_shed: bool
+    still: bool
+    """Neither the database nor an actor is asked, so neither can fail it."""
+    deprecated: bool
+    starts_work: bool
+    oversize: Oversize | None
+    also: tuple[int, ...]
+    """Other statuses that are a success, or at least no problem document."""
+    untraced: bool
+    """The answer is a document of another standard, to which nothing is added."""
+    creates: Creates
+    quota: Quota | None
+    """The quota of one address, in addition to the rates of the plan."""
+    cookie: bool
+    """A signed-in browser needs no token."""
+    form: type[msgspec.Struct] | None
+    """What a page's form sends; the handler decodes it."""
+    press: bool
+    """The signed form of a chat platform is taken in the place of token and body."""
+    agents: str
+    """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
+    tenant_wide: bool
+    """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
+    told: type[msgspec.Struct] | None
+    """A body that is described, and never looked at."""
+    resumes: bool
+    """A stream that goes on after the header Last-Event-ID."""
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+    @property
+    def summary(self) -> str:
+        return (self.handler.__doc__ or "").partition("\n")[0]
+
+    @property
+    def notes(self) -> str:
+        return (self.handler.__doc__ or "").partition("\n")[2].strip()
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The parameters that must be UUIDs; what is gone is gone under whatever id."""
+        return () if self.deprecated else tuple(filter(is_id, self.params))
+
+    @property
+    def in_workspace(self) -> bool:
+        return "workspace_id" in self.params
+
+    @property
+    def has_body(self) -> bool:
+        return self.body is not NoBody
+
+    @property
+    def takes_nothing(self) -> bool:
+        """A body, if one comes, is to be empty or an object without fields."""
+        told = self.form is not None or self.press or self.method == "GET"
+        return not self.has_body and not told and self.auth in {Auth.MEMBER, Auth.PLATFORM}
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether anything looks at what is sent; a body that nobody reads may be as it likes."""
+        other = self.form is not None or self.press or self.auth is Auth.WEBHOOK
+        return self.has_body or self.takes_nothing or other
+
+    @property
+    def body_optional(self) -> bool:
+        """No body at all means one without fields, where none is required."""
+        return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
+
+    def all_codes(self) -> tuple[str, ...]:
+        """Every code this can answer with, in the order of the table."""
+        mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
+        if self.never_shed:
+            mine -= {"UZ-API-001", "UZ-REQ-006"}
+        if self.still:
+            mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
+        if self.auth is Auth.RUNNER:
+            mine -= {"UZ-REQ-006"}
+        if self.agents:
+            mine.add(self.agents)
+        if self.auth is Auth.MEMBER and self.role is not Role.USER:
+            mine.add("UZ-AUTH-009")
+        if self.ids:
+            mine.add("UZ-UUIDV7-009")
+        if self.has_body or self.takes_nothing:
+            mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
+        if self.reads_body:
+            mine.add("UZ-REQ-005")
+        if self.query is not NoQuery:
+            mine.add("UZ-REQ-001")
+        if any(has_id(shape) for shape in (self.body, self.query)):
+            mine.add("UZ-UUIDV7-009")
+        if self.in_workspace:
+            mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
+        if self.creates is not Creates.NOTHING:
+            mine |= {"UZ-REQ-001", "UZ-REQ-007", "UZ-REQ-008"}
+        if self.press:
+            mine |= {"UZ-APPROVAL-003", "UZ-REQ-001"}
+        if self.starts_work:
+            mine.add("UZ-WORKSPACE-002")
+        if self.wait is Wait.STREAM:
+            mine.add("UZ-API-002")
+        return tuple(code for code in CODES if code in mine)
+
+    def status_of(self, code: str) -> int:
+        """What this answers a code with: its own status, with one exception."""
+        # Senders of webhooks come again by themselves, but only after a 503.
+        return 503 if self.auth is Auth.WEBHOOK and code in _UNTIL_LATER else CODES[code].status
+
+
+_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003"})
+"""The agent's budget or the plan's events are used up, until the day or the month is over."""
+GENERAL_CODES: Final = frozenset(
+    {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
+)
+_MEMBER: Final = frozenset(
+    {
+        "UZ-AUTH-001",
+        "UZ-AUTH-002",
+        "UZ-AUTH-003",
+        "UZ-AUTH-004",
+        "UZ-AUTH-010",
+        "UZ-APIKEY-004",
+    }
+)
+_BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
+    Auth.PUBLIC: frozenset(),
+    Auth.MEMBER: _MEMBER,
+    Auth.PLATFORM: _MEMBER | {"UZ-AUTH-021"},
+    Auth.BROWSER: frozenset({"UZ-AUTH-001", "UZ-AUTH-002"}),
+    Auth.RUNNER: frozenset({"UZ-RUN-001", "UZ-RUN-009"}),
+    Auth.ENROLMENT: _MEMBER | {"UZ-AUTH-021", "UZ-RUN-015"},
+    Auth.APPROVAL: frozenset({"UZ-AUTH-002", "UZ-WH-001"}),
+    Auth.WEBHOOK: frozenset(),
+}
+
+
+def is_id(param: str) -> bool:
+    """Whether a parameter of a path is a UUID: its name says so."""
+    return param.endswith("_id")
+
+
+def has_id(shape: type[msgspec.Struct]) -> bool:
+    """Whether a body or a query has an id anywhere."""
+    return b'"format":"uuid"' in msgspec.json.encode(msgspec.json.schema(shape))
+
+
+def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
+    method: str,
+    path: str,
+    *,
+    tag: str,
+    auth: Auth = Auth.MEMBER,
+    role: Role = Role.USER,
+    status: int = 200,
+    codes: tuple[str, ...] = (),
+    answer: Any = None,
+    hot: bool = False,
+    wait: Wait = Wait.ORDINARY,
+    max_body: int = MAX_BODY_BYTES,
+    media: str = "application/json",
+    never_shed: bool = False,
+    still: bool = False,
+    deprecated: bool = False,
+    starts_work: bool = False,
+    oversize: Oversize | None = None,
+    also: tuple[int, ...] = (),
+    untraced: bool = False,
+    creates: Creates = Creates.NOTHING,
+    quota: Quota | None = None,
+    cookie: bool = False,
+    form: type[msgspec.Struct] | None = None,
+    press: bool = False,
+    agents: str = "",
+    tenant_wide: bool = False,
+    told: type[msgspec.Struct] | None = None,
+    resumes: bool = False,
+) -> Callable[[Handler], Operation]:
+    """Declare a route; the types of its body, query and answer are those of the handler's signature."""
+
+    def declare(handler: Handler) -> Operation:
+        hints = get_type_hints(handler)
+        body, query = get_args(hints["call"])
+        unknown = [code for code in (*codes, agents) if code and code not in CODES]
+        if unknown:
+            raise ValueError(f"{method} {path} declares {unknown}, which no table has")
+        return Operation(
+            method=method,
+            path=path,
+            handler=handler,
+            tag=tag,
+            auth=auth,
+            role=role if auth is Auth.MEMBER else None,
+            body=body,
+            query=query,
+            answer=answer if answer is not None else _answer_of(hints["return"]),
+            status=status,
+            codes=codes,
+            hot=hot,
+            wait=wait,
+            max_body=max_body,
+            media=media,
+            never_shed=never_shed,
+            still=still,
+            deprecated=deprecated,
+            starts_work=starts_work,
+            oversize=oversize,
+            also=also,
+            untraced=untraced,
+            creates=creates,
+            quota=quota,
+            cookie=cookie,
+            form=form,
+            press=press,
+            agents=agents,
+            tenant_wide=tenant_wide or auth is Auth.PLATFORM,
+            told=told,
+            resumes=resumes,
+        )
+
+    return declare
+
+
+def _answer_of(hint: Any) -> Any:
+    """The declared answer without what is no document: refusals, nothing, and answers made by hand."""
+    options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    documents = [option for option in options if option not in {Refusal, NoneType, Answer, StreamAnswer}]
+    if len(documents) > 1:
+        raise TypeError(f"a route has one shape of answer, not {documents}")
+    return documents[0] if documents else None

@@ -1,0 +1,64 @@
+"""What the front end itself keeps for the life of a server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sexton_http.bodies.sse import Spelling
+from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
+from sexton_http.gateway.metrics import HttpMetrics
+from sexton_http.gateway.per_agent_limit import Crowds
+from sexton_http.identity.authenticator import Authenticator
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.context import Documents, HttpContext
+from sexton_http.identity.scopes import Scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One for an app, shared by both of its mounts, so that a ceiling is one ceiling."""
+
+    ctx: HttpContext
+    documents: Documents
+    authenticator: Authenticator
+    browsers: Browsers
+    scopes: Scopes
+    limiter: Limiter
+    metrics: HttpMetrics
+    in_flight: Ceiling
+    long_polls: Ceiling
+    streams: Ceiling
+    spelling: Spelling
+    deliveries: Crowds
+
+    @property
+    def ways(self) -> Sequence[tuple[str, str]]:
+        """Where else people sign in: the name in addresses, and the label."""
+        return [(provider.name, provider.label) for provider in self.ctx.providers]
+
+
+def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | None = None) -> Services:
+    settings = ctx.settings
+    metrics = HttpMetrics(ctx.registry)
+    browsers = Browsers(ctx)
+    services = Services(
+        ctx=ctx,
+        documents=documents,
+        authenticator=Authenticator(ctx, browsers),
+        browsers=browsers,
+        scopes=Scopes(ctx.world.storage, ctx.monotonic),
+        limiter=Gcra(ctx.monotonic) if limiter is None else limiter,
+        metrics=metrics,
+        in_flight=Ceiling(settings.max_in_flight),
+        long_polls=Ceiling(settings.max_long_polls),
+        streams=Ceiling(settings.max_streams),
+        spelling=Spelling(),
+        deliveries=Crowds(max(1, settings.max_in_flight // 4)),
+    )
+    for wait in ("in_flight", "long_polls", "streams"):
+        metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))
+    return services
+
+
+def _under_way(ceiling: Ceiling) -> float:
+    return ceiling.now

@@ -1,0 +1,276 @@
+"""Turns the bearer of a token into a principal, and remembers it for a second."""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from sexton_http.answers import Problem, RequestHead
+from sexton_http.bodies.ids import as_id
+from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.context import Claims, HttpContext, Issuer
+from sexton_http.identity.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
+from sexton_http.identity.tokens import TokenKind, digest, same
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.runners import AdminState
+from sexton_storage.records.users import Role
+from sexton_storage.stores import Storage
+
+REMEMBER_S: Final = 1.0
+"""How long another node may go on accepting a token that was revoked here."""
+REMEMBER_COUNT: Final = 16_384
+JWT_DOTS: Final = 2
+KEY_USE_MS: Final = 60_000
+"""How often a key's ``last_used_at`` is written at most."""
+
+_ROLES: Final = frozenset(role.value for role in Role)
+
+
+Known = Member | RunnerHost | Delegate
+Touch = Callable[[Sequence[tuple[UUID, int]]], Awaitable[None]]
+"""Writes down when keys were used last."""
+
+
+class _Known(msgspec.Struct, frozen=True):
+    principal: Known
+    until: float
+
+
+def bearer(head: RequestHead) -> str | None:
+    """The token of an Authorization header; None without one, or with another scheme."""
+    value = head.headers.get(b"authorization")
+    if value is None:
+        return None
+    scheme, _, token = value.partition(b" ")
+    token = token.strip()
+    if scheme.lower() != b"bearer" or not token or not token.isascii():
+        return None
+    return token.decode("ascii")
+
+
+class Authenticator:
+    """Asks the stores and the issuers; a token that was right a moment ago is not asked about again."""
+
+    def __init__(self, ctx: HttpContext, browsers: Browsers) -> None:
+        self._browsers = browsers
+        self._builtin = ctx.issuer.name
+        self._storage: Storage = ctx.world.storage
+        self._issuers: dict[str, Issuer] = {
+            issuer.name: issuer for issuer in (ctx.issuer, *ctx.other_issuers)
+        }
+        self._monotonic: Callable[[], float] = ctx.monotonic
+        self._known: dict[bytes, _Known] = {}
+        self._used: dict[UUID, int] = {}
+
+    async def member(self, head: RequestHead) -> Member:
+        """An API key or a user token. Raises Problem with UZ-AUTH-002, -003, -004, -010 or UZ-APIKEY-004."""
+        token = bearer(head)
+        if token is None:
+            raise Problem("UZ-AUTH-002", "this needs a bearer token")
+        hashed = digest(token)
+        known = self._recall(hashed)
+        if isinstance(known, Member):
+            return known
+        if token.startswith(TokenKind.API_KEY):
+            return await self._member_by_key(hashed)
+        if token.startswith(TokenKind.AGENT):
+            await self._delegate_by_key(hashed)
+            raise Problem("UZ-AUTH-001", "an agent's key reaches its agent's events, memories and requests")
+        if token.count(".") == JWT_DOTS:
+            return await self._member_by_jwt(token, hashed)
+        raise Problem("UZ-AUTH-002", "the token is neither an API key nor a user token")
+
+    async def delegate(self, head: RequestHead) -> Delegate | None:
+        """The bearer of an agent's key; None for any other token. Raises Problem with UZ-AUTH-002."""
+        token = bearer(head)
+        if token is None or not token.startswith(TokenKind.AGENT):
+            return None
+        hashed = digest(token)
+        known = self._recall(hashed)
+        return known if isinstance(known, Delegate) else await self._delegate_by_key(hashed)
+
+    async def runner(self, head: RequestHead) -> RunnerHost:
+        """A runner token. Raises Problem with UZ-RUN-001 or UZ-RUN-009."""
+        token = bearer(head)
+        if token is None or not token.startswith(TokenKind.RUNNER):
+            raise Problem("UZ-RUN-001", "this needs the bearer token of a runner")
+        hashed = digest(token)
+        known = self._recall(hashed)
+        if isinstance(known, RunnerHost):
+            return known
+        runner = await self._storage.runners.find_by_hash(hashed)
+        if runner is None or not same(runner.token_hash, hashed):
+            raise Problem("UZ-RUN-001", "no runner has this token")
+        if runner.admin_state is AdminState.REVOKED:
+            raise Problem("UZ-RUN-009", "this runner was revoked")
+        host = RunnerHost(runner)
+        self._remember(hashed, host)
+        return host
+
+    async def enroller(self, head: RequestHead) -> Enroller:
+        """An enrolment token (used up by the enrolment itself), or a platform admin."""
+        token = bearer(head)
+        if token is not None and token.startswith(TokenKind.ENROLMENT):
+            hashed = digest(token)
+            # A repetition under an Idempotency-Key has its answer, though the token is used up by then.
+            again = b"idempotency-key" in head.headers
+            if not again and await self._storage.runners.open_enrolment(hashed) is None:
+                raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
+            return Enroller(hashed)
+        member = await self.member(head)
+        if not member.platform_admin:
+            raise Problem(
+                "UZ-AUTH-021", "a runner is enrolled with an enrolment token, or by a platform admin"
+            )
+        check_unlimited(member)
+        return Enroller(None, member.tenant_id)
+
+    async def approver(self, head: RequestHead, zombie_id: UUID) -> Approver:
+        """The approval token of this agent. Raises Problem with UZ-WH-001 or UZ-AUTH-002."""
+        token = bearer(head)
+        if token is None or not token.startswith(TokenKind.APPROVAL):
+            raise Problem("UZ-AUTH-002", "this needs the agent's approval token")
+        zombie = await self._storage.zombies.load(zombie_id)
+        if zombie is None:
+            raise Problem("UZ-WH-001", f"no agent has the id {zombie_id}")
+        if not same(zombie.approval_token_hash, digest(token)):
+            raise Problem("UZ-AUTH-002", "this is not the agent's approval token")
+        return Approver(zombie_id)
+
+    def forget(self, token_hash: bytes) -> None:
+        """The record behind a token has changed."""
+        self._known.pop(token_hash, None)
+
+    def forget_session(self, session_id: UUID) -> None:
+        """A browser was signed out: its tokens are to be asked about again."""
+        hangs = [
+            hashed
+            for hashed, known in self._known.items()
+            if isinstance(known.principal, Member) and known.principal.browser == session_id
+        ]
+        for hashed in hangs:
+            del self._known[hashed]
+
+    def forget_tenant(self, tenant_id: UUID) -> None:
+        """Note that the tenant's plan was changed."""
+        theirs = [
+            hashed
+            for hashed, known in self._known.items()
+            if isinstance(known.principal, Member | Delegate) and known.principal.tenant_id == tenant_id
+        ]
+        for hashed in theirs:
+            del self._known[hashed]
+
+    async def _member_by_key(self, hashed: bytes) -> Member:
+        key = await self._storage.api_keys.find_by_hash(hashed)
+        if key is None or not same(key.token_hash, hashed):
+            raise Problem("UZ-AUTH-002", "no API key has this value")
+        if key.revoked_at is not None:
+            raise Problem("UZ-APIKEY-004", f"the key {key.key_name!r} was revoked")
+        await self._note_use(key.id, key.last_used_at, self._storage.api_keys.touch)
+        tenant = await self._storage.tenants.load(key.tenant_id)
+        if tenant is None:
+            raise Problem("UZ-AUTH-002", "the key's tenant is gone")
+        member = Member(
+            key.tenant_id,
+            tenant.plan_tier,
+            key.role,
+            f"api:{key.id}",
+            key.key_name,
+            platform_admin=key.platform_admin,
+        )
+        self._remember(hashed, member)
+        return member
+
+    async def _delegate_by_key(self, hashed: bytes) -> Delegate:
+        keys = self._storage.agent_keys
+        key = await keys.find_by_hash(hashed)
+        if key is None or not same(key.token_hash, hashed):
+            raise Problem("UZ-AUTH-002", "no agent has a key of this value")
+        await self._note_use(key.id, key.last_used_at, keys.touch)
+        tenant = await self._storage.tenants.load(key.tenant_id)
+        if tenant is None:
+            raise Problem("UZ-AUTH-002", "the key's tenant is gone")
+        delegate = Delegate(key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier)
+        self._remember(hashed, delegate)
+        return delegate
+
+    async def _note_use(self, key_id: UUID, last_used_at: int | None, touch: Touch) -> None:
+        now = self._storage.clock.now_ms()
+        last = max(last_used_at or 0, self._used.get(key_id, 0))
+        if now - last < KEY_USE_MS:
+            return
+        if len(self._used) >= REMEMBER_COUNT:
+            self._used.clear()
+        self._used[key_id] = now
+        try:
+            await touch([(key_id, now)])
+        except StorageUnavailable:
+            self._used.pop(key_id, None)
+
+    async def _member_by_jwt(self, token: str, hashed: bytes) -> Member:
+        issuer = self._issuers.get(_claimed_issuer(token))
+        if issuer is None:
+            raise Problem("UZ-AUTH-002", "the token is of no issuer that is known here")
+        now_s = self._storage.clock.now_ms() / 1000
+        claims = await issuer.verify(token, now_s)
+        if claims.role not in _ROLES:
+            raise Problem("UZ-AUTH-010", f"the role {claims.role!r} does not exist here")
+        browser = await self._browser_of(claims)
+        tenant = await self._storage.tenants.load(claims.tenant_id)
+        if tenant is None:
+            raise Problem("UZ-AUTH-002", "the token's tenant does not exist")
+        member = Member(
+            tenant_id=claims.tenant_id,
+            plan=tenant.plan_tier,
+            role=Role(claims.role),
+            by=f"user:{claims.subject}",
+            name=claims.subject,
+            workspace_id=claims.workspace_id,
+            platform_admin=claims.platform_admin,
+            browser=browser,
+            device=claims.device if claims.issuer == self._builtin else None,
+            user_id=as_id(claims.subject) if claims.issuer == self._builtin else None,
+        )
+        if claims.expires_at - now_s > REMEMBER_S:
+            self._remember(hashed, member)
+        return member
+
+    async def _browser_of(self, claims: Claims) -> UUID | None:
+        if claims.browser is None or claims.issuer != self._builtin:
+            return None
+        if not await self._browsers.left_ms(claims.browser):
+            raise Problem("UZ-AUTH-002", "the sign-in that this token belongs to has ended")
+        return claims.browser
+
+    def _recall(self, hashed: bytes) -> Known | None:
+        known = self._known.get(hashed)
+        if known is None:
+            return None
+        if known.until <= self._monotonic():
+            del self._known[hashed]
+            return None
+        return known.principal
+
+    def _remember(self, hashed: bytes, principal: Known) -> None:
+        if len(self._known) >= REMEMBER_COUNT:
+            self._known.clear()
+        self._known[hashed] = _Known(principal, self._monotonic() + REMEMBER_S)
+
+
+class _Unverified(msgspec.Struct, frozen=True):
+    iss: str = ""
+
+
+def _claimed_issuer(token: str) -> str:
+    """Only to choose who is to check it."""
+    part = token.split(".")[1]
+    try:
+        return msgspec.json.decode(
+            base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)), type=_Unverified
+        ).iss
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        return ""

@@ -1,0 +1,204 @@
+"""Who is signed in with a browser: cookies, and the sessions behind them."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from sexton_http.answers import Problem, RequestHead
+from sexton_http.identity.context import HttpContext
+from sexton_http.identity.principals import SignedIn
+from sexton_http.identity.same_origin import check_same_origin
+from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
+from sexton_http.wire.stopping import Stop
+from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
+from sexton_storage.records.users import User
+from sexton_storage.stores import Storage
+
+HOUR_MS: Final = 3600 * 1000
+DAY_MS: Final = 24 * HOUR_MS
+IDLE_MS: Final = 7 * DAY_MS
+"""How long a browser may be unused before it is signed out. It covers a weekend: without a provider one needs
+a link from the server to come in again."""
+LIFE_MS: Final = 30 * DAY_MS
+"""How long any sign-in lasts, however much it is used."""
+TERMINAL_IDLE_MS: Final = 30 * DAY_MS
+"""How long a terminal may be unused before it is signed out."""
+TERMINAL_LIFE_MS: Final = 365 * DAY_MS
+LINK_MS: Final = HOUR_MS
+TOUCH_MS: Final = 60_000
+"""How often use is written at most."""
+_TOKEN: Final = re.compile(rf"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
+
+Header = tuple[bytes, bytes]
+
+
+class Browsers:
+    """Every look goes to the store: who signs out is out at once, on every node."""
+
+    def __init__(self, ctx: HttpContext) -> None:
+        self._storage = ctx.world.storage
+        self._now: Callable[[], int] = ctx.world.now_ms
+        self._new_id = ctx.world.new_id
+        self._new_token = ctx.world.new_token
+        self._base_url = ctx.settings.base_url
+        self._secure = ctx.settings.base_url.startswith("https:")
+        # With this prefix a browser takes the cookie from this host alone, and only over TLS.
+        self.cookie_name = "__Host-sexton" if self._secure else "sexton"
+        self._watched: dict[UUID, list[Stop]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Browsers, {len(self._watched)} watched>"
+
+    # --- coming and going -----------------------------------------------------------------------------------
+
+    async def offer(self, user_id: UUID) -> str:
+        """The address of a page that signs this user in, once, within an hour."""
+        return await offer_link(self._storage, self._base_url, user_id, self._new_token)
+
+    async def find_link(self, token: str) -> SignInLink | None:
+        """None for one that signs nobody in."""
+        hashed = digest(token)
+        link = await self._storage.sign_ins.find_link(hashed)
+        if (
+            link is None
+            or not same(link.token_hash, hashed)
+            or link.used_at is not None
+            or link.expires_at <= self._now()
+        ):
+            return None
+        return link
+
+    async def sign_in(
+        self, head: RequestHead, user_id: UUID, link: SignInLink | None = None
+    ) -> Header | None:
+        """The cookie of a new session, in the place of the one that the browser has; None for a used link."""
+        token, now = self._new_token(TOKEN_BYTES), self._now()
+        session = BrowserSession(
+            id=self._new_id(),
+            token_hash=digest(token),
+            user_id=user_id,
+            created_at=now,
+            seen_at=now,
+            idle_ends_at=now + IDLE_MS,
+            ends_at=now + LIFE_MS,
+        )
+        link_hash = None if link is None else link.token_hash
+        if not await self._storage.sign_ins.sign_in(session, link_hash=link_hash):
+            return None
+        old = await self._session(head)
+        if old is not None:
+            await self.sign_out(old.id)
+        return self._cookie(token, LIFE_MS // 1000)
+
+    async def sign_out(self, session_id: UUID) -> Header:
+        """End the session and all that belongs to it; gives the header that takes the cookie away."""
+        await self._storage.sign_ins.sign_out(session_id)
+        for stop in self._watched.get(session_id, ()):
+            stop.set()
+        return self._cookie("", 0)
+
+    def _cookie(self, value: str, age_s: int) -> Header:
+        secure = "; Secure" if self._secure else ""
+        text = f"{self.cookie_name}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+        return b"set-cookie", text.encode()
+
+    # --- who it is ------------------------------------------------------------------------------------------
+
+    async def find(self, head: RequestHead) -> SignedIn | None:
+        """Say whose browser it is; looking counts as use."""
+        session = await self._session(head)
+        if session is None:
+            return None
+        user = await self._storage.users.load(session.user_id)
+        tenant = None if user is None else await self._storage.tenants.load(user.tenant_id)
+        if user is None or tenant is None:
+            return None
+        await self._touch(session)
+        return SignedIn(session, user, tenant)
+
+    async def require(self, head: RequestHead) -> SignedIn:
+        """As ``find``, for a request of our own pages. Raises Problem UZ-AUTH-001 or UZ-AUTH-002."""
+        check_same_origin(head, self._base_url)
+        who = await self.find(head)
+        if who is None:
+            raise Problem("UZ-AUTH-002", "this browser is not signed in")
+        return who
+
+    async def find_terminal(self, refresh_token: str) -> tuple[BrowserSession, User] | None:
+        """Who is signed in at the terminal that has this refresh token; looking counts as use."""
+        hashed = digest(refresh_token)
+        session = await self._storage.sign_ins.find_session(hashed)
+        if (
+            session is None
+            or session.kind is not SignInKind.TERMINAL
+            or not same(session.token_hash, hashed)
+            or self._now() >= ends_at(session)
+        ):
+            return None
+        user = await self._storage.users.load(session.user_id)
+        if user is None:
+            return None
+        await self._touch(session)
+        return session, user
+
+    async def left_ms(self, session_id: UUID) -> int:
+        """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
+        session = await self._storage.sign_ins.load_session(session_id)
+        return 0 if session is None else max(0, ends_at(session) - self._now())
+
+    def watch(self, session_id: UUID) -> Stop:
+        """Set when the session is signed out on this node. Give it back to ``unwatch``."""
+        stop = Stop()
+        self._watched.setdefault(session_id, []).append(stop)
+        return stop
+
+    def unwatch(self, session_id: UUID, stop: Stop) -> None:
+        stops = self._watched[session_id]
+        stops.remove(stop)
+        if not stops:
+            del self._watched[session_id]
+
+    async def _session(self, head: RequestHead) -> BrowserSession | None:
+        token = read_cookie(head, self.cookie_name)
+        if token is None or _TOKEN.fullmatch(token) is None:
+            return None
+        hashed = digest(token)
+        session = await self._storage.sign_ins.find_session(hashed)
+        if session is None or not same(session.token_hash, hashed) or self._now() >= ends_at(session):
+            return None
+        return session if session.kind is SignInKind.BROWSER else None
+
+    async def _touch(self, session: BrowserSession) -> None:
+        now = self._now()
+        if now - session.seen_at >= TOUCH_MS:
+            idle = IDLE_MS if session.kind is SignInKind.BROWSER else TERMINAL_IDLE_MS
+            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + idle)
+
+
+async def offer_link(storage: Storage, base_url: str, user_id: UUID, new_token: Callable[[int], str]) -> str:
+    """The address of a page that signs this user in, once, within an hour."""
+    token, now = new_token(TOKEN_BYTES), storage.clock.now_ms()
+    await storage.sign_ins.offer(SignInLink(digest(token), user_id, now, now + LINK_MS))
+    return f"{base_url}/auth/sign-in/{token}"
+
+
+def ends_at(session: BrowserSession) -> int:
+    """When it ends if nobody uses it any more."""
+    return min(session.idle_ends_at, session.ends_at)
+
+
+def read_cookie(head: RequestHead, name: str) -> str | None:
+    """The value of one cookie.
+
+    >>> read_cookie(RequestHead("GET", "/", b"", {b"cookie": b"a=1; b=2"}, ""), "b")
+    '2'
+    """
+    text = head.header(b"cookie")
+    if text is None:
+        return None
+    for part in text.split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            return value
+    return None

@@ -1,0 +1,169 @@
+"""What the wing is given by the composition root."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import UUID
+
+import trio
+from prometheus_client import CollectorRegistry
+
+from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
+from sexton_actors.world import World
+from sexton_engine import ActorSystem
+from sexton_http.identity.auth_keys import AuthKeys
+from sexton_http.outbound.previews import Previewer
+from sexton_http.outbound.slack import Slack
+from sexton_http.wire.forwarded import Network
+from sexton_http.wire.stopping import Stop
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
+
+VERSION: Final = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a verified user token says. ``role`` is as claimed: it need not exist here."""
+
+    issuer: str
+    subject: str
+    tenant_id: UUID
+    role: str
+    workspace_id: UUID | None
+    platform_admin: bool
+    expires_at: int
+    """Unix seconds."""
+    browser: UUID | None = None
+    """The browser session that the token ends with; of the built-in issuer only."""
+    device: UUID | None = None
+    """The auth session of the terminal that it was made for; of the built-in issuer only."""
+
+
+class Issuer(Protocol):
+    """Whoever signs user tokens: the built-in one, or an identity provider."""
+
+    @property
+    def name(self) -> str:
+        """The ``iss`` of its tokens."""
+        ...
+
+    async def verify(self, token: str, now_s: float) -> Claims:
+        """Check all of a token. Raises ``Problem`` with UZ-AUTH-002, -003 or -004."""
+        ...
+
+
+class Signer(Issuer, Protocol):
+    """The built-in issuer, which also mints."""
+
+    def mint(
+        self,
+        *,
+        subject: str,
+        tenant_id: UUID,
+        role: Role,
+        now_s: float,
+        workspace_id: UUID | None = None,
+        platform_admin: bool = False,
+        browser: UUID | None = None,
+        device: UUID | None = None,
+    ) -> str: ...
+
+    @property
+    def jwks(self) -> Mapping[str, object]:
+        """The public half, as ``/.well-known/jwks.json`` shows it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who comes back from an identity provider."""
+
+    subject: str
+    """Whom the provider knows by this name, with the provider's own; the same for ever."""
+    name: str
+    """To be shown."""
+
+
+class Provider(Protocol):
+    """A place elsewhere where people sign in."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in addresses."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """As people read it."""
+        ...
+
+    @property
+    def issuer(self) -> str | None:
+        """What it calls itself when it sends somebody back; None when it does not."""
+        ...
+
+    async def depart(self, *, state: str, nonce: str, challenge: str, redirect_uri: str) -> str:
+        """Where to send the browser. Raises Unreachable."""
+        ...
+
+    async def arrive(
+        self, *, code: str, verifier: str, nonce: str, redirect_uri: str, now_s: float
+    ) -> Person:
+        """Who has come back. Raises Unreachable, and Problem when the answer cannot be trusted."""
+        ...
+
+
+def plan_rates(terms: BillingTerms = DEFAULT_TERMS) -> dict[PlanTier, int | None]:
+    """Requests a second by plan, None for no limit."""
+    return {tier: limits.requests_per_second for tier, limits in terms.plans.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Bounds of the front end; rates are requests a second, None for no limit."""
+
+    base_url: str
+    plan_rates: Mapping[PlanTier, int | None] = field(default_factory=plan_rates)
+    address_rate: int | None = 50
+    """For callers without a token."""
+    max_in_flight: int = 1024
+    max_long_polls: int = 8192
+    max_streams: int = 2048
+    request_s: float = 30.0
+    stream_heartbeat_s: float = 15.0
+    trusted_proxies: tuple[Network, ...] = ()
+    """The proxies whose ``X-Forwarded-For`` is believed."""
+    access_log: bool = False
+    """Whether each request has a line in the log, and not only those that were refused or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpContext:
+    """One for a server; ``stop`` is set when it shuts down, and ends streams and long polls."""
+
+    system: ActorSystem
+    world: World
+    issuer: Signer
+    registry: CollectorRegistry
+    settings: HttpSettings
+    stop: Stop
+    keys: AuthKeys
+    monotonic: Callable[[], float] = trio.current_time
+    other_issuers: tuple[Issuer, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    previewer: Previewer | None = None
+    """None when this server has no access to a language model."""
+    catalogue_key: str = ""
+    """Part of the public catalogue's address; empty: it is not shown."""
+    slack: Slack | None = None
+    """The server's own Slack app; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What is made once from the declarations and given out as it is."""
+
+    openapi: bytes
+    docs: bytes
+    errors: bytes

@@ -1,0 +1,1 @@
+"""Issuers of user tokens: the built-in one and those of identity providers."""
