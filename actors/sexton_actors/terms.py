@@ -8,10 +8,8 @@ GATE_TIMEOUT_DEFAULT_MS = 3600 * 1000
 
 COUNT_MAX = 10**12
 """Tokens or milliseconds that a runner may claim for one lease: above it a price could leave its column."""
-MAX_RACES = 4
-"""Times a decision is made again after another node was first; more means something is wrong."""
-MAX_RENEWAL_RACES = 8
-"""The bound for renewals, which several nodes may be asked for at once; the runner asks again."""
+MAX_RACES = 8
+"""Times a decision is made that another node overtakes; then whoever asked for it has to come again."""
 LOOK_EVERY_S = 1.0
 """How often a node looks for what other nodes did, by default; mostly they have told it long before."""
 RECORD_FRESH_MS = 1_000

@@ -3,11 +3,12 @@
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.row import RACED, SHARED_FOR
+from sexton_actors.held.freshness import SHARED_FOR
+from sexton_actors.held.races import RACED
 from sexton_actors.protocol.lease import Renewal
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RENEWAL_RACES
+from sexton_actors.terms import MAX_RACES
 from sexton_storage.records.leases import Lease
 from sexton_storage.writes import RenewLease
 from tests.worlds.actors import ActorsWorld
@@ -28,20 +29,20 @@ async def test_a_renewal_that_loses_its_races_is_made_again_until_it_is_kept(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
     grant = await _grant(world)
-    world.faults.lose(RenewLease, MAX_RENEWAL_RACES - 1)
+    world.faults.lose(RenewLease, MAX_RACES - 1)
 
     renewed = await world.renew(grant)
 
     assert isinstance(renewed, Renewal)
     assert renewed.slice_seq == 1
-    assert world.actors_world.meters.races["renew"] == MAX_RENEWAL_RACES - 1
+    assert world.actors_world.meters.races["renew"] == MAX_RACES - 1
 
 
 async def test_a_renewal_that_loses_all_its_races_is_told_to_come_again_not_that_its_lease_is_lost(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
     grant = await _grant(world)
-    world.faults.lose(RenewLease, MAX_RENEWAL_RACES)
+    world.faults.lose(RenewLease, MAX_RACES)
 
     refused = await world.renew(grant)
 

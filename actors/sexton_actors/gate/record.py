@@ -1,9 +1,7 @@
-"""One gate's row as its actor holds it, with the timer on its time-out and those who wait for it."""
+"""One gate as its actor holds it, with the timer on its time-out and those who wait for it."""
 
-from uuid import UUID
-
-from sexton_actors.addresses import uuid_key
 from sexton_actors.gate.waiters import Waiters
+from sexton_actors.held.record import Held
 from sexton_actors.protocol.chat import Look
 from sexton_actors.protocol.gate import Expire
 from sexton_actors.protocol.lease import GateClosed
@@ -18,61 +16,57 @@ from sexton_storage.signals import Signal, Topic
 from sexton_storage.writes import GateResolved, ResolveGate
 
 
-class GateRecord:
-    """What is known of the row. It may be behind: a gate is resolved only while it is pending."""
+class HeldGate(Held[Gate]):
+    """A gate is resolved only while it is pending; then whoever waits is told, wherever it was decided."""
 
-    __slots__ = ("context", "gate", "waiters", "world")
+    __slots__ = ("waiters",)
+
+    subject = "The gate"
 
     def __init__(self, context: Context, world: World) -> None:
-        self.context = context
-        self.world = world
-        self.gate: Gate | None = None
+        super().__init__(context, world)
         self.waiters = Waiters(context, world.look_every_s)
-
-    def __repr__(self) -> str:
-        return f"<GateRecord {self.context.key} {self.gate.status if self.gate else 'not loaded'}>"
-
-    @property
-    def id(self) -> UUID:
-        return uuid_key(self.context)
 
     def unknown(self) -> Refusal:
         return Refusal("UZ-APPROVAL-002", f"There is no gate {self.id}.")
 
     def is_pending(self) -> bool:
         """Whether somebody has still to answer, as far as is known here."""
-        return self.gate is not None and self.gate.status is GateStatus.PENDING
+        return self.record is not None and self.record.status is GateStatus.PENDING
 
-    async def load(self) -> Gate | None:
-        """Read it; None when there is no such gate, or no longer."""
-        gate = await self.world.storage.gates.load(self.id)
-        if gate is not None:
-            self.adopt(gate)
-        elif self.gate is not None:
-            self._forget(self.gate)
-        return gate
+    async def _read(self) -> Gate | None:
+        return await self.world.storage.gates.load(self.id)
 
-    def adopt(self, gate: Gate) -> None:
+    def _version(self, record: Gate) -> GateStatus:
+        # It is written once, when it is resolved.
+        return record.status
+
+    def adopt(self, record: Gate) -> Gate:
         """Watch the time-out of a pending gate; answer those who wait for a resolved one."""
-        self.gate = gate
-        if gate.status is GateStatus.PENDING:
-            left_s = max(0, gate.timeout_at - self.world.now_ms()) / 1000
+        super().adopt(record)
+        if record.status is GateStatus.PENDING:
+            left_s = max(0, record.timeout_at - self.world.now_ms()) / 1000
             self.context.set_timer("timeout", left_s + DEADLINE_SLACK_S, Expire())
-            return
+        else:
+            self._over(record)
+        return record
+
+    def forget(self) -> None:
+        """Purged with its agent: those who wait are answered with what was known last."""
+        known = self.record
+        super().forget()
+        if known is not None:
+            self._over(known)
+
+    def _over(self, gate: Gate) -> None:
         self.context.cancel_timer("timeout")
         self.waiters.answer_all(gate)
 
-    def _forget(self, gate: Gate) -> None:
-        # Purged with its agent: those who wait are answered with what was known last.
-        self.gate = None
-        self.context.cancel_timer("timeout")
-        self.waiters.answer_all(gate)
-
-    async def save(self, write: ResolveGate) -> Gate | None:
-        """The gate as it is then; None when somebody else was first."""
+    async def save(self, write: ResolveGate) -> Gate | Lost:
+        """The gate as it is then; ``Lost`` when somebody else was first."""
         saved = await self.world.storage.journal.write(write)
         if isinstance(saved, Lost):
-            return None
+            return saved
         self.adopt(saved.gate)
         self._tell(saved)
         return saved.gate

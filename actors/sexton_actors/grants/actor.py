@@ -5,9 +5,9 @@ from uuid import UUID
 
 from sexton_actors.addresses import uuid_key
 from sexton_actors.grants import transitions
+from sexton_actors.held.races import decide_until_kept
 from sexton_actors.protocol import grants as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
@@ -48,13 +48,13 @@ class GrantsActor(Actor):
         agent_id, grants = uuid_key(self.context), self._world.storage.grants
         if message.held is None and (refusal := await self._killed(agent_id)):
             return refusal
-        for _ in range(MAX_RACES):
+
+        async def attempt() -> m.Requested | Refusal | Lost:
             found = await grants.find(agent_id, message.service)
             decision = transitions.request(found, agent_id, message, self._world.now_ms())
-            done = await self._settle(decision, message.held)
-            if done is not None:
-                return done
-        return self._raced()
+            return await self._settle(decision, message.held)
+
+        return await decide_until_kept(attempt, "The grant", self._world)
 
     async def _killed(self, agent_id: UUID) -> Refusal | None:
         """For who asks from outside; a run that asks is told by its lease."""
@@ -64,17 +64,16 @@ class GrantsActor(Actor):
         return Refusal("UZ-ZMB-010", "The agent is killed.", {"current_state": str(zombie.status)})
 
     async def _decide(self, message: m.Decide) -> m.Requested | Refusal:
-        for _ in range(MAX_RACES):
+        async def attempt() -> m.Requested | Refusal | Lost:
             grant = await self._world.storage.grants.load(message.grant_id)
             if grant is None or grant.zombie_id != uuid_key(self.context):
                 return Refusal("UZ-APPROVAL-002", f"The agent has no grant {message.grant_id}.")
-            done = await self._settle(transitions.decide(grant, message, self._world.now_ms()), None)
-            if done is not None:
-                return done
-        return self._raced()
+            return await self._settle(transitions.decide(grant, message, self._world.now_ms()), None)
 
-    async def _settle(self, decision: Decision, held: Held | None) -> m.Requested | Refusal | None:
-        """Save; None when somebody else was first, and it is to be decided again."""
+        return await decide_until_kept(attempt, "The grant", self._world)
+
+    async def _settle(self, decision: Decision, held: Held | None) -> m.Requested | Refusal | Lost:
+        """Save; ``Lost`` when somebody else was first, and it is to be decided again."""
         match decision:
             case Refusal():
                 return decision
@@ -86,7 +85,7 @@ class GrantsActor(Actor):
             case _:
                 assert_never(decision)
 
-    def _told(self, lost: Lost, held: Held | None) -> Refusal | None:
+    def _told(self, lost: Lost, held: Held | None) -> Refusal | Lost:
         if lost.reason == GONE:
             return Refusal("UZ-ZMB-009", f"There is no agent {self.context.key}.")
         if lost.reason == FENCED and held is not None:
@@ -94,7 +93,4 @@ class GrantsActor(Actor):
         if lost.reason == FULL:
             detail = f"/service: an agent asks for {GRANTS_LIMIT} services at most."
             return Refusal("UZ-REQ-001", detail, {"pointer": "/service"})
-        return None
-
-    def _raced(self) -> Refusal:
-        return Refusal("UZ-API-003", "The grant changes faster than it can be read.", retry_after_s=1)
+        return lost

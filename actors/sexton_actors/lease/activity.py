@@ -3,12 +3,11 @@
 from collections.abc import Coroutine
 from typing import Any
 
-from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.record import HeldLease
 from sexton_actors.lease.transitions import activity as transitions
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_engine import DEFERRED, Deferred
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import FramesAppended
@@ -16,37 +15,53 @@ from sexton_storage.writes import FramesAppended
 Taken = m.FramesTaken | Refusal | Deferred
 
 
-def activity(row: LeaseRow, message: m.Activity) -> Taken | Coroutine[Any, Any, Taken]:
+def activity(held: HeldLease, message: m.Activity) -> Taken | Coroutine[Any, Any, Taken]:
     """Frames are kept in batches of their own; until then the message is held, without a task."""
-    state = row.state
-    return _look(row, message, MAX_RACES) if state is None else _take(row, message, state, MAX_RACES)
+    state = held.record
+    return _look(held, message) if state is None else _submit(held, message, state)
 
 
-async def _look(row: LeaseRow, message: m.Activity, races_left: int) -> Taken:
-    state = await row.load()
-    if not races_left:
-        return row.raced()
-    return row.unknown() if state is None else _take(row, message, state, races_left)
+async def _look(held: HeldLease, message: m.Activity) -> Taken:
+    state = await held.load()
+    return held.unknown() if state is None else _submit(held, message, state)
 
 
-def _take(row: LeaseRow, message: m.Activity, state: LeaseState, races_left: int) -> Taken:
-    write = transitions.activity(state, message, row.world.now_ms())
+def _submit(held: HeldLease, message: m.Activity, state: LeaseState) -> Taken:
+    write = transitions.activity(state, message, held.world.now_ms())
     if isinstance(write, Refusal):
-        row.world.meters.refused("activity", write)
-        return write
-    hold = row.context.hold()
-    row.world.storage.journal.submit(
-        write, lambda answer: hold.finish(_taken, row, message, races_left, answer)
-    )
+        return _refused(held, write)
+    hold = held.context.hold()
+    held.world.storage.journal.submit(write, lambda answer: hold.finish(_saved, held, message, answer))
     return DEFERRED
 
 
-def _taken(
-    row: LeaseRow, message: m.Activity, races_left: int, answer: FramesAppended | Lost | Exception
+def _saved(
+    held: HeldLease, message: m.Activity, answer: FramesAppended | Lost | Exception
 ) -> Taken | Coroutine[Any, Any, Taken]:
     if isinstance(answer, Exception):
         raise answer
     if isinstance(answer, Lost):
-        return _look(row, message, races_left - 1)
+        held.race_lost()
+        return _again(held, message)
+    return _taken(message)
+
+
+async def _again(held: HeldLease, message: m.Activity) -> Taken:
+    async def attempt(state: LeaseState, now: int) -> m.FramesTaken | Refusal | Lost:
+        write = transitions.activity(state, message, now)
+        if isinstance(write, Refusal):
+            return _refused(held, write)
+        answer = await held.world.storage.journal.write(write)
+        return answer if isinstance(answer, Lost) else _taken(message)
+
+    return await held.until_kept(attempt, lost=1)
+
+
+def _refused(held: HeldLease, refusal: Refusal) -> Refusal:
+    held.world.meters.refused("activity", refusal)
+    return refusal
+
+
+def _taken(message: m.Activity) -> m.FramesTaken:
     # As many as the runner sent, however few they were joined to.
     return m.FramesTaken(len(message.frames))

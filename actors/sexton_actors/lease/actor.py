@@ -13,7 +13,7 @@ from sexton_actors.lease import (
     renewals,
     reports,
 )
-from sexton_actors.lease.row import LeaseRow
+from sexton_actors.lease.record import HeldLease
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
@@ -39,31 +39,31 @@ class LeaseActor(Actor):
 
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
-        self._row = LeaseRow(context, world)
+        self._held = HeldLease(context, world)
 
     def passivatable(self) -> bool:
         """A live lease stays: its deadline is a timer of this actor."""
-        return not self._row.is_live()
+        return not self._held.is_live()
 
     def on_receive(self, message: FromRunner | FromPlatform) -> Any:
         """A plain function: renewals and activity, nearly all there is, begin in their askers' own tasks."""
         match message:
             case m.Renew():
-                return renewals.renew(self._row, message)
+                return renewals.renew(self._held, message)
             case m.Activity():
-                return activity.activity(self._row, message)
+                return activity.activity(self._held, message)
             case _:
                 return self._receive(message)
 
     async def _receive(self, message: RareFromRunner | FromPlatform) -> Any:
-        """Dispatch; the first message loads the row, unless it brings it."""
+        """Dispatch; the first message loads the held, unless it brings it."""
         if isinstance(message, m.Granted):
             # One that was marked for cancelling meanwhile is known already, and better.
-            if self._row.state is None:
-                self._row.adopt(LeaseState(message.lease))
+            if self._held.record is None:
+                self._held.adopt(LeaseState(message.lease))
             return None
-        if self._row.state is None and await self._row.load() is None:
-            return self._row.unknown()
+        if self._held.record is None and await self._held.load() is None:
+            return self._held.unknown()
         match message:
             case m.GateClosed() | m.CancelRun() | m.Undelivered() | m.Abort() | m.Expire() | m.Revoke():
                 return await self._told(message)
@@ -74,22 +74,22 @@ class LeaseActor(Actor):
         reply: Any | Refusal
         match message:
             case m.Report():
-                reply = await reports.report(self._row, message)
+                reply = await reports.report(self._held, message)
             case m.Release():
-                reply = await releases.release(self._row, message)
+                reply = await releases.release(self._held, message)
             case m.Park():
-                reply = await releases.park(self._row, message)
+                reply = await releases.park(self._held, message)
             case m.AskApproval():
-                reply = await approvals.ask_approval(self._row, message)
+                reply = await approvals.ask_approval(self._held, message)
             case m.AskIntegration():
-                reply = await integrations.ask(self._row, message)
+                reply = await integrations.ask(self._held, message)
             case m.Lend():
-                reply = await integrations.lend(self._row, message)
+                reply = await integrations.lend(self._held, message)
             case m.AskFollowUp():
-                reply = await follow_ups.ask(self._row, message)
+                reply = await follow_ups.ask(self._held, message)
             case _:
                 assert_never(message)
-        self._row.world.meters.refused(type(message).__name__.lower(), reply)
+        self._held.world.meters.refused(type(message).__name__.lower(), reply)
         return reply
 
     async def _told(
@@ -97,16 +97,16 @@ class LeaseActor(Actor):
     ) -> None:
         match message:
             case m.GateClosed():
-                approvals.gate_closed(self._row, message)
+                approvals.gate_closed(self._held, message)
             case m.CancelRun():
-                await cancellation.cancel(self._row)
+                await cancellation.cancel(self._held)
             case m.Undelivered():
-                await releases.undelivered(self._row)
+                await releases.undelivered(self._held)
             case m.Abort():
-                await reclaim.abort(self._row, message)
+                await reclaim.abort(self._held, message)
             case m.Expire():
-                await reclaim.reclaim(self._row, "expired")
+                await reclaim.reclaim(self._held, "expired")
             case m.Revoke(cause=cause):
-                await reclaim.reclaim(self._row, cause)
+                await reclaim.reclaim(self._held, cause)
             case _:
                 assert_never(message)

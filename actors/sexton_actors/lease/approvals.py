@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.gate_requests.creation import gate_for
-from sexton_actors.lease.row import LeaseRow, wait_of
+from sexton_actors.lease.record import HeldLease, wait_of
 from sexton_actors.lease.transitions.approvals import open_gate
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.manifest.model import Manifest, from_json
@@ -13,53 +13,49 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.gate import Opened
 from sexton_actors.protocol.zombie import Pause
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_engine import EngineError
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.refusals import Lost
 
 
-async def ask_approval(row: LeaseRow, message: m.AskApproval) -> Gate | Refusal:
+async def ask_approval(held: HeldLease, message: m.AskApproval) -> Gate | Refusal:
     """The gate of that action, opened if there is none; its time is not billed while it is pending."""
-    for _ in range(MAX_RACES):
-        state, now = row.state or await row.load(), row.world.now_ms()
-        if state is None:
-            return row.unknown()
+
+    async def attempt(state: LeaseState, now: int) -> Gate | Refusal | Lost:
         if refusal := fenced(state.lease, message.runner_id, message.fencing_token, now, STALE):
             return refusal
-        zombie = await row.world.storage.zombies.load(state.lease.zombie_id)
+        zombie = await held.world.storage.zombies.load(state.lease.zombie_id)
         if zombie is None:
-            return row.unknown()
+            return held.unknown()
         manifest = from_json(zombie.compiled)
         gate = gate_for(
             zombie,
             manifest,
             state.lease,
             message,
-            earlier=await _earlier(row, manifest, zombie.id, message, now),
-            gate_id=row.world.new_id(),
+            earlier=await _earlier(held, manifest, zombie.id, message, now),
+            gate_id=held.world.new_id(),
             now=now,
         )
         if gate.status is not GateStatus.PENDING:
-            if (answered := await _answered(row, gate)) is not None:
+            if (answered := await _answered(held, gate)) is not None:
                 return answered
-            if gate.status is GateStatus.AUTO_KILLED and (refusal := await _pause(row, gate)):
+            if gate.status is GateStatus.AUTO_KILLED and (refusal := await _pause(held, gate)):
                 return refusal
-        opened = await row.world.storage.journal.write(open_gate(state, gate, now))
-        if not isinstance(opened, Lost):
-            return _gate_opened(row, state, opened.gate)
-        await row.load()
-    return row.raced()
+        opened = await held.world.storage.journal.write(open_gate(state, gate, now))
+        return opened if isinstance(opened, Lost) else _gate_opened(held, state, opened.gate)
+
+    return await held.until_kept(attempt)
 
 
 async def _earlier(
-    row: LeaseRow, manifest: Manifest, zombie_id: UUID, message: m.AskApproval, now: int
+    held: HeldLease, manifest: Manifest, zombie_id: UUID, message: m.AskApproval, now: int
 ) -> tuple[int, ...]:
     """When this action was asked for before, as far as the anomaly rules look back; not by this very ask."""
     rules = manifest.gates.anomaly_rules
     if not rules:
         return ()
-    asked = await row.world.storage.gates.asked(
+    asked = await held.world.storage.gates.asked(
         zombie_id,
         message.tool_name,
         message.action_name,
@@ -69,35 +65,35 @@ async def _earlier(
     return tuple(at for at, action_id in asked if action_id != message.action_id)
 
 
-async def _answered(row: LeaseRow, gate: Gate) -> Gate | None:
+async def _answered(held: HeldLease, gate: Gate) -> Gate | None:
     """The gate of the same action, if it has its outcome: asking again pauses nobody again."""
-    found = await row.world.storage.gates.find_by_action(gate.zombie_id, gate.action_id)
+    found = await held.world.storage.gates.find_by_action(gate.zombie_id, gate.action_id)
     if found is None or found.event_id != gate.event_id or found.status is GateStatus.PENDING:
         return None
     return found
 
 
-async def _pause(row: LeaseRow, gate: Gate) -> Refusal | None:
+async def _pause(held: HeldLease, gate: Gate) -> Refusal | None:
     # Before the gate is kept: a crash in between leaves an agent paused for nothing, never one that runs on.
     reason = f"auto_kill: {gate.tool_name} {gate.action_name}"
     try:
-        return await row.context.ask("zombie", gate.zombie_id, Pause(reason=reason))
+        return await held.context.ask("zombie", gate.zombie_id, Pause(reason=reason))
     except EngineError as fault:
         return Refusal("UZ-APPROVAL-004", f"The agent could not be paused, so the answer is no: {fault}")
 
 
-def _gate_opened(row: LeaseRow, state: LeaseState, gate: Gate) -> Gate:
+def _gate_opened(held: HeldLease, state: LeaseState, gate: Gate) -> Gate:
     if gate.status is GateStatus.PENDING:
-        row.context.tell("gate", gate.id, Opened(gate))
+        held.context.tell("gate", gate.id, Opened(gate))
     if gate.lease_id == state.lease.id:
         others = tuple(wait for wait in state.waits if wait.gate_id != gate.id)
-        row.state = LeaseState(state.lease, (*others, wait_of(gate)))
+        held.adopt(LeaseState(state.lease, (*others, wait_of(gate))))
     return gate
 
 
-def gate_closed(row: LeaseRow, message: m.GateClosed) -> None:
+def gate_closed(held: HeldLease, message: m.GateClosed) -> None:
     """From here on its time is billed again."""
-    state = row.state
+    state = held.record
     if state is None:
         return
     waits = tuple(
@@ -106,4 +102,4 @@ def gate_closed(row: LeaseRow, message: m.GateClosed) -> None:
         else wait
         for wait in state.waits
     )
-    row.state = LeaseState(state.lease, waits)
+    held.adopt(LeaseState(state.lease, waits))

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from sexton_actors.held.races import decide_until_kept
 from sexton_actors.ledger.transitions import fault_of
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
-from sexton_storage.errors import Conflict
 from sexton_storage.records.plans import Plan
 
 Decide = Callable[[Plan, int], Plan | Refusal]
@@ -24,20 +23,19 @@ class Plans:
 
     async def change(self, tenant_id: UUID, decide: Decide) -> Plan | Refusal:
         """The plan as it is then; ``decide`` gives the same plan back to leave it as it is."""
-        for _ in range(MAX_RACES):
+
+        async def attempt() -> Plan | Refusal:
             plan = await self._load(tenant_id)
             if isinstance(plan, Refusal):
                 return plan
             decided = decide(plan, self._world.now_ms())
             if isinstance(decided, Refusal) or decided == plan:
                 return decided
-            try:
-                await self._world.storage.plans.save(decided)
-            except Conflict:
-                continue
+            await self._world.storage.plans.save(decided)
             self._world.entitlements.forget(tenant_id)
             return decided
-        return Refusal("UZ-API-003", "The plan changes faster than it can be read.", retry_after_s=1)
+
+        return await decide_until_kept(attempt, "The plan", self._world)
 
     async def _load(self, tenant_id: UUID) -> Plan | Refusal:
         found = await self._world.storage.plans.load(tenant_id)

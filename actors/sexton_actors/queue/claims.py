@@ -45,8 +45,7 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
 
 
 async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
-    await queue.refresh()
-    zombie, manifest = queue.zombie, queue.manifest
+    zombie, manifest = await queue.refresh(), queue.manifest
     if zombie is None or manifest is None:
         return NothingToClaim("gone")
     now = queue.world.now_ms()
@@ -54,7 +53,7 @@ async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
         return NothingToClaim(OVER_BUDGET)
     missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
     choice = await _choice(queue, zombie, manifest)
-    taken = await _write(queue, runner_id, manifest, choice)
+    taken = await _write(queue, runner_id, zombie, manifest, choice)
     if not isinstance(taken, Claimed):
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
@@ -91,7 +90,11 @@ async def _choice(queue: QueueState, zombie: Zombie, manifest: Manifest) -> Prov
 
 
 async def _write(
-    queue: QueueState, runner_id: UUID, manifest: Manifest, choice: ProviderChoice | Refusal | None
+    queue: QueueState,
+    runner_id: UUID,
+    zombie: Zombie,
+    manifest: Manifest,
+    choice: ProviderChoice | Refusal | None,
 ) -> Claimed | NothingToClaim | Exhausted:
     world, lease_id = queue.world, queue.world.new_id()
     chosen = choice if isinstance(choice, ProviderChoice) else None
@@ -109,7 +112,7 @@ async def _write(
         ),
         budget_daily_nanos=manifest.budget_daily_nanos,
         budget_monthly_nanos=manifest.budget_monthly_nanos,
-        config_version_id=None if queue.zombie is None else queue.zombie.config_version_id,
+        config_version_id=zombie.config_version_id,
         model=model,
         own_key=own_key,
     )

@@ -22,7 +22,8 @@ async def hear(queue: QueueState, message: News) -> None:
             elif not queue.leased:
                 await announce(queue, at if queue.looked else None)
         case m.AgentChanged():
-            queue.zombie, queue.over_until = None, 0
+            queue.doubt()
+            queue.over_until = 0
             await announce(queue)
         case m.NotKnownReady():
             await announce(queue)
@@ -59,8 +60,7 @@ async def _look(queue: QueueState) -> ReadyAgent | None:
 
 async def _known(queue: QueueState, oldest_event_at: int) -> ReadyAgent | None:
     # As fresh as the record: should the agent have been stopped this moment, its claim comes back empty.
-    await queue.refresh()
-    zombie = queue.zombie
+    zombie = await queue.refresh()
     if zombie is None or zombie.status is not ZombieStatus.ACTIVE:
         return None
     if queue.world.now_ms() < queue.over_until:

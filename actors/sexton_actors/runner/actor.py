@@ -10,12 +10,12 @@ from sexton_actors.protocol.lease import Revoke
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner import transitions
 from sexton_actors.runner.heartbeats import Listener, Listeners
-from sexton_actors.runner.record import Standing
-from sexton_actors.terms import MAX_RACES
+from sexton_actors.runner.record import HeldRunner
 from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.refusals import Lost
 from sexton_storage.scopes import scope_of
 
 DRAINED_BY = "system:drain"
@@ -46,7 +46,7 @@ class RunnerActor(Actor):
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
         self._world = world
-        self._standing = Standing(context, world)
+        self._held = HeldRunner(context, world)
         self._listeners = Listeners(context, world.look_every_s)
 
     async def on_receive(self, message: FromRunner | FromPlatform) -> Any:
@@ -56,15 +56,15 @@ class RunnerActor(Actor):
             self.context.set_timer("drain", self._world.look_every_s, message)
         if isinstance(message, m.LookForCancelled):
             self._listeners.look_again()
-        runner = await self._standing.refresh()
+        runner = await self._held.refresh()
         if runner is None:
-            return Refusal("UZ-RUN-014", f"There is no runner {self.context.key}.")
+            return self._held.unknown()
         match message:
             case m.Poll():
-                await self._standing.seen(runner)
+                await self._held.seen(runner)
                 return self._poll(await self._drain(runner), message)
             case m.Heartbeat():
-                await self._standing.seen(runner)
+                await self._held.seen(runner)
                 return await self._heartbeat(await self._drain(runner), message)
             case m.HeartbeatOver(ticket=ticket):
                 await self._answer(runner, self._listeners.take(ticket))
@@ -77,11 +77,11 @@ class RunnerActor(Actor):
             case m.LeaseTaken(lease_id=lease_id):
                 await self._lease_taken(runner, lease_id)
             case m.LeaseCancelling(lease_id=lease_id):
-                self._standing.cancelling.add(lease_id)
+                self._held.cancelling.add(lease_id)
                 self.context.tell("dispatcher", "", TellCancelled(runner.id, (lease_id,)))
                 await self._answer(runner, self._listeners.take_all())
             case m.LeaseOver(lease_id=lease_id):
-                self._standing.over(lease_id)
+                self._held.over(lease_id)
                 await self._drain(runner)
             case m.LookWhetherDrained():
                 await self._drain(runner)
@@ -97,7 +97,7 @@ class RunnerActor(Actor):
     def _poll(self, runner: Runner, message: m.Poll) -> Any:
         if refusal := transitions.revoked(runner):
             return refusal
-        if untold := self._standing.untold():
+        if untold := self._held.untold():
             # To stop a run comes before to start one.
             return m.Leases((), 0, untold)
         if not transitions.may_take(runner):
@@ -128,22 +128,22 @@ class RunnerActor(Actor):
     async def _beat(self, runner: Runner, claimed: tuple[UUID, ...]) -> m.Beat | Refusal:
         if refusal := transitions.revoked(runner):
             return refusal
-        if not self._standing.cancelling.issubset(claimed):
+        if not self._held.cancelling.issubset(claimed):
             # It may have stopped that already, and said so at another node.
-            await self._standing.load()
-        lost = await self._standing.lost(claimed)
-        return m.Beat(transitions.beat_status(runner), (*self._standing.cancelling, *lost))
+            await self._held.load()
+        lost = await self._held.lost(claimed)
+        return m.Beat(transitions.beat_status(runner), (*self._held.cancelling, *lost))
 
     async def _look(self, runner: Runner) -> None:
         """Another node may have marked a lease, or changed the runner's standing."""
         if not self._listeners:
             return
-        await self._standing.load()
-        runner = self._standing.runner or runner
-        standing = self._standing
+        await self._held.load()
+        runner = self._held.record or runner
+        held = self._held
         if (
-            standing.cancelling
-            or not standing.held.issuperset(self._listeners.claimed())
+            held.cancelling
+            or not held.leases.issuperset(self._listeners.claimed())
             or transitions.revoked(runner)
             or transitions.beat_status(runner) != "ok"
         ):
@@ -156,28 +156,28 @@ class RunnerActor(Actor):
     # --- standing -------------------------------------------------------------------------------------------
 
     async def _set_admin_state(self, message: m.SetAdminState) -> Runner | Refusal:
-        for _ in range(MAX_RACES):
-            await self._standing.load()
-            runner = self._standing.runner
+        async def attempt(_known: Runner, _now: int) -> Runner | Refusal | Lost:
+            # Read again: how many leases it holds decides, and no version tells of them.
+            runner = await self._held.load()
             if runner is None:
-                return Refusal("UZ-RUN-014", f"There is no runner {self.context.key}.")
-            changed = transitions.set_admin_state(runner, message.admin_state, len(self._standing.held))
+                return self._held.unknown()
+            changed = transitions.set_admin_state(runner, message.admin_state, len(self._held.leases))
             if isinstance(changed, Refusal):
                 return changed
-            if await self._standing.save(changed, message.by):
-                self._tell_standing(changed)
-                await self._answer(changed, self._listeners.take_all())
-                return changed
-        return Refusal(
-            "UZ-API-003", "The runner's record changes faster than it can be read.", retry_after_s=1
-        )
+            if not await self._held.save(changed, message.by):
+                return Lost()
+            self._tell_standing(changed)
+            await self._answer(changed, self._listeners.take_all())
+            return changed
+
+        return await self._held.until_kept(attempt)
 
     def _tell_standing(self, runner: Runner) -> None:
         if runner.admin_state is AdminState.ACTIVE:
             return
         self.context.tell("dispatcher", "", Withdraw(runner.id, transitions.revoked(runner)))
         if runner.admin_state is AdminState.REVOKED:
-            for lease_id in self._standing.held:
+            for lease_id in self._held.leases:
                 self.context.tell("lease", lease_id, Revoke())
         elif runner.admin_state is AdminState.DRAINING:
             self.context.set_timer("drain", self._world.look_every_s, m.LookWhetherDrained())
@@ -185,15 +185,15 @@ class RunnerActor(Actor):
     async def _lease_taken(self, runner: Runner, lease_id: UUID) -> None:
         # It may have been on its way while the standing changed: such a one is finished, unless the runner is
         # revoked.
-        self._standing.held.add(lease_id)
+        self._held.leases.add(lease_id)
         if runner.admin_state is AdminState.REVOKED:
             self.context.tell("lease", lease_id, Revoke())
         await self._drain(runner)
 
     async def _drain(self, runner: Runner) -> Runner:
         """Move between draining and drained as its leases say; the runner as it is then."""
-        changed = transitions.drain(runner, len(self._standing.held))
-        if changed is not None and await self._standing.save(changed, DRAINED_BY):
+        changed = transitions.drain(runner, len(self._held.leases))
+        if changed is not None and await self._held.save(changed, DRAINED_BY):
             runner = changed
         if runner.admin_state is AdminState.DRAINING:
             self.context.set_timer("drain", self._world.look_every_s, m.LookWhetherDrained())

@@ -1,9 +1,10 @@
-"""A runner's row and the leases it holds, as its actor knows them."""
+"""A runner as its actor holds it, with the leases that it works on."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from sexton_actors.addresses import uuid_key
+from sexton_actors.held.record import Held
+from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Context
 from sexton_storage.errors import Conflict
@@ -15,79 +16,64 @@ SEEN_EVERY_MS = 5_000
 """``last_seen_at`` is written at most this often."""
 
 
-class Standing:
-    """Read again when it may be stale: another node may have changed it, or may hold its leases."""
+class HeldRunner(Held[Runner]):
+    """Another node may have changed the runner, or may hold its leases: they are read together."""
 
-    __slots__ = (
-        "_context",
-        "_loaded_at",
-        "_mark",
-        "_seen_at",
-        "_world",
-        "cancelling",
-        "held",
-        "runner",
-        "told",
-    )
+    __slots__ = ("_seen_at", "cancelling", "leases", "told")
+
+    subject = "The runner's record"
 
     def __init__(self, context: Context, world: World) -> None:
-        self._context = context
-        self._world = world
-        self._loaded_at: int | None = None
-        self._mark = 0
+        super().__init__(context, world, fresh_ms=world.fresh_ms)
         self._seen_at: int | None = None
-        self.runner: Runner | None = None
-        self.held: set[UUID] = set()
+        self.leases: set[UUID] = set()
         self.cancelling: set[UUID] = set()
-        """The leases among ``held`` that are to be stopped."""
+        """The leases among ``leases`` that are to be stopped."""
         self.told: set[UUID] = set()
         """The leases among ``cancelling`` that a poll was answered with."""
 
-    def __repr__(self) -> str:
-        return f"<Standing {self.runner and self.runner.admin_state}, {len(self.held)} held>"
+    def unknown(self) -> Refusal:
+        return Refusal("UZ-RUN-014", f"There is no runner {self.context.key}.")
 
-    async def refresh(self) -> Runner | None:
-        """The runner, as fresh as this node keeps records; None when there is none."""
-        world, key = self._world, uuid_key(self._context)
-        old = self._loaded_at is None or world.now_ms() - self._loaded_at >= world.fresh_ms
-        if old or world.changed_records.since(self._mark, key):
-            await self.load()
-        return self.runner
-
-    async def load(self) -> None:
-        """Read the row and its live leases."""
-        key, now, self._mark = uuid_key(self._context), self._world.now_ms(), self._world.changed_records.mark
-        self.runner = await self._world.storage.runners.load(key)
-        leases = await self._world.storage.leases.live_of_runner(key)
-        self.held = {lease.id for lease in leases}
+    async def _read(self) -> Runner | None:
+        runner = await self.world.storage.runners.load(self.id)
+        leases = await self.world.storage.leases.live_of_runner(self.id)
+        self.leases = {lease.id for lease in leases}
         self.cancelling = {lease.id for lease in leases if lease.status is LeaseStatus.CANCELLING}
         self.told &= self.cancelling
-        self._loaded_at = now
+        return runner
+
+    def _version(self, record: Runner) -> int:
+        return record.version
+
+    def _may_have_changed(self, mark: int) -> bool:
+        return self.world.changed_records.since(mark, self.id)
 
     async def save(self, runner: Runner, by: str) -> bool:
-        """False when another node was first; it is then read again. Changes of standing are remembered."""
+        """False when another node was first; it is read again then. Changes of standing are remembered."""
         try:
-            await self._world.storage.runners.save(runner, self._change(runner, by))
+            await self.world.storage.runners.save(runner, self._change(runner, by))
         except Conflict:
+            self.race_lost()
             await self.load()
             return False
-        self.runner = runner
-        self._world.storage.signals.send(Signal(Topic.RUNNER, runner.id))
+        self.adopt(runner)
+        self.world.storage.signals.send(Signal(Topic.RUNNER, runner.id))
         return True
 
     def _change(self, runner: Runner, by: str) -> RunnerChange | None:
-        before = self.runner
+        before = self.record
         if before is None or before.admin_state is runner.admin_state:
             return None
-        at, change_id = self._world.now_ms(), self._world.new_id()
+        at, change_id = self.world.now_ms(), self.world.new_id()
         return RunnerChange(change_id, runner.id, at, before.admin_state, runner.admin_state, by)
 
     async def seen(self, runner: Runner) -> None:
         """Note that it called."""
-        now = self._world.now_ms()
+        now = self.world.now_ms()
         recently = self._seen_at is not None and now - self._seen_at < SEEN_EVERY_MS
         if not recently and runner.admin_state is not AdminState.REVOKED:
-            await self._world.storage.runners.touch([(runner.id, now)])
+            await self.world.storage.runners.touch([(runner.id, now)])
             self._seen_at = now
 
     async def lost(self, claimed: Sequence[UUID]) -> Sequence[UUID]:
@@ -95,14 +81,14 @@ class Standing:
 
         What is known may be a moment old, so the database has the last word.
         """
-        if self.held.issuperset(claimed):
+        if self.leases.issuperset(claimed):
             return ()
         await self.load()
-        return [lease_id for lease_id in claimed if lease_id not in self.held]
+        return [lease_id for lease_id in claimed if lease_id not in self.leases]
 
     def over(self, lease_id: UUID) -> None:
         """It holds one lease less."""
-        self.held.discard(lease_id)
+        self.leases.discard(lease_id)
         self.cancelling.discard(lease_id)
         self.told.discard(lease_id)
 

@@ -2,7 +2,7 @@
 
 from sexton_actors.gate_rules.anomaly import Observation, anomaly
 from sexton_actors.gate_rules.model import Gates
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 
 ACTIONS_WATCHED = 256
 """Different actions remembered of one agent; one that is forgotten is read from its events again."""
@@ -15,8 +15,8 @@ Action = tuple[str, str]
 class Actions:
     """A cache over the agent's events, so that neither sleep nor a restart makes a rule forget."""
 
-    def __init__(self, record: ZombieRecord) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie) -> None:
+        self._held = held
         self._seen: dict[Action, tuple[int, ...]] = {}
 
     def __repr__(self) -> str:
@@ -43,11 +43,11 @@ class Actions:
             self._seen[action] = tuple(record)
 
     async def _read(self, gates: Gates, action: Action, now: int) -> tuple[int, ...]:
-        zombie = self._record.zombie
+        zombie = self._held.record
         if zombie is None:
             return ()
         window_ms = 1_000 * max(rule.threshold_window_s for rule in gates.anomaly_rules)
-        events = await self._record.world.storage.events.list(
+        events = await self._held.world.storage.events.list(
             zombie.workspace_id, limit=LOOK_BACK, zombie_id=zombie.id, since=now - window_ms
         )
         times = (event.created_at for event in events if (event.event_type, event.actor) == action)

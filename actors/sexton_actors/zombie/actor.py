@@ -13,7 +13,7 @@ from sexton_actors.zombie.firings import Firings
 from sexton_actors.zombie.follow_ups import FollowUps
 from sexton_actors.zombie.installation import install
 from sexton_actors.zombie.proposals import Proposing
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import Rejections
 from sexton_actors.zombie.removal import remove
 from sexton_actors.zombie.replays import replay
@@ -40,36 +40,36 @@ class ZombieActor(Actor):
 
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context)
-        self._record = ZombieRecord(context, world)
-        self._rejections = Rejections(self._record)
-        self._waker = Waker(self._record, self._rejections)
-        self._deliveries = Deliveries(self._record, self._waker, self._rejections)
-        self._firings = Firings(self._record, self._waker)
-        self._follow_ups = FollowUps(self._record, self._waker)
-        self._configuring = Configuring(self._record)
-        self._proposing = Proposing(self._record, self._configuring)
+        self._held = HeldZombie(context, world)
+        self._rejections = Rejections(self._held)
+        self._waker = Waker(self._held, self._rejections)
+        self._deliveries = Deliveries(self._held, self._waker, self._rejections)
+        self._firings = Firings(self._held, self._waker)
+        self._follow_ups = FollowUps(self._held, self._waker)
+        self._configuring = Configuring(self._held)
+        self._proposing = Proposing(self._held, self._configuring)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the record is looked at again when it may be stale."""
         if isinstance(message, m.Install):
             return await self._install(message)
-        zombie = await self._record.refresh()
-        manifest = self._record.manifest
+        zombie = await self._held.refresh()
+        manifest = self._held.manifest
         match message:
             case m.Deliver():
                 if zombie is None or manifest is None:
-                    return Refusal("UZ-WH-001", f"There is no agent {self._record.id}.")
+                    return Refusal("UZ-WH-001", f"There is no agent {self._held.id}.")
                 return await self._deliveries.deliver(zombie, manifest, message)
             case m.TurnedAway():
                 self._deliveries.turned_away(message)
             case m.Steer():
                 if zombie is None or manifest is None:
-                    return self._record.unknown()
+                    return self._held.unknown()
                 return await self._steer(zombie, manifest, message)
             case m.Replay():
                 if zombie is None or manifest is None:
-                    return self._record.unknown()
-                return await replay(self._record, self._waker, zombie, manifest, message)
+                    return self._held.unknown()
+                return await replay(self._held, self._waker, zombie, manifest, message)
             case m.Fire():
                 if zombie is not None and manifest is not None:
                     return await self._firings.fire(zombie, manifest, message)
@@ -82,7 +82,7 @@ class ZombieActor(Actor):
             case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():
                 return await self._configure(message)
             case m.Propose() | m.ApproveProposal() | m.RejectProposal():
-                return self._record.unknown() if zombie is None else await self._decide(zombie, message)
+                return self._held.unknown() if zombie is None else await self._decide(zombie, message)
             case _:
                 assert_never(message)
         return None
@@ -92,15 +92,15 @@ class ZombieActor(Actor):
             case m.ChangeStatus():
                 return await self._change_status(message)
             case m.Pause():
-                paused = await self._record.change(lambda z, now: transitions.pause(z, message.reason, now))
+                paused = await self._held.change(lambda z, now: transitions.pause(z, message.reason, now))
                 return paused if isinstance(paused, Refusal) else None
             case m.RotateToken():
-                rotated = await self._record.change(
+                rotated = await self._held.change(
                     lambda z, now: transitions.rotate_token(z, message.token_hash, now)
                 )
                 return rotated if isinstance(rotated, Refusal) else m.TokenRotated(rotated)
             case m.Remove():
-                return await remove(self._record, message)
+                return await remove(self._held, message)
             case _:
                 assert_never(message)
 
@@ -129,8 +129,8 @@ class ZombieActor(Actor):
                 assert_never(message)
 
     async def _install(self, message: m.Install) -> m.Installed | Refusal:
-        world = self._record.world
-        new = install(self._record.id, message, world.new_id, world.new_token, world.now_ms())
+        world = self._held.world
+        new = install(self._held.id, message, world.new_id, world.new_token, world.now_ms())
         if isinstance(new, Refusal):
             return new
         if refusal := await world.entitlements.may_hold(message.tenant_id, from_json(new.zombie.compiled)):
@@ -138,16 +138,16 @@ class ZombieActor(Actor):
         try:
             await world.storage.zombies.create(new.zombie, new.config)
         except NameTaken:
-            return self._record.name_taken(new.zombie.name)
-        self._record.doubt()
-        self._record.tell_scheduler(new.zombie)
+            return self._held.name_taken(new.zombie.name)
+        self._held.doubt()
+        self._held.tell_scheduler(new.zombie)
         return m.Installed(new.zombie, new.webhook_paths, new.approval_token)
 
     async def _steer(self, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
-        paused = self._record.workspace_paused
+        paused = self._held.workspace_paused
         if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
             return await self._waker.kept_before(message.key) or refusal
-        if refusal := await self._record.world.entitlements.may_ask_for_work(zombie.tenant_id):
+        if refusal := await self._held.world.entitlements.may_ask_for_work(zombie.tenant_id):
             return await self._waker.kept_before(message.key) or refusal
         waking = transitions.Waking(
             actor=f"steer:{message.by}",
@@ -159,7 +159,7 @@ class ZombieActor(Actor):
         return await self._waker.wake(zombie, manifest, waking, webhook=False)
 
     async def _change_status(self, message: m.ChangeStatus) -> m.StatusChanged | Refusal:
-        changed = await self._record.change(
+        changed = await self._held.change(
             lambda zombie, now: transitions.change_status(zombie, message.status, message.by, now)
         )
         return changed if isinstance(changed, Refusal) else m.StatusChanged(changed)

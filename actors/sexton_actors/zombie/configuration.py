@@ -9,13 +9,11 @@ from msgspec.structs import replace
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie import transitions, versions
 from sexton_actors.zombie.compiled_version import Compiled
-from sexton_actors.zombie.record import Decision, ZombieRecord
+from sexton_actors.zombie.record import Decision, HeldZombie
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_actors.zombie.versions import Secrets
-from sexton_storage.errors import Conflict
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -34,11 +32,11 @@ Choose = Callable[[Zombie, int], Awaitable[Next | Unchanged | Refusal]]
 class Configuring:
     """Every way to another active version goes through here."""
 
-    def __init__(self, record: ZombieRecord) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie) -> None:
+        self._held = held
 
     def __repr__(self) -> str:
-        return f"<Configuring {self._record!r}>"
+        return f"<Configuring {self._held!r}>"
 
     # --- at once --------------------------------------------------------------------------------------------
 
@@ -48,9 +46,9 @@ class Configuring:
             return Refusal("UZ-REQ-001", "/status: an agent that is killed is given no files beside it.")
 
         async def choose(zombie: Zombie, now: int) -> Next | Unchanged | Refusal:
-            active = await self._record.world.storage.zombies.load_config(zombie.config_version_id)
+            active = await self._held.world.storage.zombies.load_config(zombie.config_version_id)
             if active is None:
-                return self._record.unknown()
+                return self._held.unknown()
             source, trigger = message.source_markdown, message.trigger_markdown
             files = (
                 active.source_markdown if source is None else source,
@@ -68,7 +66,7 @@ class Configuring:
         return versions.compile_version(await self._draft(files, now))
 
     async def _draft(self, files: tuple[str, str], now: int) -> ConfigVersion:
-        world, zombie_id = self._record.world, self._record.id
+        world, zombie_id = self._held.world, self._held.id
         revision = await world.storage.zombies.newest_revision(zombie_id) + 1
         return versions.draft(world.new_id(), zombie_id, revision, files, now)
 
@@ -86,7 +84,7 @@ class Configuring:
             if not isinstance(chosen, Next):
                 return asked if isinstance(chosen, Unchanged) else chosen
             manifest = chosen.compiled.manifest
-            world = self._record.world
+            world = self._held.world
             if refusal := await world.entitlements.may_hold(zombie.tenant_id, manifest):
                 return refusal
             secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
@@ -100,7 +98,7 @@ class Configuring:
                 proposal=chosen.proposal,
             )
 
-        zombie = await self._record.change_after(consider)
+        zombie = await self._held.change_after(consider)
         if isinstance(zombie, Refusal):
             return zombie
         return self._configured(zombie, *made[0]) if made else m.Configured(zombie)
@@ -113,30 +111,34 @@ class Configuring:
 
     async def draft(self, message: m.DraftVersion) -> ConfigVersion | Refusal:
         files = (message.source_markdown, message.trigger_markdown)
-        zombies = self._record.world.storage.zombies
+        zombies = self._held.world.storage.zombies
 
-        async def keep(zombie: Zombie) -> ConfigVersion:
+        async def keep(zombie: Zombie, now: int) -> ConfigVersion | Refusal:
+            if refusal := transitions.may_be_configured(zombie):
+                return refusal
             newest = await zombies.list_configs(zombie.id, limit=1)
             for config in newest:
                 same = files == (config.source_markdown, config.trigger_markdown)
                 if same and config.status is ConfigStatus.DRAFT:
                     return config
-            config = await self._draft(files, self._record.world.now_ms())
+            config = await self._draft(files, now)
             await zombies.keep_config(config, None)
             return config
 
-        return await self._again(keep)
+        return await self._held.until_kept(keep)
 
     async def compile(self, message: m.CompileVersion) -> ConfigVersion | Refusal:
-        async def keep(zombie: Zombie) -> ConfigVersion | Refusal:
+        async def keep(zombie: Zombie, _now: int) -> ConfigVersion | Refusal:
+            if refusal := transitions.may_be_configured(zombie):
+                return refusal
             config = await self._version(zombie, message.config_version_id)
             if isinstance(config, Refusal) or config.status is not ConfigStatus.DRAFT:
                 return config
             judged = versions.judged(config)
-            await self._record.world.storage.zombies.keep_config(judged, ConfigStatus.DRAFT)
+            await self._held.world.storage.zombies.keep_config(judged, ConfigStatus.DRAFT)
             return judged
 
-        return await self._again(keep)
+        return await self._held.until_kept(keep)
 
     async def activate_version(self, message: m.ActivateVersion) -> m.Configured | Refusal:
         async def choose(zombie: Zombie, _now: int) -> Next | Unchanged | Refusal:
@@ -155,22 +157,7 @@ class Configuring:
         return await self.activate(choose, message.by)
 
     async def _version(self, zombie: Zombie, config_version_id: UUID) -> ConfigVersion | Refusal:
-        config = await self._record.world.storage.zombies.load_config(config_version_id)
+        config = await self._held.world.storage.zombies.load_config(config_version_id)
         if config is None or config.zombie_id != zombie.id:
             return Refusal("UZ-HARNESS-001", f"The agent has no version {config_version_id}.")
         return config
-
-    async def _again(
-        self, keep: Callable[[Zombie], Awaitable[ConfigVersion | Refusal]]
-    ) -> ConfigVersion | Refusal:
-        zombie = self._record.zombie
-        for _ in range(MAX_RACES):
-            if zombie is None:
-                return self._record.unknown()
-            if refusal := transitions.may_be_configured(zombie):
-                return refusal
-            try:
-                return await keep(zombie)
-            except Conflict:
-                zombie = await self._record.load()
-        return self._record.raced()

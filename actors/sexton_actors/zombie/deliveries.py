@@ -10,7 +10,7 @@ from sexton_actors.webhooks.authentication import Rejected, authenticate
 from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, listed, read
 from sexton_actors.webhooks.trigger_secrets import resolve_multisig, resolve_segment, secrets_of, source_shown
 from sexton_actors.zombie import transitions
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -21,13 +21,13 @@ MALFORMED = "UZ-WH-002"
 class Deliveries:
     """The order of the checks is the contract's: nothing in a body is believed before its signature is."""
 
-    def __init__(self, record: ZombieRecord, waker: Waker, rejections: Rejections) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie, waker: Waker, rejections: Rejections) -> None:
+        self._held = held
         self._waker = waker
         self._rejections = rejections
 
     def __repr__(self) -> str:
-        return f"<Deliveries of {self._record!r}>"
+        return f"<Deliveries of {self._held!r}>"
 
     async def deliver(self, zombie: Zombie, manifest: Manifest, message: m.Deliver) -> Any:
         if zombie.status is ZombieStatus.KILLED:
@@ -42,18 +42,18 @@ class Deliveries:
             shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
             return self._refuse(trigger, shown)
         secrets = await self._secrets(zombie, trigger)
-        now = self._record.world.now_ms()
+        now = self._held.world.now_ms()
         verdict = authenticate(trigger, message.headers, message.body, secrets, now)
         if isinstance(verdict, Rejected):
             return self._refuse(verdict, trigger.source)
-        if refusal := transitions.may_be_delivered_to(zombie, workspace_paused=self._record.workspace_paused):
+        if refusal := transitions.may_be_delivered_to(zombie, workspace_paused=self._held.workspace_paused):
             return self._rejections.refuse(refusal, NOT_ACTIVE, trigger.source)
         return await self._take(zombie, manifest, trigger, message)
 
     async def _secrets(self, zombie: Zombie, trigger: WebhookTrigger) -> Sequence[str]:
         if trigger.signature is None:
             return ()
-        data = await self._record.world.secrets.open(zombie.workspace_id, trigger.signature.secret_ref)
+        data = await self._held.world.secrets.open(zombie.workspace_id, trigger.signature.secret_ref)
         return () if data is None else secrets_of(data)
 
     async def _take(
@@ -91,7 +91,7 @@ class Deliveries:
 
     def turned_away(self, message: m.TurnedAway) -> None:
         """Show what was refused before it was looked at."""
-        zombie, manifest = self._record.zombie, self._record.manifest
+        zombie, manifest = self._held.record, self._held.manifest
         if zombie is None or manifest is None:
             return
         shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)

@@ -6,7 +6,7 @@ from typing import Any
 from sexton_actors.manifest.model import CronTrigger, Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.schedules import times as schedules
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import Waking
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.crons import NEVER, CronEntry, Firing
@@ -18,22 +18,22 @@ log = logging.getLogger("sexton.scheduler")
 class Firings:
     """Acts on what the scheduler found; another node may have done so before, and then nothing happens."""
 
-    def __init__(self, record: ZombieRecord, waker: Waker) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie, waker: Waker) -> None:
+        self._held = held
         self._waker = waker
 
     def __repr__(self) -> str:
-        return f"<Firings of {self._record!r}>"
+        return f"<Firings of {self._held!r}>"
 
     async def fire(self, zombie: Zombie, manifest: Manifest, message: m.Fire) -> Any:
-        world = self._record.world
+        world = self._held.world
         entry = await world.storage.crons.load(zombie.id, message.schedule, message.timezone)
         trigger = manifest.cron_for(message.schedule, message.timezone)
         if entry is None or entry.next_at is None:
             return None
         if trigger is None or zombie.status is not ZombieStatus.ACTIVE:
             # Only what fires has an entry: what is known here is older than that.
-            self._record.doubt()
+            self._held.doubt()
             return None
         try:
             fired = schedules.fire(entry.schedule, entry.timezone, entry.next_at, world.now_ms())
@@ -53,9 +53,9 @@ class Firings:
         entry: CronEntry,
         fired: schedules.Fired,
     ) -> Any:
-        if self._record.workspace_paused:
+        if self._held.workspace_paused:
             # It is not made up for: what a pause has kept quiet is not wanted all at once when it ends.
-            await self._record.world.storage.crons.plan(entry, fired.next_at)
+            await self._held.world.storage.crons.plan(entry, fired.next_at)
             return None
         waking = Waking(
             actor=f"cron:{trigger.schedule}",

@@ -6,7 +6,7 @@ from typing import Any
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import Waking
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
@@ -18,22 +18,22 @@ FOLLOW_UP = "follow_up"
 class FollowUps:
     """Acts on what the scheduler found; another node may have done so before, and then nothing happens."""
 
-    def __init__(self, record: ZombieRecord, waker: Waker) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie, waker: Waker) -> None:
+        self._held = held
         self._waker = waker
 
     def __repr__(self) -> str:
-        return f"<FollowUps of {self._record!r}>"
+        return f"<FollowUps of {self._held!r}>"
 
     async def due(self, message: m.FollowUpDue) -> Any:
-        world = self._record.world
+        world = self._held.world
         follow_up = await world.storage.follow_ups.load(message.follow_up_id)
         if follow_up is None or not is_due(follow_up, world.now_ms()):
             return None
-        zombie, manifest = await self._record.refresh(), self._record.manifest
+        zombie, manifest = await self._held.refresh(), self._held.manifest
         if zombie is None or not self._takes_work(zombie):
             # It comes once and is not made up for, so nothing that was read a while ago may decide that.
-            zombie, manifest = await self._record.load(), self._record.manifest
+            zombie, manifest = await self._held.load(), self._held.manifest
         if zombie is None or manifest is None:
             return None
         if not self._takes_work(zombie):
@@ -42,7 +42,7 @@ class FollowUps:
         return await self._wake(zombie, manifest, follow_up)
 
     def _takes_work(self, zombie: Zombie) -> bool:
-        return zombie.status is ZombieStatus.ACTIVE and not self._record.workspace_paused
+        return zombie.status is ZombieStatus.ACTIVE and not self._held.workspace_paused
 
     async def _wake(self, zombie: Zombie, manifest: Manifest, follow_up: FollowUp) -> Any:
         waking = Waking(
@@ -60,10 +60,10 @@ class FollowUps:
         return await self._waker.wake(zombie, manifest, waking, webhook=False)
 
     async def cancel(self, message: m.CancelFollowUp) -> Refusal | None:
-        world = self._record.world
+        world = self._held.world
         store, follow_up_id = world.storage.follow_ups, message.follow_up_id
         follow_up = await store.load(follow_up_id)
-        if follow_up is None or follow_up.zombie_id != self._record.id:
+        if follow_up is None or follow_up.zombie_id != self._held.id:
             return _unknown(follow_up_id)
         if await store.close(follow_up, FollowUpStatus.CANCELLED, world.now_ms()):
             return None

@@ -9,12 +9,10 @@ from sexton_actors.proposal import transitions
 from sexton_actors.proposal.drafts import Origin, draft_fault, files_after, proposed
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
 from sexton_actors.zombie.compiled_version import Compiled
 from sexton_actors.zombie.configuration import Configuring, Next
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import Unchanged, may_be_configured
-from sexton_storage.errors import Conflict
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
@@ -29,36 +27,38 @@ class Application(msgspec.Struct, frozen=True):
 class Proposing:
     """The only writer of the agent's proposals on this node, but for what runs propose as they end."""
 
-    def __init__(self, record: ZombieRecord, configuring: Configuring) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie, configuring: Configuring) -> None:
+        self._held = held
         self._configuring = configuring
 
     def __repr__(self) -> str:
-        return f"<Proposing {self._record!r}>"
+        return f"<Proposing {self._held!r}>"
 
     async def propose(self, zombie: Zombie, message: m.Propose) -> Proposal | Refusal:
         if refusal := may_be_configured(zombie) or draft_fault(message.draft):
             return refusal
-        world = self._record.world
+        world = self._held.world
         base = await world.storage.zombies.load_config(zombie.config_version_id)
         if base is None:
-            return self._record.unknown()
+            return self._held.unknown()
         origin = Origin(zombie.workspace_id, zombie.tenant_id, message.by)
         proposal = proposed(message.draft, base, origin, world.new_id(), world.now_ms())
-        return proposal if await world.storage.improvement.propose(proposal) else self._record.unknown()
+        return proposal if await world.storage.improvement.propose(proposal) else self._held.unknown()
 
     async def reject(self, message: m.RejectProposal) -> m.Decided | Refusal:
         """Also of a killed agent: nothing comes of it."""
-        for _ in range(MAX_RACES):
+
+        async def attempt(_zombie: Zombie, now: int) -> m.Decided | Refusal:
             proposal = await self._find(message.proposal_id)
             if isinstance(proposal, Refusal):
                 return proposal
-            rejected = transitions.reject(proposal, message.reason, message.by, self._record.world.now_ms())
+            rejected = transitions.reject(proposal, message.reason, message.by, now)
             if isinstance(rejected, Refusal):
                 return rejected
-            if await self._close(rejected):
-                return m.Decided(rejected)
-        return self._record.raced()
+            await self._held.world.storage.improvement.decide(rejected)
+            return m.Decided(rejected)
+
+        return await self._held.until_kept(attempt)
 
     async def approve(self, message: m.ApproveProposal) -> m.Decided | Refusal:
         """Applied with its configuration in one commit; what cannot be applied is closed by itself."""
@@ -73,18 +73,19 @@ class Proposing:
                 return Unchanged()
             return Next(judged.compiled, judged.proposal)
 
-        for _ in range(MAX_RACES):
+        async def attempt(_zombie: Zombie, _now: int) -> m.Decided | Refusal:
             # Read again: whether its base is still the active version must not be judged by an old record.
-            await self._record.load()
+            await self._held.load()
             configured = await self._configuring.activate(choose, message.by)
             if isinstance(configured, Refusal):
                 return configured
             judged = judgements[0]
             if isinstance(judged, Application):
                 return m.Decided(judged.proposal, configured)
-            if await self._close(judged):
-                return m.Decided(judged)
-        return self._record.raced()
+            await self._held.world.storage.improvement.decide(judged)
+            return m.Decided(judged)
+
+        return await self._held.until_kept(attempt)
 
     async def _judge(
         self, zombie: Zombie, message: m.ApproveProposal, now: int
@@ -92,7 +93,7 @@ class Proposing:
         proposal = await self._find(message.proposal_id)
         if isinstance(proposal, Refusal):
             return proposal
-        base = await self._record.world.storage.zombies.load_config(proposal.base_config_version_id)
+        base = await self._held.world.storage.zombies.load_config(proposal.base_config_version_id)
         if base is None or base.id != zombie.config_version_id:
             return transitions.overtaken(proposal, message.by, now)
         compiled = await self._configuring.compiled(files_after(proposal, base), now)
@@ -102,15 +103,7 @@ class Proposing:
         return applied if isinstance(applied, Refusal) else Application(compiled, applied)
 
     async def _find(self, proposal_id: UUID) -> Proposal | Refusal:
-        proposal = await self._record.world.storage.improvement.load(proposal_id)
-        if proposal is None or proposal.zombie_id != self._record.id:
+        proposal = await self._held.world.storage.improvement.load(proposal_id)
+        if proposal is None or proposal.zombie_id != self._held.id:
             return Refusal("UZ-AGENT-001", f"The agent has no proposal {proposal_id}.")
         return proposal
-
-    async def _close(self, proposal: Proposal) -> bool:
-        """False when somebody else was first."""
-        try:
-            await self._record.world.storage.improvement.decide(proposal)
-        except Conflict:
-            return False
-        return True

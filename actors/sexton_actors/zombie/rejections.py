@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.writes import AppendFrames
 
@@ -47,8 +47,8 @@ class RejectionMeter:
 class Rejections:
     """Writes what was turned away to the agent's stream."""
 
-    def __init__(self, record: ZombieRecord) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie) -> None:
+        self._held = held
         self._meter = RejectionMeter()
 
     def __repr__(self) -> str:
@@ -64,12 +64,12 @@ class Rejections:
 
         ``source`` is a label that the agent declares, or nothing: what a sender named may be a secret.
         """
-        record, now = self._record, self._record.world.now_ms()
-        if record.zombie is None or not self._meter.admits(reason, now):
+        held, now = self._held, self._held.world.now_ms()
+        if held.record is None or not self._meter.admits(reason, now):
             return
         data = {"reason": reason_code(reason), "source": source[:SOURCE_CHARS]}
-        frame = NewFrame(record.id, None, "webhook_rejected", now, data)
-        record.world.storage.journal.submit(AppendFrames(record.id, (frame,)), _ignore)
+        frame = NewFrame(held.id, None, "webhook_rejected", now, data)
+        held.world.storage.journal.submit(AppendFrames(held.id, (frame,)), _ignore)
 
 
 def reason_code(reason: str) -> str:

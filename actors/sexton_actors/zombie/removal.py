@@ -7,36 +7,36 @@ from sexton_actors.protocol.queue import AgentChanged
 from sexton_actors.protocol.runner import LeaseCancelling
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import transitions
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.zombies import ZombieStatus
 
 
-async def remove(record: ZombieRecord, message: m.Remove) -> m.Removed | Refusal:
+async def remove(held: HeldZombie, message: m.Remove) -> m.Removed | Refusal:
     """Killed first, so that nothing new comes while the history goes.
 
     A crash in between leaves a killed agent, which can be deleted again.
     """
-    if record.zombie is None:
-        return record.unknown()
-    if record.zombie.status is not ZombieStatus.KILLED:
-        killed = await record.change(lambda zombie, now: transitions.kill(zombie, message.by, now))
+    if held.record is None:
+        return held.unknown()
+    if held.record.status is not ZombieStatus.KILLED:
+        killed = await held.change(lambda zombie, now: transitions.kill(zombie, message.by, now))
         if isinstance(killed, Refusal):
             return killed
-    storage = record.world.storage
-    lease = await storage.leases.live_of_zombie(record.id)
+    storage = held.world.storage
+    lease = await storage.leases.live_of_zombie(held.id)
     if lease is not None:
         # Told before its row goes: the lease's own actor may come too late to read it.
-        record.context.tell("runner", lease.runner_id, LeaseCancelling(lease.id))
-    deleted = await storage.zombies.delete(record.id)
-    record.forget()
-    _tell(record, lease)
-    return m.Removed() if deleted else record.unknown()
+        held.context.tell("runner", lease.runner_id, LeaseCancelling(lease.id))
+    deleted = await storage.zombies.delete(held.id)
+    held.forget()
+    _tell(held, lease)
+    return m.Removed() if deleted else held.unknown()
 
 
-def _tell(record: ZombieRecord, lease: Lease | None) -> None:
+def _tell(held: HeldZombie, lease: Lease | None) -> None:
     """Those who hold something of it look again, and find that it is gone."""
-    record.context.tell("queue", record.id, AgentChanged())
-    record.context.tell("hub", "", AgentGone(record.id))
+    held.context.tell("queue", held.id, AgentChanged())
+    held.context.tell("hub", "", AgentGone(held.id))
     if lease is not None:
-        record.context.tell("lease", lease.id, Expire())
+        held.context.tell("lease", lease.id, Expire())

@@ -8,26 +8,26 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import transitions
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.zombies import Zombie
 
 
 async def replay(
-    record: ZombieRecord, waker: Waker, zombie: Zombie, manifest: Manifest, message: m.Replay
+    held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manifest, message: m.Replay
 ) -> Any:
     """A new event with the same actor, type and request: it passes the gates, budgets and limits again.
 
     It begins at the beginning: what people approved was approved for the first event, and the checkpoint that
     remembers it stays with that.
     """
-    event = await record.world.storage.events.load(message.event_id)
+    event = await held.world.storage.events.load(message.event_id)
     if event is None or event.zombie_id != zombie.id:
         return Refusal("UZ-EVENT-001", f"The agent has no event {message.event_id}.")
-    paused = record.workspace_paused
+    paused = held.workspace_paused
     if refusal := transitions.may_be_replayed(zombie, event, workspace_paused=paused):
         return await waker.kept_before(message.key) or refusal
-    if refusal := await record.world.entitlements.may_ask_for_work(zombie.tenant_id):
+    if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
         return await waker.kept_before(message.key) or refusal
     waking = transitions.Waking(
         actor=event.actor,

@@ -18,7 +18,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import transitions
 from sexton_actors.zombie.action_history import Actions
 from sexton_actors.zombie.budgets import over_budget
-from sexton_actors.zombie.record import ZombieRecord
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
 from sexton_actors.zombie.transitions import Waking
 from sexton_engine import DEFERRED, ReplyPort
@@ -34,22 +34,22 @@ Kept = Appended | Duplicate | OverBudget | Lost | Exception
 class Waker:
     """Keeps events for one agent; what is due is not waited for, so a delivery a millisecond is no queue."""
 
-    def __init__(self, record: ZombieRecord, rejections: Rejections) -> None:
-        self._record = record
+    def __init__(self, held: HeldZombie, rejections: Rejections) -> None:
+        self._held = held
         self._rejections = rejections
-        self._actions = Actions(record)
+        self._actions = Actions(held)
         self._in_flight: Counter[bytes] = Counter()
         """Dedup keys of what is being kept: a repeat meanwhile is no further occurrence."""
 
     def __repr__(self) -> str:
-        return f"<Waker of {self._record!r}>"
+        return f"<Waker of {self._held!r}>"
 
     async def wake(self, zombie: Zombie, manifest: Manifest, waking: Waking, *, webhook: bool) -> Any:
         """Answered when the event is kept; the mailbox goes on meanwhile.
 
         Events of one agent are kept in the order of their arrival all the same: the journal keeps it.
         """
-        world, now = self._record.world, self._record.world.now_ms()
+        world, now = self._held.world, self._held.world.now_ms()
         entitled = await world.entitlements.of(zombie.tenant_id)
         if isinstance(entitled, Refusal):
             return entitled
@@ -63,7 +63,7 @@ class Waker:
             write = transitions.held_at(write, gate)
             if gate.status is GateStatus.AUTO_KILLED and (refusal := await self._pause(gate)):
                 return refusal
-        port = self._record.context.defer()
+        port = self._held.context.defer()
         key = write.dedup_key
         if key is not None:
             self._in_flight[key] += 1
@@ -80,8 +80,8 @@ class Waker:
 
     async def seen(self, dedup_key: bytes, body_key: bytes | None) -> UUID | None:
         """The event that this would be a repeat of. Raises StorageUnavailable."""
-        now = self._record.world.now_ms()
-        return await self._record.world.storage.events.seen(self._record.id, dedup_key, body_key, now=now)
+        now = self._held.world.now_ms()
+        return await self._held.world.storage.events.seen(self._held.id, dedup_key, body_key, now=now)
 
     async def kept_before(self, key: bytes | None) -> m.AlreadyAccepted | None:
         """The event that was kept with this key by a request whose server died before it could say so.
@@ -119,7 +119,7 @@ class Waker:
             manifest,
             write.event,
             evidence=await self._evidence(zombie, manifest, waking),
-            gate_id=self._record.world.new_id(),
+            gate_id=self._held.world.new_id(),
             now=now,
         )
         if seen.rule is not None:
@@ -129,7 +129,7 @@ class Waker:
     async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: Waking) -> dict[str, Any]:
         # Whoever decides need not see what the agent is lent, should a sender repeat it.
         names = (*manifest.credentials, *manifest.integrations)
-        request, vault = waking.request, self._record.world.secrets
+        request, vault = waking.request, self._held.world.secrets
         try:
             secrets = [
                 value
@@ -146,7 +146,7 @@ class Waker:
         # Before the event is kept: a crash in between leaves an agent paused for nothing, never one that runs
         # on.
         reason = (gate.resolved_by or "").removeprefix("system:")
-        paused = await self._record.change(lambda zombie, now: transitions.pause(zombie, reason, now))
+        paused = await self._held.change(lambda zombie, now: transitions.pause(zombie, reason, now))
         return paused if isinstance(paused, Refusal) else None
 
     def _kept(self, write: AppendEvent, outcome: Kept, port: ReplyPort, *, webhook: bool) -> None:
@@ -157,15 +157,15 @@ class Waker:
             case Duplicate(event_id=event_id):
                 port.set(m.AlreadyAccepted(event_id))
             case OverBudget():
-                now = self._record.world.now_ms()
+                now = self._held.world.now_ms()
                 refusal = over_budget(now, outcome.period, status=503 if webhook else None)
                 if webhook:
                     reason = RATE_LIMITED if outcome.period == "plan" else "budget_exceeded"
                     refusal = self._rejections.refuse(refusal, reason, _source(write))
                 port.set(refusal)
             case Lost():
-                self._record.doubt()
-                port.set(self._closed(write) if webhook else self._record.unknown())
+                self._held.doubt()
+                port.set(self._closed(write) if webhook else self._held.unknown())
             case Exception():
                 port.set_exception(outcome)
             case _:
@@ -176,9 +176,9 @@ class Waker:
         return self._rejections.refuse(gone, NOT_ACTIVE, _source(write))
 
     def _appended(self, write: AppendEvent) -> None:
-        gate, context = write.gate, self._record.context
+        gate, context = write.gate, self._held.context
         if gate is None:
-            context.tell("queue", self._record.id, EventQueued(write.event.created_at))
+            context.tell("queue", self._held.id, EventQueued(write.event.created_at))
         elif gate.status is GateStatus.PENDING:
             context.tell("gate", gate.id, Opened(gate))
 

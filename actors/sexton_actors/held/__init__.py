@@ -1,0 +1,1 @@
+"""What an actor knows of its record, and how it changes it although other nodes write too."""

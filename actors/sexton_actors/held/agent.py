@@ -1,0 +1,43 @@
+"""An agent's record as an actor holds it, with its manifest."""
+
+from sexton_actors.held.record import Held
+from sexton_actors.manifest.model import Manifest, from_json
+from sexton_actors.refusal import Refusal
+from sexton_actors.world import World
+from sexton_engine import Context
+from sexton_storage.records.zombies import Zombie
+
+
+class HeldAgent(Held[Zombie]):
+    """As fresh as this node keeps records: another node may have changed it."""
+
+    __slots__ = ("manifest",)
+
+    subject = "The agent's record"
+
+    def __init__(self, context: Context, world: World) -> None:
+        super().__init__(context, world, fresh_ms=world.fresh_ms)
+        self.manifest: Manifest | None = None
+
+    def unknown(self) -> Refusal:
+        return Refusal("UZ-ZMB-009", f"There is no agent {self.id}.")
+
+    async def _read(self) -> Zombie | None:
+        return await self.world.storage.zombies.load(self.id)
+
+    def _version(self, record: Zombie) -> int:
+        return record.version
+
+    def _may_have_changed(self, mark: int) -> bool:
+        return self.world.changed_records.since(mark, self.id)
+
+    def adopt(self, record: Zombie) -> Zombie:
+        """Its manifest is read again when its configuration is another."""
+        if self.record is None or record.config_version_id != self.record.config_version_id:
+            self.manifest = from_json(record.compiled)
+        return super().adopt(record)
+
+    def forget(self) -> None:
+        """There is none, or it was purged."""
+        super().forget()
+        self.manifest = None
