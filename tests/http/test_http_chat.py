@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_actors.chat.actor import TOKEN_NAME
+from sexton_actors.chat.state import TOKEN_NAME
 from sexton_actors.protocol.chat import Look
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack

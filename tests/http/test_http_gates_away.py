@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from sexton_actors.chat.actor import CLAIM_MS
+from sexton_actors.chat.posts import CLAIM_MS
 from sexton_storage.errors import StorageUnavailable
 from tests.http.test_http_chat import Scene, open_scene
 from tests.worlds.http import HttpWorld
