@@ -7,7 +7,7 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.zombie import AlreadyAccepted, Ignored, Steer
 from sexton_actors.refusal import Refusal
 from sexton_storage.errors import StorageUnavailable
@@ -64,7 +64,7 @@ async def test_a_run_gets_the_credentials_that_its_agent_names_and_no_others(
         await world.actors_world.secrets.put(world.workspace_id, name, {"key": name})
     await world.deliver(zombie_id)
     grant = await world.grant(runner_id)
-    (packed,) = await hand_over([grant], world.system, world.actors_world)
+    (packed,) = await deliver([grant], world.system, world.actors_world)
     lent = packed["policy"]["secrets_map"]
     assert lent == {"deploy-token": {"key": "deploy-token"}, "pager": {"key": "pager"}}
     assert packed["lease_id"] == grant.lease.id
@@ -82,7 +82,7 @@ async def test_a_credential_that_is_deleted_after_the_claim_keeps_the_lease_from
     event_id = await world.deliver(zombie_id)
     grant = await world.grant(runner_id)
     await world.actors_world.secrets.delete(world.workspace_id, "pager")
-    assert await hand_over([grant], world.system, world.actors_world) == []
+    assert await deliver([grant], world.system, world.actors_world) == []
     await trio.sleep(0.1)
     assert world.event(event_id).failure_label == "secret_missing"
     world.everything_adds_up()
@@ -104,7 +104,7 @@ async def test_leases_that_cannot_be_handed_over_go_back_at_once(
 
     world.storage.credentials.load = away  # type: ignore[method-assign]
     with pytest.raises(StorageUnavailable):
-        await hand_over([grant], world.system, world.actors_world)
+        await deliver([grant], world.system, world.actors_world)
     world.storage.credentials.load = original  # type: ignore[method-assign]
     again = await world.grant(runner_id, 2)
     assert (again.event.id, again.event.attempts) == (event_id, 1)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.lease import Report, Reported
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
@@ -75,6 +75,6 @@ async def test_the_next_run_begins_with_what_the_last_one_learnt(world: ActorsWo
     await world.system.ask("lease", grant.lease.id, report_of(world, grant))
     await world.deliver(grant.lease.zombie_id)
     following = await world.grant(grant.lease.runner_id)
-    [lease] = await hand_over([following], world.system, world.actors_world)
+    [lease] = await deliver([following], world.system, world.actors_world)
     assert [(entry["key"], entry["category"]) for entry in lease["memory"]] == [("a", "core"), ("b", "daily")]
     assert lease["policy"]["integrations"] == {}

@@ -3,7 +3,7 @@
 import trio
 from trio.testing import MockClock
 
-from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.ledger import Credit, ReadBalance
 from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
@@ -77,7 +77,7 @@ async def test_a_spent_budget_stops_the_run_at_that_renewal_and_turns_new_work_a
     zombie_id, runner_id = await world.install(config=TEN_CENTS), await world.enrol()
     await world.deliver(zombie_id)
     grant = await world.grant(runner_id)
-    (packed,) = await hand_over([grant], world.system, world.actors_world)
+    (packed,) = await deliver([grant], world.system, world.actors_world)
     assert packed["policy"]["budget_left_nanos"] == 100_000_000
     stopped = await world.renew(grant, (40_000_000, 0, 0))
     assert isinstance(stopped, Refusal)

@@ -1,4 +1,4 @@
-"""Versions and proposals do what states.md says; diffs, standing and feedback what scoring.md says."""
+"""Versions and proposals do what states.md says; diffs, trust and feedback what scoring.md says."""
 
 import re
 from collections.abc import Callable
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
-from sexton_actors.lease.handover.feedback import token_count, told as feedback_told
+from sexton_actors.lease.handover.feedback import feedback_of, token_count
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.proposal import transitions
 from sexton_actors.proposal.diff import MAX_COMPARED_LINES, diff_files
-from sexton_actors.proposal.trust import standing
+from sexton_actors.proposal.trust import trust_report
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import versions
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
@@ -196,7 +196,7 @@ def test_both_files_stand_in_one_diff() -> None:
     assert diff == "--- a/TRIGGER.md\n+++ b/TRIGGER.md\n@@ -1 +1 @@\n-b\n+c\n\\ No newline at end of file\n"
 
 
-# --- standing, scores, feedback -----------------------------------------------------------------------------
+# --- trust, scores, feedback --------------------------------------------------------------------------------
 
 REJECTED, APPLIED = ProposalStatus.REJECTED, ProposalStatus.APPLIED
 
@@ -217,7 +217,7 @@ REJECTED, APPLIED = ProposalStatus.REJECTED, ProposalStatus.APPLIED
 def test_improvement_has_stalled_when_nothing_is_taken_or_nothing_gets_better(
     trust: Trust, *, stalled: bool
 ) -> None:
-    assert standing(trust).improvement_stalled_warning is stalled
+    assert trust_report(trust).improvement_stalled_warning is stalled
 
 
 FACTS = st.builds(
@@ -255,18 +255,18 @@ def scored(number: int) -> Score:
 
 
 def test_scores_fill_the_tokens_and_no_more() -> None:
-    line = feedback_told(Lessons((), (scored(1),), 512))[0]
+    line = feedback_of(Lessons((), (scored(1),), 512))[0]
     assert line["text"] == (
         "2024-11-20 00:00 processed 0.85, spent $0.5000 of $1.00 a day, attempts 2, denied gates 1"
     )
     cost = token_count(line["text"])
     for tokens in (cost - 1, cost, 3 * cost, 512, DEFAULT_CONTEXT_TOKENS):
-        shown = feedback_told(Lessons((), tuple(map(scored, range(400))), tokens))
+        shown = feedback_of(Lessons((), tuple(map(scored, range(400))), tokens))
         assert len(shown) == tokens // cost
 
 
 def test_a_rejection_is_told_whatever_the_scores_take() -> None:
     refused = replace(proposal("REJECTED"), rejection_reason="too slow")
-    first, *others = feedback_told(Lessons((refused,), (scored(1),), 1))
+    first, *others = feedback_of(Lessons((refused,), (scored(1),), 1))
     assert (first["kind"], first["rejection_reason"], others) == ("proposal_rejected", "too slow", [])
     assert first["text"] == "Your proposal 'Look twice' was rejected: too slow"

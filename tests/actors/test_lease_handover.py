@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sexton_actors.lease.handover.secrets import Lending, lending, standing, within
+from sexton_actors.lease.handover.secrets import CredentialNames, credential_names, grant_statuses, within
 from sexton_actors.manifest.model import Manifest
 from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.memories import Memory
@@ -21,7 +21,7 @@ def grant(service: str, status: GrantStatus) -> Grant:
 
 def test_every_service_that_is_named_or_asked_for_has_its_standing() -> None:
     grants = [grant("github", GrantStatus.DENIED), grant("jira", GrantStatus.APPROVED)]
-    assert standing(manifest((), ("slack", "github")), grants) == {
+    assert grant_statuses(manifest((), ("slack", "github")), grants) == {
         "slack": "none",
         "github": "denied",
         "jira": "approved",
@@ -31,14 +31,16 @@ def test_every_service_that_is_named_or_asked_for_has_its_standing() -> None:
 def test_a_credential_of_a_service_is_lent_only_when_it_is_granted() -> None:
     agent = manifest(("own", "slack", "github"), ("slack", "github", "jira"))
     for status in ("none", "pending", "denied", "revoked"):
-        assert lending(agent, dict.fromkeys(("slack", "github", "jira"), status)) == Lending(("own",), ())
+        assert credential_names(agent, dict.fromkeys(("slack", "github", "jira"), status)) == CredentialNames(
+            ("own",), ()
+        )
     services = {"slack": "approved", "github": "pending", "jira": "approved", "extra": "approved"}
-    assert lending(agent, services) == Lending(("own", "slack"), ("jira", "extra"))
+    assert credential_names(agent, services) == CredentialNames(("own", "slack"), ("jira", "extra"))
     assert agent.ungated_credentials == ("own",)
 
 
 def test_a_credential_without_a_service_of_its_name_needs_no_grant() -> None:
-    assert lending(manifest(("a", "b", "a"), ()), {}) == Lending(("a", "b"), ())
+    assert credential_names(manifest(("a", "b", "a"), ()), {}) == CredentialNames(("a", "b"), ())
 
 
 def test_what_is_remembered_is_cut_at_a_number_of_bytes() -> None:

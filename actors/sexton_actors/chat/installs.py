@@ -3,7 +3,7 @@
 import msgspec
 
 from sexton_actors.chat.state import TOKEN_NAME, ChatState
-from sexton_actors.ports.chat import Standing, Trouble
+from sexton_actors.ports.chat import BotIdentity, Trouble
 from sexton_actors.protocol import chat as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.chats import ChatInstall
@@ -35,19 +35,19 @@ async def uninstall(chat: ChatState) -> bool:
     return removed
 
 
-async def probe(chat: ChatState) -> Standing | Refusal:
+async def probe(chat: ChatState) -> BotIdentity | Refusal:
     """Ask the platform whether the token is good; one that is not is noted."""
     token, platform = await chat.token(), chat.world.chat
     install = await chat.world.storage.chats.load(chat.id)
     if install is None or token is None or platform is None:
         return _gone("The workspace has no chat integration; install it.")
-    standing = await platform.test(token)
-    if isinstance(standing, Standing):
-        return standing
-    if standing.trouble is Trouble.BUSY:
-        return Refusal("UZ-CHATPLUGIN-002", f"The chat platform gave no answer: {standing.detail}.")
-    await chat.note_revoked(standing)
-    return _gone(f"The chat platform refuses the token: {standing.detail}.")
+    identity = await platform.test(token)
+    if isinstance(identity, BotIdentity):
+        return identity
+    if identity.trouble is Trouble.BUSY:
+        return Refusal("UZ-CHATPLUGIN-002", f"The chat platform gave no answer: {identity.detail}.")
+    await chat.note_revoked(identity)
+    return _gone(f"The chat platform refuses the token: {identity.detail}.")
 
 
 def _gone(detail: str) -> Refusal:

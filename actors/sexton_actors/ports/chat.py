@@ -22,7 +22,7 @@ class Shown(msgspec.Struct, frozen=True):
     message_id: str
 
 
-class Standing(msgspec.Struct, frozen=True):
+class BotIdentity(msgspec.Struct, frozen=True):
     """The token is good: where it is good, and for whom."""
 
     team_id: str
@@ -58,7 +58,7 @@ class ChatPlatform(Protocol):
         self, token: str, channel_id: str, message_id: str, notice: Notice
     ) -> Shown | ChatFault: ...
 
-    async def test(self, token: str) -> Standing | ChatFault:
+    async def test(self, token: str) -> BotIdentity | ChatFault:
         """Ask whether the token is good."""
         ...
 

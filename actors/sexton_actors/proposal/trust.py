@@ -16,19 +16,19 @@ class TrustLevel(StrEnum):
     HIGH = "high"
 
 
-class Standing(msgspec.Struct, frozen=True):
+class TrustReport(msgspec.Struct, frozen=True):
     trust_level: TrustLevel
     trust_streak_runs: int
     improvement_stalled_warning: bool
 
 
-def standing(trust: Trust) -> Standing:
+def trust_report(trust: Trust) -> TrustReport:
     """See docs/reference/scoring.md.
 
-    >>> standing(Trust(5, (), Rate(20, 9), Rate(20, 9))).improvement_stalled_warning
+    >>> trust_report(Trust(5, (), Rate(20, 9), Rate(20, 9))).improvement_stalled_warning
     True
     """
-    return Standing(level(trust.streak), trust.streak, _refused(trust) or _no_better(trust))
+    return TrustReport(level(trust.streak), trust.streak, _refused(trust) or _no_better(trust))
 
 
 def level(streak: int) -> TrustLevel:

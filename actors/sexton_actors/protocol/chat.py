@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sexton_actors.ports.chat import Standing
+from sexton_actors.ports.chat import BotIdentity
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.chats import ChatInstall
@@ -19,7 +19,7 @@ class Uninstall(msgspec.Struct, Message[bool], frozen=True):
     """Give the token back and forget the install; False when there was none."""
 
 
-class Probe(msgspec.Struct, Message[Standing | Refusal], frozen=True):
+class Probe(msgspec.Struct, Message[BotIdentity | Refusal], frozen=True):
     """Ask the platform whether the token is good."""
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.ports.chat import ChatFault, Notice, Shown, Standing, Trouble
+from sexton_actors.ports.chat import BotIdentity, ChatFault, Notice, Shown, Trouble
 from sexton_http.outbound.errors import Unreachable
 from sexton_http.outbound.http import Elsewhere
 
@@ -157,11 +157,11 @@ class Slack:
             "chat.update", token, {"channel": channel_id, "ts": message_id, **_words(notice)}
         )
 
-    async def test(self, token: str) -> Standing | ChatFault:
+    async def test(self, token: str) -> BotIdentity | ChatFault:
         answer = await self._call("auth.test", _Tested, token=token, data={})
         if isinstance(answer, ChatFault):
             return answer
-        return Standing(answer.team_id, answer.team, answer.user_id)
+        return BotIdentity(answer.team_id, answer.team, answer.user_id)
 
     async def revoke(self, token: str) -> None:
         await self._call("auth.revoke", msgspec.Struct, token=token, data={})

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.proposal.trust import TrustLevel, standing
+from sexton_actors.proposal.trust import TrustLevel, trust_report
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
@@ -90,15 +90,15 @@ async def get_agent_profile(call: Call[NoBody, NoQuery]) -> AgentProfile:
     zombie = await storage.zombies.load(agent_id)
     if zombie is None:
         raise unknown_agent(agent_id)
-    held = standing(await storage.improvement.trust(agent_id))
+    report = trust_report(await storage.improvement.trust(agent_id))
     return AgentProfile(
         agent_id=zombie.id,
         name=zombie.name,
         status=zombie.status.upper(),
         workspace_id=zombie.workspace_id,
-        trust_level=held.trust_level,
-        trust_streak_runs=held.trust_streak_runs,
-        improvement_stalled_warning=held.improvement_stalled_warning,
+        trust_level=report.trust_level,
+        trust_streak_runs=report.trust_streak_runs,
+        improvement_stalled_warning=report.improvement_stalled_warning,
         created_at=_time(zombie.created_at),
         updated_at=_time(zombie.updated_at),
     )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.ports.chat import ChatFault, Standing
+from sexton_actors.ports.chat import BotIdentity, ChatFault
 from sexton_actors.protocol.chat import Install, Probe, Uninstall
 from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
@@ -177,12 +177,12 @@ async def probe_chat(call: Call[NoBody, NoQuery]) -> ChatStanding | Refusal:
     match await call.ctx.system.ask("chat", call.id("workspace_id"), Probe()):
         case Refusal() as refusal:
             return refusal
-        case Standing() as standing:
+        case BotIdentity() as bot:
             return ChatStanding(
                 ok=True,
-                team_id=standing.team_id,
-                team_name=standing.team_name,
-                bot_user_id=standing.bot_user_id,
+                team_id=bot.team_id,
+                team_name=bot.team_name,
+                bot_user_id=bot.bot_user_id,
             )
 
 

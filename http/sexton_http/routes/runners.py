@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.lease.handover.deliver import hand_over
+from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
@@ -220,7 +220,7 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
         case Refusal():
             return reply
         case Leases(grants=grants, retry_after_ms=retry_after_ms, cancelled_lease_ids=cancelled):
-            leases = await hand_over(grants, ctx.system, ctx.world)
+            leases = await deliver(grants, ctx.system, ctx.world)
             if not leases and not cancelled:
                 # Who did not wait is not to ask again and again without a pause.
                 retry_after_ms = max(retry_after_ms, EMPTY_RETRY_MS - body.wait_ms)

@@ -73,8 +73,8 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
         after = min(asked, newest)
     else:
         after = newest if since is None else await _before_the_end(ctx, zombie_id, newest, since)
-    standing = Standing(call.services.browsers, call.browser, ctx.monotonic)
-    chunks = _follow(call.services, standing, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
+    watch = SignInWatch(call.services.browsers, call.browser, ctx.monotonic)
+    chunks = _follow(call.services, watch, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
     return StreamAnswer(HEADERS, chunks)
 
 
@@ -99,7 +99,7 @@ def _last_event_id(head: RequestHead, query: int | None) -> int | None:
     return int(text)
 
 
-class Standing:
+class SignInWatch:
     """Whether a stream may go on: for ever, or as long as the browser that opened it is signed in."""
 
     def __init__(self, browsers: Browsers, browser: UUID | None, monotonic: Callable[[], float]) -> None:
@@ -132,27 +132,27 @@ class Standing:
 
 
 async def _follow(
-    services: Services, standing: Standing, zombie_id: UUID, after: int, *, missed: bool, oldest: int
+    services: Services, watch: SignInWatch, zombie_id: UUID, after: int, *, missed: bool, oldest: int
 ) -> AsyncGenerator[bytes, None]:
     # The number with which it begins, for those who are cut off before the first frame.
     yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, after)
     if missed:
         yield _resync(zombie_id, oldest, services.ctx.world.now_ms())
         after = oldest - 1
-    with standing:
-        async with aclosing(_frames(services, standing, zombie_id, after)) as chunks:
+    with watch:
+        async with aclosing(_frames(services, watch, zombie_id, after)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
 
 async def _frames(
-    services: Services, standing: Standing, zombie_id: UUID, after: int
+    services: Services, watch: SignInWatch, zombie_id: UUID, after: int
 ) -> AsyncGenerator[bytes, None]:
     ctx, behind, head = services.ctx, True, after
     while not ctx.stop.is_set():
         frames: Sequence[Frame]
         try:
-            wait_s = min(ctx.settings.stream_heartbeat_s, await standing.left_s())
+            wait_s = min(ctx.settings.stream_heartbeat_s, await watch.left_s())
             if wait_s <= 0:
                 return
             if behind:
@@ -165,7 +165,7 @@ async def _frames(
                     yield _resync(zombie_id, head + 1, ctx.world.now_ms())
                     after = head
             else:
-                news = await _await(ctx, standing, zombie_id, after, wait_s)
+                news = await _await(ctx, watch, zombie_id, after, wait_s)
                 frames = () if news is None else news.frames
         except (StorageError, EngineError):
             return  # The client comes back by the id that it has.
@@ -181,11 +181,11 @@ async def _frames(
 
 
 async def _await(
-    ctx: HttpContext, standing: Standing, zombie_id: UUID, after: int, wait_s: float
+    ctx: HttpContext, watch: SignInWatch, zombie_id: UUID, after: int, wait_s: float
 ) -> News | None:
     message = AwaitFrames(zombie_id, after, wait_s)
     ask = partial(ctx.system.ask, "hub", "", message, timeout=wait_s + SLACK_S)
-    return await until_stopped(ask, ctx.stop, standing.over)
+    return await until_stopped(ask, ctx.stop, watch.over)
 
 
 def _resync(zombie_id: UUID, oldest: int, now: int) -> bytes:

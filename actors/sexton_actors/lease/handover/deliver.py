@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sexton_actors.lease.handover.payload import package
+from sexton_actors.lease.handover.payload import lease_payload
 from sexton_actors.lease.handover.secrets import MissingCredential
 from sexton_actors.protocol.lease import Abort, Undelivered
 from sexton_actors.protocol.queue import Grant
@@ -11,22 +11,22 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem
 
 
-async def hand_over(grants: Sequence[Grant], system: ActorSystem, world: World) -> list[dict[str, Any]]:
+async def deliver(grants: Sequence[Grant], system: ActorSystem, world: World) -> list[dict[str, Any]]:
     """The leases as the contract spells them (§9), ready to be encoded.
 
     One whose credential was deleted since its claim is left out, and its event ends. Raises
     StorageUnavailable; all leases go back to their queues then, as when the asking task is cancelled.
     """
-    packed = []
+    leases = []
     try:
         for grant in grants:
-            lease = await package(grant, world)
+            lease = await lease_payload(grant, world)
             if isinstance(lease, MissingCredential):
                 system.tell("lease", grant.lease.id, Abort("secret_missing", lease.detail))
             else:
-                packed.append(lease)
+                leases.append(lease)
     except BaseException:
         for grant in grants:
             system.tell("lease", grant.lease.id, Undelivered())
         raise
-    return packed
+    return leases

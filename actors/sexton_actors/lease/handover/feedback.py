@@ -18,10 +18,10 @@ async def feedback(grant: Grant, world: World) -> list[dict[str, Any]]:
     if grant.manifest.runtime is not Runtime.AGENT:
         return []
     lease = grant.lease
-    return told(await world.storage.improvement.lessons(lease.zombie_id, lease.workspace_id, lease.id))
+    return feedback_of(await world.storage.improvement.lessons(lease.zombie_id, lease.workspace_id, lease.id))
 
 
-def told(lessons: Lessons) -> list[dict[str, Any]]:
+def feedback_of(lessons: Lessons) -> list[dict[str, Any]]:
     """Rejections oldest first, then scores newest first, as many as the workspace's budget of tokens holds.
 
     Each has its facts, and a ``text`` that says them in a line.

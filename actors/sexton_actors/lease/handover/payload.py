@@ -7,7 +7,13 @@ import msgspec
 
 from sexton_actors.lease.handover.feedback import feedback
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
-from sexton_actors.lease.handover.secrets import MissingCredential, lend, lending, remembered, standing
+from sexton_actors.lease.handover.secrets import (
+    MissingCredential,
+    credential_names,
+    grant_statuses,
+    memories_payload,
+    open_credentials,
+)
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
@@ -18,19 +24,19 @@ from sexton_storage.records.leases import Lease
 CONTEXT_CAP: Final = "context_cap_tokens"
 
 
-async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
+async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
     """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
     lease, manifest = grant.lease, grant.manifest
     # Most agents have neither, and the claim has said so: no question is asked in vain.
     grants = await world.storage.grants.of_zombie(lease.zombie_id) if grant.endowed else ()
-    services = standing(manifest, grants)
-    secrets = await lend(lease.workspace_id, lending(manifest, services), world)
+    services = grant_statuses(manifest, grants)
+    secrets = await open_credentials(lease.workspace_id, credential_names(manifest, services), world)
     if isinstance(secrets, MissingCredential):
         return secrets
     if manifest.runtime is not Runtime.AGENT:
         # A command has no tool that could use one, and what is not sent cannot be lost.
         secrets = {}
-    return spell(
+    return payload_of(
         lease,
         grant.event,
         manifest,
@@ -38,7 +44,7 @@ async def package(grant: Grant, world: World) -> dict[str, Any] | MissingCredent
         await _budget_left(grant, world),
         hosts={name: await _hosts(name, lease, manifest, world) for name in secrets},
         services=services,
-        memories=await remembered(lease.zombie_id, world) if grant.endowed else (),
+        memories=await memories_payload(lease.zombie_id, world) if grant.endowed else (),
         lessons=await feedback(grant, world),
         choice=grant.provider,
     )
@@ -79,7 +85,7 @@ async def _budget_left(grant: Grant, world: World) -> int | None:
     return max(0, min(left))
 
 
-def spell(  # noqa: PLR0913 - what a lease holds, by keyword
+def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
     lease: Lease,
     event: Event,
     manifest: Manifest,
@@ -92,7 +98,7 @@ def spell(  # noqa: PLR0913 - what a lease holds, by keyword
     lessons: Sequence[Mapping[str, Any]],
     choice: ProviderChoice | None = None,
 ) -> dict[str, Any]:
-    """Pure part of ``package``."""
+    """Pure part of ``lease_payload``."""
     return {
         "lease_id": lease.id,
         "fencing_token": lease.fencing_token,

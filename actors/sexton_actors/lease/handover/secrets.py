@@ -13,7 +13,7 @@ from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.memories import Memory
 
 NONE = "none"
-"""The standing of a service that nobody has asked for."""
+"""The status of a service that nobody has asked for."""
 
 
 class MissingCredential(msgspec.Struct, frozen=True):
@@ -26,32 +26,32 @@ class MissingCredential(msgspec.Struct, frozen=True):
         return f"The vault has no credential named {self.name}."
 
 
-class Lending(NamedTuple):
+class CredentialNames(NamedTuple):
     """Credentials by name: those without which nothing runs, and those that are lent if there are any."""
 
     needed: tuple[str, ...]
-    offered: tuple[str, ...]
+    optional: tuple[str, ...]
 
 
-def standing(manifest: Manifest, grants: Sequence[Grant]) -> dict[str, str]:
+def grant_statuses(manifest: Manifest, grants: Sequence[Grant]) -> dict[str, str]:
     """Each service that the manifest names, or the agent asked for, with the status of its grant."""
     return dict.fromkeys(manifest.integrations, NONE) | {g.service: g.status.value for g in grants}
 
 
-def lending(manifest: Manifest, services: Mapping[str, str]) -> Lending:
+def credential_names(manifest: Manifest, services: Mapping[str, str]) -> CredentialNames:
     """What may leave the vault: a service's credential, which is the one of its name, only when granted."""
     granted = [service for service, status in services.items() if status == GrantStatus.APPROVED]
     needed = (*manifest.ungated_credentials, *(name for name in manifest.credentials if name in granted))
     needed = tuple(dict.fromkeys(needed))
-    return Lending(needed, tuple(name for name in granted if name not in needed))
+    return CredentialNames(needed, tuple(name for name in granted if name not in needed))
 
 
-async def lend(
-    workspace_id: UUID, names: Lending, world: World
+async def open_credentials(
+    workspace_id: UUID, names: CredentialNames, world: World
 ) -> dict[str, Mapping[str, Any]] | MissingCredential:
     """The credentials' data by name."""
     secrets: dict[str, Mapping[str, Any]] = {}
-    for name in (*names.needed, *names.offered):
+    for name in (*names.needed, *names.optional):
         data = await world.secrets.open(workspace_id, name)
         if data is not None:
             secrets[name] = data
@@ -60,10 +60,10 @@ async def lend(
     return secrets
 
 
-async def remembered(zombie_id: UUID, world: World) -> list[dict[str, Any]]:
+async def memories_payload(zombie_id: UUID, world: World) -> list[dict[str, Any]]:
     """As much of what the agent remembers as a lease holds."""
     found = await world.storage.memories.of_lease(zombie_id, limit=LEASE_MEMORY_COUNT)
-    return [spell_memory(entry) for entry in within(found, LEASE_MEMORY_BYTES)]
+    return [memory_payload(entry) for entry in within(found, LEASE_MEMORY_BYTES)]
 
 
 def within(entries: Sequence[Memory], limit: int) -> list[Memory]:
@@ -81,7 +81,7 @@ def within(entries: Sequence[Memory], limit: int) -> list[Memory]:
     return fitting
 
 
-def spell_memory(entry: Memory) -> dict[str, Any]:
+def memory_payload(entry: Memory) -> dict[str, Any]:
     return {
         "key": entry.key,
         "content": entry.content,
