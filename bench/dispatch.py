@@ -60,7 +60,7 @@ class Arena:
         agents = Agents(dsn, FAMILY, first=str(first))
         await trio.to_thread.run_sync(agents.install, count)
         if kind == "ready":
-            # So many that no agent is without one at the end, though a runner prefers those it ran last.
+            # Enough that no agent is without one at the end, though a runner prefers those it ran last.
             each = 2 + 2 * ((ROUNDS + 1) * (CLAIMS + WARM) // count)
             await trio.to_thread.run_sync(lambda: agents.queue(count, each=each))
         await trio.to_thread.run_sync(tidy, dsn)

@@ -82,7 +82,7 @@ class Place:
         return self.count_from_ns <= now_ns < self.over_ns
 
     def due_ns(self, turn: int, per_second: float) -> int:
-        """When this connection's next request is due, if all of them together send so many a second.
+        """When this connection's next request is due, if all of them together send ``per_second``.
 
         ``turn`` counts its own requests from 0. Without a rate it is due at once: a closed loop. The times
         are fixed in advance, so that an answer that is late makes no later request less late.

@@ -155,7 +155,7 @@ def payload(number: int = 0) -> dict[str, Any]:
 
 
 def send_webhooks(place: Place, deliveries: Sequence[Delivery], per_second: float = 0) -> Conversation:
-    """Accepted events, in a closed loop or so many a second; notes the event ids.
+    """Accepted events, in a closed loop or at a rate; notes the event ids.
 
     Anything but 202 ends the benchmark.
     """
@@ -228,7 +228,7 @@ def report(site: Site, lease: Held) -> bytes:
 
 
 def send_renewals(place: Place, requests: Sequence[bytes], per_second: float = 0) -> Conversation:
-    """Renewals, one a request or many, in a closed loop or so many requests a second; notes the granted."""
+    """Renewals, one a request or many, in a closed loop or at a rate of requests; notes the granted."""
     granted = [0]
     place.notes.append(granted)
     mine = requests[place.number :: place.connections]

@@ -1,4 +1,4 @@
-"""The base of actors that come round: what is to be done at intervals, however the last time ended."""
+"""The base of actors that do something at intervals, however the last round ended."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any

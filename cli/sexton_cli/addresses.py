@@ -1,4 +1,4 @@
-"""Where a server listens when nobody says otherwise, and what an address may look like."""
+"""Where a server listens by default, and what an address may look like."""
 
 from typing import Final
 from urllib.parse import urlsplit

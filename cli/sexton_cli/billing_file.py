@@ -64,7 +64,7 @@ def load_terms(path: Path | None, data: Path) -> BillingTerms:
     try:
         return read_terms(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        what, way_out = f"{file}: {fault}", "Mend the file, or give another with --billing"
+        what, way_out = f"{file}: {fault}", "Fix the file, or give another with --billing"
         raise StartupFault("UZ-STARTUP-002", what, way_out, CONFIG) from fault
 
 

@@ -1,4 +1,4 @@
-"""Opens a page beside the terminal."""
+"""Opens a page in a browser."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Who calls which server: what was given, in the order in which it counts."""
+"""Finds the server, token and workspace of a call: options first, then variables, then what is kept."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -118,7 +118,7 @@ class Caller:
             yield client
 
     def _renewed(self) -> str:
-        """A fresh token in the place of the kept one. Raises Fault."""
+        """A fresh token in place of the kept one. Raises Fault."""
         kept, url = self.kept, self.base_url
         token = renew(url, kept.refresh_token or "")
 
@@ -146,6 +146,6 @@ def _token(value: str, source: str) -> Token:
     value = value.strip()
     if not well_formed(value):
         raise Fault(
-            f"{source} holds no token: it is empty, or has blanks or letters that no token has", status=USAGE
+            f"{source} holds no token: it is empty, or has characters that a token cannot have", status=USAGE
         )
     return Token(value, source)

@@ -1,4 +1,4 @@
-"""Reads the catalogue of models and prices from its data file, which an operator may replace."""
+"""Reads the catalogue of models and prices from a file, which an operator may replace."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -46,7 +46,7 @@ def load_catalogue(replacement: Path | None, data: Path) -> Catalogue:
     try:
         return read_catalogue(file.read_bytes())
     except (OSError, ValueError) as fault:
-        what, way_out = f"{file}: {fault}", "Mend the file, or give another with --catalogue"
+        what, way_out = f"{file}: {fault}", "Fix the file, or give another with --catalogue"
         raise StartupFault("UZ-STARTUP-002", what, way_out, CONFIG) from fault
 
 

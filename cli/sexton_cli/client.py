@@ -34,7 +34,7 @@ STREAM: Final = "text/event-stream"
 EXPIRED: Final = "UZ-AUTH-003"
 
 Renew = Callable[[], str]
-"""Gets a fresh token in the place of one that has expired; may raise Fault."""
+"""Gets a fresh token in place of one that has expired; may raise Fault."""
 
 
 class Reply(NamedTuple):
@@ -226,7 +226,7 @@ def open_client(
         http = httpx2.Client(timeout=timeout, verify=trusted)
     except (OSError, ValueError, httpx2.InvalidURL) as fault:
         # It reads the environment: certificates to trust, and proxies.
-        way_out = "Mend SSL_CERT_FILE, SSL_CERT_DIR or the variables of proxies."
+        way_out = "Fix SSL_CERT_FILE, SSL_CERT_DIR or the proxy variables."
         raise Fault(f"no connection can be made: {fault}", way_out, status=CONFIG) from fault
     with http:
         yield Client(http, base_url, token, sleep=sleep, renew=renew)
@@ -239,7 +239,7 @@ def field(document: Row, name: str, kind: type) -> Any:
     """A member that a Sexton server always gives; raises Fault when it is missing or of another kind."""
     value = document.get(name)
     if not isinstance(value, kind):
-        raise Fault(f"the answer lacks {name!r}", "Check the server's version.", status=PROTOCOL)
+        raise Fault(f"the answer has no {name!r}", "Check the server's version.", status=PROTOCOL)
     return value
 
 

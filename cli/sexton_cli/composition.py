@@ -43,7 +43,7 @@ from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.server import Doors, open_doors, serve
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
 from sexton_storage.embedded import (
     EmbeddedServer,
@@ -312,7 +312,7 @@ def _vault(settings: NodeSettings) -> Vault:
         return open_vault(settings.data, os.environ)
     except StartupFailed as fault:
         raise StartupFault(
-            "UZ-STARTUP-002", str(fault), "Give SEXTON_MASTER_KEY, or mend the file", CONFIG
+            "UZ-STARTUP-002", str(fault), "Set SEXTON_MASTER_KEY, or fix the file", CONFIG
         ) from fault
 
 

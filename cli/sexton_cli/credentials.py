@@ -1,4 +1,4 @@
-"""Keeps tokens between commands: one file, its owner's alone, whole or not at all."""
+"""Keeps tokens between commands, in one file that only its owner can read."""
 
 import fcntl
 import os
@@ -118,4 +118,4 @@ class CredentialFile:
             raise
 
     def _fault(self, what: str) -> Fault:
-        return Fault(f"{self.path}: {what}", "Mend the file, or remove it and sign in again.", status=CONFIG)
+        return Fault(f"{self.path}: {what}", "Fix the file, or remove it and sign in again.", status=CONFIG)

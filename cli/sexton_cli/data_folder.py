@@ -1,4 +1,4 @@
-"""Keeps in the data folder what other commands on the machine ask for: API key, address, certificate."""
+"""Keeps what other commands on the machine need in the data folder: API key, address, certificate."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Looks at everything that a command line depends on, and says how to mend what is wrong."""
+"""Looks at everything that a command line depends on, and says how to fix what is wrong."""
 
 import os
 import time
@@ -78,7 +78,7 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
 
 def _skipped(*names: str) -> Iterator[Check]:
     for name in names:
-        yield Check(name, State.SKIP, "not looked at")
+        yield Check(name, State.SKIP, "not checked")
 
 
 # --- this command line --------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _server(caller: Caller) -> Iterator[Check]:
 def _healthy(caller: Caller, client: Client) -> Check:
     health = _document(client.look("/healthz"))
     if health.get("service") != "sexton":
-        raise NotSexton(caller.base_url, "/healthz tells of another service")
+        raise NotSexton(caller.base_url, "/healthz names another service")
     theirs, ours = str(health.get("version")), version("sexton")
     if theirs != ours:
         return Check(
@@ -140,12 +140,12 @@ def _clock(client: Client, now: Callable[[], float]) -> Check:
     try:
         theirs = parsedate_to_datetime(reply.headers.get("date", "")).timestamp()
     except ValueError:
-        return Check("clock", State.SKIP, "the server does not tell the time")
+        return Check("clock", State.SKIP, "the server's answer has no date")
     # Its date has whole seconds; half of one is the fairest guess.
     skew = round(theirs + 0.5 - middle)
     if abs(skew) > MAX_SKEW_S:
         detail = f"the server's clock is {skew:+} s from this machine's"
-        return Check("clock", State.FAIL, detail, "Let both keep time (NTP).", CONFIG)
+        return Check("clock", State.FAIL, detail, "Synchronise both clocks (NTP).", CONFIG)
     return Check("clock", State.OK, f"within {max(abs(skew), 1)} s of the server's")
 
 
@@ -198,10 +198,10 @@ def _workspace(caller: Caller, identity: Identity) -> Check:
     kept = caller.kept.workspace_id
     row = workspace_in_use(identity.workspaces, given=caller.given_workspace, kept=kept)
     if row is None:
-        detail = "none is in use" if kept is None else f"{kept} is not there any more"
+        detail = "none is chosen" if kept is None else f"{kept} no longer exists"
         return Check("workspace", State.WARN, detail, "Choose one: 'sexton workspace use NAME'.")
     if row["paused"]:
-        return Check("workspace", State.WARN, f"{row['name']} is paused", "An operator can let it go on.")
+        return Check("workspace", State.WARN, f"{row['name']} is paused", "An operator can resume it.")
     return Check("workspace", State.OK, f"{row['name']} ({row['workspace_id']})")
 
 
@@ -216,7 +216,7 @@ def _sandbox() -> Check:
             "sandbox", State.FAIL, fault.what, f"Needed only where runners run: {fault.way_out}", fault.status
         )
     bounds = "control groups" if sandbox.layout is not None else "a watchdog; there are no control groups"
-    return Check("sandbox", State.OK, f"bubblewrap shuts commands in, bounded by {bounds}")
+    return Check("sandbox", State.OK, f"bubblewrap works, bounded by {bounds}")
 
 
 def _database(environ: Mapping[str, str]) -> Check:
@@ -228,7 +228,7 @@ def _database(environ: Mapping[str, str]) -> Check:
         programs = find_programs(environ, euid=os.geteuid())
         major = programs.major_version()
     except (StartupFailed, OSError) as fault:
-        way_out = f"Needed only where the server runs: set {DATABASE_VARIABLE}, or mend the installation."
+        way_out = f"Needed only where the server runs: set {DATABASE_VARIABLE}, or repair the installation."
         return Check("database", State.FAIL, str(fault), way_out, CONFIG)
     where = environ.get("SEXTON_DATA") or default_data()
     return Check("database", State.OK, f"'sexton up' here would keep its own PostgreSQL {major} in {where}")

@@ -1,4 +1,4 @@
-"""How a command ends: the exit statuses, most of them of sysexits.h, and one clear line with the way out."""
+"""The exit statuses of a command, most of them from sysexits.h, and the line that says what to do."""
 
 import sys
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ CONFIG = 78
 INTERRUPTED = 130
 
 MEANINGS: Final[Mapping[int, str]] = {
-    OK: "It was done.",
+    OK: "Done.",
     FAILED: "The server refused it, a check failed, or an event went wrong; the code says why.",
     USAGE: "The command line is wrong; nothing was sent.",
-    UNAVAILABLE: "The server, the database or the sandbox cannot be had now; trying later may help.",
+    UNAVAILABLE: "The server, the database or the sandbox is not available now; try again later.",
     PROTOCOL: "What answered is not a Sexton server, or its answer cannot be trusted.",
     NO_PERMISSION: "The token is missing, invalid, expired or revoked, or may not do this.",
-    CONFIG: "A setting or a file on this machine has to be mended.",
+    CONFIG: "A setting or a file on this machine has to be fixed.",
     INTERRUPTED: "Ctrl-C.",
 }
 

@@ -1,4 +1,4 @@
-"""The first commands that somebody can paste into a terminal beside a new server."""
+"""The first commands to try with a new server."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Finds out whom the server takes the caller for."""
+"""Asks the server who the caller is."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ def load_identity(path: Path | None, data: Path) -> IdentitySettings:
     except (OSError, UnicodeDecodeError) as fault:
         raise _fault(f"{file} cannot be read: {fault}", "Give another with --identity") from fault
     except IdentityMistake as mistake:
-        raise _fault(f"{file}: {mistake}", "Mend the file") from mistake
+        raise _fault(f"{file}: {mistake}", "Fix the file") from mistake
     if settings.holds_secrets and mode & _OTHERS:
         raise _fault(f"{file} holds a secret and others can read it", f"chmod 600 {file}")
     return settings

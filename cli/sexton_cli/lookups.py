@@ -35,7 +35,7 @@ def workspace_path(caller: Caller, client: Client) -> str:
     if len(found) == 1:
         return f"/v1/workspaces/{found[0]['workspace_id']}"
     way_out = "Choose one with 'sexton workspace use NAME', or give --workspace."
-    raise Fault(f"none of {len(found)} workspaces is in use", way_out, status=USAGE)
+    raise Fault(f"no workspace is chosen, and there are {len(found)}", way_out, status=USAGE)
 
 
 def agent_id(client: Client, workspace: str, wanted: str) -> str:

@@ -33,7 +33,7 @@ class Files:
         found = self.check()
         if isinstance(found, Reading):
             return found
-        way_out = f"Mend it; 'sexton agent check {self.folder}' lists all there is to mend."
+        way_out = f"Fix it; 'sexton agent check {self.folder}' lists everything that has to be fixed."
         raise Fault(found.detail, way_out, status=FAILED, code=found.code)
 
     def body(self) -> dict[str, Any]:

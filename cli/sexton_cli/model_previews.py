@@ -1,4 +1,4 @@
-"""Lets the server's previews speak with models the way that runs do."""
+"""Lets the server's previews call models in the same way as runs do."""
 
 import random
 from collections.abc import AsyncGenerator, Mapping

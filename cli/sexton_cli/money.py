@@ -1,4 +1,4 @@
-"""Spells amounts: exact nanos for the server, dollars for people."""
+"""Formats amounts: exact nanos for the server, dollars for people."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -19,9 +19,9 @@ def nanos_of(dollars: str) -> int:
         nanos = Decimal(dollars) * NANOS_PER_DOLLAR
         amount = int(nanos)
     except (InvalidOperation, ValueError, OverflowError):
-        raise Fault(f"{dollars!r} is no amount of dollars", "Write 10 or 2.50.", status=USAGE) from None
+        raise Fault(f"{dollars!r} is not an amount of dollars", "Write 10 or 2.50.", status=USAGE) from None
     if amount <= 0 or amount != nanos:
-        raise Fault(f"{dollars!r} is no amount that can be added", "Write 10 or 2.50.", status=USAGE)
+        raise Fault(f"{dollars!r} is not an amount that can be added", "Write 10 or 2.50.", status=USAGE)
     return amount
 
 

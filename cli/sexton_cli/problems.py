@@ -1,4 +1,4 @@
-"""Turns answers that are no success into faults: the one place that spells a problem document."""
+"""Turns error answers into faults; the only place that reads problem documents."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -21,14 +21,14 @@ _WAYS_OUT: Final[Mapping[str, str]] = {
     "UZ-APIKEY-004": "Sign in with 'sexton login', or give another key.",
     "UZ-APIKEY-005": "Choose another name, or revoke and delete that key.",
     "UZ-APIKEY-008": "Run 'sexton keys revoke' first.",
-    "UZ-WORKSPACE-001": "'sexton workspace list' shows those that there are.",
+    "UZ-WORKSPACE-001": "'sexton workspace list' shows the workspaces.",
     "UZ-WORKSPACE-004": "Choose another name.",
     "UZ-ZMB-006": "Choose another name, or change that agent with 'sexton agent update'.",
-    "UZ-ZMB-008": "'sexton agent check DIR' lists all that is to be mended.",
-    "UZ-ZMB-009": "'sexton agent list' shows those that there are.",
-    "UZ-ZMB-012": "Let it go on with 'sexton agent resume'.",
+    "UZ-ZMB-008": "'sexton agent check DIR' lists everything that has to be fixed.",
+    "UZ-ZMB-009": "'sexton agent list' shows the agents.",
+    "UZ-ZMB-012": "Resume it with 'sexton agent resume'.",
     "UZ-APPROVAL-002": "'sexton approvals list --status all' shows what became of it.",
-    "UZ-AGENT-001": "'sexton proposals list AGENT' shows those that there are.",
+    "UZ-AGENT-001": "'sexton proposals list AGENT' shows the proposals.",
     "UZ-AUTH-021": "Sign in as a platform admin ('sexton sign-in-link' beside the server helps).",
 }
 """What a person at this command line can do; the detail is the server's."""

@@ -1,4 +1,4 @@
-"""Sees whether this machine can shut commands in, before anything that needs it is started."""
+"""Checks that this machine can sandbox commands, before anything that needs it is started."""
 
 import tempfile
 from pathlib import Path
@@ -41,4 +41,4 @@ async def establish(tier: SandboxTier) -> Sandbox:
 
 def _fault(fault: Exception, way_out: str) -> StartupFault:
     what = " ".join(str(fault).split())
-    return StartupFault("UZ-RUN-007", f"commands cannot be shut in here: {what}", way_out, UNAVAILABLE)
+    return StartupFault("UZ-RUN-007", f"commands cannot be sandboxed here: {what}", way_out, UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Keeps a terminal signed in: makes its sign-in last, and renews its token."""
+"""Keeps a terminal signed in: makes its sign-in permanent, and renews its token."""
 
 from typing import Final, NamedTuple
 
@@ -53,5 +53,5 @@ def end(client: Client, sign_in_id: str) -> None:
 
 def _checked(value: str) -> str:
     if not well_formed(value):
-        raise Fault("what the server gave is no token", "Check the server's version.", status=PROTOCOL)
+        raise Fault("the server's answer is not a token", "Check the server's version.", status=PROTOCOL)
     return value

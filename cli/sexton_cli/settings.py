@@ -1,4 +1,4 @@
-"""What an operator may choose about one server, and where each choice may stand."""
+"""The settings of one server, and where each may be given."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ends a server in order when signals ask for it: its runners, then its doors, then its database."""
+"""Stops a server in order on a signal: its runners, then its listeners, then its database."""
 
 import signal
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Follows an agent's activity as long as somebody looks, over restarts of the server too."""
+"""Follows an agent's activity, across restarts of the server too."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

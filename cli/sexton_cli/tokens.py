@@ -1,4 +1,4 @@
-"""Tells tokens apart, and reads what a user token says of itself."""
+"""Recognises the kinds of tokens, and reads the claims of a user token."""
 
 import base64
 import binascii

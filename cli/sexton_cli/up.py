@@ -1,4 +1,4 @@
-"""Starts a server, and its local runners, and tells the operator and his scripts when all is ready."""
+"""Starts a server and its local runners, and says when everything is ready."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""How an actor lives: pykka's actors on trio, supervised, with bounded mailboxes."""
+"""pykka's actors on trio, supervised, with bounded mailboxes."""
 
 from sexton_engine.activation.kind import ASK_TIMEOUT_S
 from sexton_engine.actor import Actor

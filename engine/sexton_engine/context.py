@@ -1,4 +1,4 @@
-"""What an actor may do with the world, and what the world may do with the actors."""
+"""What an actor may ask of the system, and what others may ask of the actors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ActorSystem(ABC):
     ) -> list[R | Exception]:
         """Ask many at once and wait for all; replies in the order of the questions.
 
-        What ``ask`` would raise stands in the place of a reply. Costs no task a question.
+        What ``ask`` would raise stands in place of a reply. Costs no task a question.
         """
 
     @abstractmethod

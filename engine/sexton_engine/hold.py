@@ -1,4 +1,4 @@
-"""What an actor that waits without a worker leaves with whoever will wake it."""
+"""The hold: what an actor that waits without a worker gives to the code that will resume it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how late the event loop runs what is due."""
+"""Measures the delay of the event loop."""
 
 from __future__ import annotations
 

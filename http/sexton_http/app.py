@@ -170,7 +170,11 @@ def _problem_of(fault: Exception) -> Problem:
     match fault:
         case MethodNotAllowed():
             allow = ", ".join(sorted(fault.valid_methods or ())).encode()
-            return Problem("UZ-REQ-004", "this path has other methods", headers=((b"allow", allow),))
+            return Problem(
+                "UZ-REQ-004",
+                "this path does not take this method; see the Allow header",
+                headers=((b"allow", allow),),
+            )
         case RequestEntityTooLarge():
             return Problem("UZ-REQ-002", f"the body is over {MAX_BODY_BYTES} bytes")
         case NotFound():

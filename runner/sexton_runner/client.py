@@ -1,4 +1,4 @@
-"""The control plane, as the calls a runner makes to it."""
+"""The calls that a runner makes to the control plane."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The lines that a sandboxed command sends to its runner, read with suspicion."""
+"""The lines that a sandboxed command sends to its runner, parsed defensively."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Says what this host can give a sandbox, and what it cannot: ``sexton runner doctor``."""
+"""Reports what this host can give a sandbox, and what it lacks: ``sexton runner doctor``."""
 
 import argparse
 import enum

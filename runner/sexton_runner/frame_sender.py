@@ -1,4 +1,4 @@
-"""Sends a run's frames on their way: gathered for a moment, in order, and never in the run's way."""
+"""Sends a run's frames in the background: in order, in small batches, without delaying the run."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Writes the log of a process: one line for each thing that happened, whichever library told it."""
+"""Writes the log of a process: one line for each event, whichever library reports it."""
 
 import logging
 import os

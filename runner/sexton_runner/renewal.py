@@ -1,4 +1,4 @@
-"""Keeps the leases of this runner alive, in a task of its own that nothing else can hold up."""
+"""Renews the leases of this runner, in a separate task that nothing else can delay."""
 
 import math
 import random

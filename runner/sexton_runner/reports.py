@@ -1,4 +1,4 @@
-"""Spells the report of a run, in a size that the control plane takes, and again when it was refused."""
+"""Writes the report of a run, within the size limit, and again when it was refused."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tells which calls of a run a person must allow first, by the rules of its agent's trigger file.
+"""Decides which calls of a run a person must allow first, by the rules of its agent's trigger file.
 
 The control plane decides about a gate by the same rules; here it is only found out that one has to be
 opened, or that a call is not to be done at all. The language is described in docs/reference/manifests.md, and

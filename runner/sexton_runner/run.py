@@ -1,4 +1,4 @@
-"""What every runtime is given and gives back."""
+"""The input and output of every runtime."""
 
 import enum
 import random

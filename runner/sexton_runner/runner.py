@@ -1,4 +1,4 @@
-"""Fills the slots of one runner with leases, and empties them in good order."""
+"""Fills the slots of one runner with leases, and drains them in order."""
 
 import enum
 import random

@@ -61,7 +61,7 @@ class RunnerSettings:
     run_pids: int = DEFAULT_RUN_PIDS
     strict: bool = False
     server_cert: Path | None = None
-    """The server's own certificate, trusted in the place of one that an authority vouches for."""
+    """The server's own certificate, trusted in place of one that an authority vouches for."""
     log: LogSettings = field(default_factory=LogSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)

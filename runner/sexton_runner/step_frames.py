@@ -1,4 +1,4 @@
-"""Turns what a command says about its steps into activity frames."""
+"""Turns a command's reports about its steps into activity frames."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Every interval of the runner, in seconds, and the two small rules that are made of them."""
+"""Every interval of the runner, in seconds, with jitter and backoff."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

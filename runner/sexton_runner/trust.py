@@ -1,4 +1,4 @@
-"""Decides whose certificate counts on the way to the control plane."""
+"""Decides which certificates the runner trusts for the control plane."""
 
 import hashlib
 import os

@@ -50,7 +50,7 @@ class Vault:
 
     ``path``: the file that the keys are from. It is looked at again before anything is sealed, and when a
     key is missing, so that all servers that share it seal with the same key. ``sealing``: seals with this
-    version in the place of the newest.
+    version in place of the newest.
     """
 
     def __init__(

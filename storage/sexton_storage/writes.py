@@ -158,7 +158,7 @@ class RenewLease(msgspec.Struct, Write[Renewed | Lost], frozen=True, gc=False):
     """
 
     lease: Lease
-    """As it shall be; its version is the one that was seen, plus one."""
+    """The row as it will be; its version is the one that was seen, plus one."""
     slice: Slice
     now: int
 

@@ -58,7 +58,7 @@ async def at_work(folder: Path, model: ModelServer) -> AsyncIterator[HttpWorld]:
 
 
 async def install(world: HttpWorld, example: str, host: str, web: Web) -> dict[str, Any]:
-    """Install an example with the test's server in the place of its host."""
+    """Install an example with the test's server in place of its host."""
     skill, trigger = ((EXAMPLES / example / name).read_text() for name in ("SKILL.md", "TRIGGER.md"))
     body = {
         "source_markdown": skill.replace(f"https://{host}", web.url),
@@ -87,7 +87,7 @@ async def until(found: Callable[[], Any]) -> Any:
 
 
 async def ended(world: HttpWorld, zombie: dict[str, Any], count: int = 1) -> dict[str, Any]:
-    """Wait until so many events have ended; give the newest."""
+    """Wait until that many events have ended; give the newest."""
 
     async def all_ended() -> list[dict[str, Any]]:
         items = await events(world, zombie)

@@ -76,7 +76,7 @@ class HeldRow(Held[Row]):
         return Refusal("UZ-TEST-404", "There is no row.")
 
     async def add(self, one: int, meanwhile: int = 0) -> int | Refusal:
-        """Add to the total; so many others write between the decision and the write."""
+        """Add to the total; that many others write between the decision and the write."""
         left = meanwhile
 
         async def attempt(row: Row, _now: int) -> int | Lost:

@@ -1,4 +1,4 @@
-"""An actor that comes round goes on doing so, whatever happens in a round."""
+"""An actor that works at intervals goes on, whatever happens in a round."""
 
 from collections.abc import Sequence
 

@@ -30,7 +30,7 @@ def test_the_demo_says_before_it_begins_that_commands_cannot_be_shut_in(narrow_s
     ended = narrow_shell("demo")
     assert ended.returncode == UNAVAILABLE
     assert ended.stderr.startswith(
-        "sexton: UZ-RUN-007: commands cannot be shut in here: bwrap: setting up uid"
+        "sexton: UZ-RUN-007: commands cannot be sandboxed here: bwrap: setting up uid"
     )
     assert "sexton runner doctor" in ended.stderr
     assert len((ended.stdout + ended.stderr).splitlines()) <= 3

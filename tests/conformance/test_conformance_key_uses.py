@@ -71,8 +71,8 @@ async def test_what_must_not_be_done_again_stays_open_for_a_while_and_then_begin
     assert await store.begin(early) == first
     other = use_of(resumable=False, running_since=free, created_at=free, digest=b"other")
     assert await store.begin(other) == first
-    anew = use_of(resumable=False, running_since=free, created_at=free, sealed=b"new")
-    assert await store.begin(anew) == anew
+    restarted = use_of(resumable=False, running_since=free, created_at=free, sealed=b"new")
+    assert await store.begin(restarted) == restarted
     assert not await store.settle(replace(first, status=201))
 
 

@@ -330,8 +330,8 @@ async def test_a_kill_drops_the_hold(make: Make, autojump_clock: Clock) -> None:
         await settled()
         assert kept.answers == later.answers == [ActorStopped]
         assert not finish(world.holds[-1], world.note, "late")
-        assert await system.ask("holder", "a", Note("anew")) == "anew"
-        assert world.notes == ["awake", "begin kept", "anew"]
+        assert await system.ask("holder", "a", Note("again")) == "again"
+        assert world.notes == ["awake", "begin kept", "again"]
         assert system.dead_letters.count(Reason.LATE_FINISH) == 1
 
 
@@ -348,8 +348,8 @@ async def test_an_actor_may_kill_itself_while_it_holds(make: Make, autojump_cloc
             kept = await asked(system, nursery, Run(hold_and_die))
             assert kept.answers == [ActorStopped]
             assert not finish(world.holds[-1], world.note, "late")
-            assert await system.ask("holder", "a", Note("anew")) == "anew"
-        assert world.notes == ["anew"] * 2
+            assert await system.ask("holder", "a", Note("again")) == "again"
+        assert world.notes == ["again"] * 2
 
 
 async def test_a_sibling_that_is_held_too_long_gets_the_message_again(
@@ -473,5 +473,5 @@ async def test_a_coroutine_that_was_handed_out_dies_with_a_kill_before_it_began(
         system.kill("holder", "a")
         await settled()
         assert kept.answers == [ActorStopped]
-        assert await system.ask("holder", "a", Note("anew")) == "anew"
-        assert world.notes == ["begin kept", "anew"]
+        assert await system.ask("holder", "a", Note("again")) == "again"
+        assert world.notes == ["begin kept", "again"]

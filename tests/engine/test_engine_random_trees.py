@@ -36,7 +36,7 @@ ALWAYS = Intensity(10_000, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Job(Message[int]):
-    """Handled after so many crashes, each of which is one delivery."""
+    """Handled after that many crashes, each of which is one delivery."""
 
     number: int
     crashes: int = 0

@@ -376,7 +376,7 @@ async def test_a_key_that_crashes_too_often_is_given_up_and_the_others_live_on(a
         assert system.dead_letters.count(Reason.GIVEN_UP) == 1
         assert system.statistics().kind("scripted").escalations == 1
         assert await system.ask("scripted", "good", Note("y")) == 2
-        assert await system.ask("scripted", "bad", Note("activated anew")) == 1
+        assert await system.ask("scripted", "bad", Note("activated again")) == 1
 
 
 async def test_the_keys_of_a_permanent_family_come_back_after_a_stop(autojump_clock: Clock) -> None:

@@ -68,7 +68,7 @@ class Asked:
 
 
 async def until_waiting(node: Node, count: int = 1) -> None:
-    """Until so many calls of runners wait on this node."""
+    """Until that many calls of runners wait on this node."""
     with trio.fail_after(WITHIN_S):
         while await node.metric('sexton_http_in_flight{wait="long_polls"}') != count:
             await trio.sleep(0.02)

@@ -87,7 +87,7 @@ class Scene:
         return await self.world.http.post(path, content=body, headers=headers)
 
     async def posted(self, count: int = 1) -> list[Any]:
-        """The messages in the channel, once there are so many."""
+        """The messages in the channel, once there are that many."""
         await self.slack.until(lambda: len(self.slack.messages) >= count)
         return list(self.slack.messages.values())
 

@@ -16,7 +16,7 @@ from tests.worlds.http import HttpWorld, open_http_world
 FLOOD = 600
 AT_ONCE = 24
 SHARE = 4
-"""A neighbour's delivery waits no longer than so many of the flood's take while it is under way."""
+"""A neighbour's delivery waits no longer than that many of the flood's take while it is under way."""
 
 
 def rejections(world: HttpWorld, zombie_id: str) -> Counter[str]:
@@ -55,8 +55,8 @@ async def test_a_flood_of_forgeries_fills_no_stream_and_starves_no_neighbour() -
         assert set(shown) == {"webhook_rejected: signature_mismatch"}
         assert 1 <= shown.total() <= BURST + 1
         assert not rejections(world, neighbour["zombie_id"])
-        # Fair: whoever asks once is served among the others, not behind them. With so many at once, a turn
-        # is so many answers of theirs to one of his.
+        # Fair: whoever asks once is served among the others, not behind them. With that many at once, a turn
+        # is that many answers of theirs to one of his.
         typical = sorted(passed_meanwhile)[len(passed_meanwhile) // 2]
         assert typical <= SHARE * AT_ONCE, passed_meanwhile
         genuine = await world.deliver(url)

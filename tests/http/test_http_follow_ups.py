@@ -58,7 +58,7 @@ async def items(world: HttpWorld, zombie: dict[str, Any]) -> list[dict[str, Any]
 
 
 async def look(world: HttpWorld, zombie: dict[str, Any], pending: int = 0) -> list[str]:
-    """Have the scheduler look until so many wait, and give what became of all."""
+    """Have the scheduler look until that many wait, and give what became of all."""
     with trio.fail_after(15):
         while True:
             world.system.tell("scheduler", "", Look())

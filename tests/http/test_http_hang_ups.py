@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from sexton_http.app import create_app
 from sexton_http.wire.hang_ups import HangUps
-from sexton_http.wire.stopping import Stop, until_stopped
+from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_http.wire.tls import Tls
 from tests.worlds.asgi_server import Reader, Stream, dial, serving, socket_of
 from tests.worlds.http import HttpWorld
@@ -53,7 +53,7 @@ class Line:
     registry: CollectorRegistry
 
     async def polls(self, count: int) -> None:
-        """Return when so many polls wait at this door."""
+        """Return when that many polls wait at this door."""
         with trio.fail_after(10):
             while self.registry.get_sample_value("sexton_http_in_flight", {"wait": "long_polls"}) != count:
                 await trio.sleep(0.005)

@@ -8,7 +8,7 @@ UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
 
 async def asked(world: HttpWorld, count: int) -> tuple[str, list[str]]:
-    """An agent whose run asks so many questions, of two kinds by turns; their ids, oldest first."""
+    """An agent whose run asks that many questions, of two kinds by turns; their ids, oldest first."""
     zombie, token, lease = await world.working()
     ids = []
     for number in range(count):

@@ -55,7 +55,7 @@ class Raise(Message[None]):
 
 @dataclass(frozen=True, slots=True)
 class Wait(Message[str]):
-    """Take so many seconds."""
+    """Take that many seconds."""
 
     seconds: float
     text: str = "waited"

@@ -31,7 +31,7 @@ from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Iss
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.server import open_doors, serve
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.tenants import PlanTier

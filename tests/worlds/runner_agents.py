@@ -43,7 +43,7 @@ def give(plane: Plane, model: ModelServer, **changes: Any) -> dict[str, Any]:
 
 
 async def reported(plane: Plane, count: int = 1) -> Report:
-    """Wait for so many reports and give the last."""
+    """Wait for that many reports and give the last."""
     await plane.until(lambda: len(plane.reports()) >= count)
     report: Report = plane.reports()[count - 1]
     return report

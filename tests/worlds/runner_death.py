@@ -22,7 +22,7 @@ TERM_MS = 31_000
 
 
 class Tap:
-    """Stands between a runner and its control plane, and tells when so many pieces have passed."""
+    """Stands between a runner and its control plane, and tells when that many pieces have passed."""
 
     def __init__(self, base_url: str, moment: int, *, swallowed: bool) -> None:
         self._port = urlsplit(base_url).port or 0

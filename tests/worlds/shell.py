@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 PATIENCE_S = 60.0
-"""Only a test that fails waits so long."""
+"""Only a failing test waits this long."""
 COMMAND = [sys.executable, "-m", "sexton_cli.main"]
 Ended = subprocess.CompletedProcess[str]
 

@@ -12,7 +12,7 @@ from sexton_actors.ports.chat import ChatFault, ChatPlatform, Trouble
 from sexton_storage.records.chats import ChatInstall, ChatWork
 
 CLAIM_MS: Final = 60_000
-"""What a node has begun and not finished, another begins again after so long."""
+"""What a node has begun and not finished, another node begins again after this time."""
 TURN_STEPS: Final = 20
 """Things done before other messages have their turn."""
 

@@ -245,7 +245,7 @@ class ReadyIndex:
         return self._where.keys()
 
     def add(self, agent: ReadyAgent) -> None:
-        """Put an agent in, in the place of what was known of it."""
+        """Put an agent in, replacing what was known of it."""
         self.remove(agent.zombie_id)
         need = need_of(agent)
         waiting = self._classes.get(need)

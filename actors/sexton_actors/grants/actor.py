@@ -89,7 +89,7 @@ class GrantsActor(Actor):
         if lost.reason == GONE:
             return Refusal("UZ-ZMB-009", f"There is no agent {self.context.key}.")
         if lost.reason == FENCED and held is not None:
-            return Refusal("UZ-RUN-005", f"Lease {held.lease_id} is not held any more.")
+            return Refusal("UZ-RUN-005", f"Lease {held.lease_id} is no longer held.")
         if lost.reason == FULL:
             detail = f"/service: an agent asks for {GRANTS_LIMIT} services at most."
             return Refusal("UZ-REQ-001", detail, {"pointer": "/service"})

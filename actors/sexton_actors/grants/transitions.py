@@ -16,7 +16,7 @@ GRANT_CHANGED = "grant_changed"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The grant as it shall be, and the frame that says so."""
+    """The grant as it will be, and the frame that says so."""
 
     grant: Grant
     frames: tuple[NewFrame, ...]

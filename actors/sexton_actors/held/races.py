@@ -50,7 +50,7 @@ async def decide_until_kept(
 
 
 def pause_s(lost: int, part: float) -> float:
-    """How long to wait after so many lost races; ``part`` is random, from 0 to 1.
+    """How long to wait after ``lost`` lost races; ``part`` is random, from 0 to 1.
 
     >>> pause_s(1, 1.0), pause_s(2, 0.5), pause_s(3, 1.0)
     (0.0, 0.01, 0.04)

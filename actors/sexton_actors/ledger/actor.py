@@ -75,7 +75,7 @@ class LedgerActor(Actor):
                 tenant_id, message.amount_nanos, message.reason, message.by, credit_id=message.credit_id
             )
         except RowRefused:
-            return Refusal("UZ-REQ-001", "/amount_nanos: the balance cannot hold so much.")
+            return Refusal("UZ-REQ-001", "/amount_nanos: the balance would become too large.")
         if tenant is None:
             return Refusal("UZ-BILLING-002", f"There is no ledger for tenant {tenant_id}.")
         self._world.entitlements.forget(tenant_id)

@@ -43,5 +43,5 @@ class Plans:
         if tenant is None or plan is None:
             return Refusal("UZ-BILLING-002", f"There is no plan on record for tenant {tenant_id}.")
         if fault := fault_of(plan, tenant.plan_tier):
-            return Refusal("UZ-BILLING-003", f"The plan on record contradicts itself: {fault}.")
+            return Refusal("UZ-BILLING-003", f"The plan on record is inconsistent: {fault}.")
         return plan

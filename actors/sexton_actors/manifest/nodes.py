@@ -26,7 +26,7 @@ _HINTS_AT_OPENING = {
     "did not find expected ',' or '}'": "a mapping opened by `{` is not closed by `}`",
     "did not find expected node content": "a bracket is opened and never closed",
 }
-"""libyaml notices these further down; the line to mend is where the thing began."""
+"""libyaml notices these further down; the line to fix is where it began."""
 
 
 class Scalar(msgspec.Struct, frozen=True):

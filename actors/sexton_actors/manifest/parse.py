@@ -1,4 +1,4 @@
-"""Reads an agent's two files into a manifest, or says what to mend and where."""
+"""Reads an agent's two files into a manifest, or says what to fix and where."""
 
 import re
 from typing import Any

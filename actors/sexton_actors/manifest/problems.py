@@ -1,4 +1,4 @@
-"""What is wrong with an agent's files, told so that its author can mend it."""
+"""What is wrong with an agent's files, described so that its author can fix it."""
 
 import msgspec
 

@@ -9,7 +9,7 @@ from sexton_storage.records.chats import ChatInstall
 
 
 class Install(msgspec.Struct, Message[ChatInstall], frozen=True):
-    """Keep the install and its bot's token, in the place of one before."""
+    """Keep the install and its bot's token, in place of one before."""
 
     install: ChatInstall
     token: str

@@ -73,7 +73,7 @@ class TokenRotated(msgspec.Struct, frozen=True):
 
 
 class RotateToken(msgspec.Struct, Message[TokenRotated | Refusal], frozen=True):
-    """Put another approval token in the place of the agent's; only its SHA-256 is kept."""
+    """Put another approval token in place of the agent's; only its SHA-256 is kept."""
 
     token_hash: bytes
 

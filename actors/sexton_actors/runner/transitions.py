@@ -31,7 +31,7 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
     try:
         state = AdminState(wanted)
     except ValueError:
-        return Refusal("UZ-REQ-001", f"/admin_state: {wanted!r} is no state of a runner.")
+        return Refusal("UZ-REQ-001", f"/admin_state: {wanted!r} is not a state of a runner.")
     facts = {"current_state": str(runner.admin_state)}
     detail = f"Runner {runner.id} is {runner.admin_state} and cannot become {state}."
     if state not in _ASKABLE:

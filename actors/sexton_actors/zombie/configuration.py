@@ -20,7 +20,7 @@ from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 
 class Next(msgspec.Struct, frozen=True):
-    """What an agent shall be given: a version, and the proposal that it comes from, as decided."""
+    """What an agent is to be given: a version, and the proposal that it comes from, as decided."""
 
     compiled: Compiled
     proposal: Proposal | None = None
@@ -43,7 +43,7 @@ class Configuring:
     async def reconfigure(self, message: m.Reconfigure) -> m.Configured | Refusal:
         """New files are a new version, compiled and active in one commit; the same files change nothing."""
         if message.status == ZombieStatus.KILLED:
-            return Refusal("UZ-REQ-001", "/status: an agent that is killed is given no files beside it.")
+            return Refusal("UZ-REQ-001", "/status: one request cannot kill an agent and give it new files.")
 
         async def choose(zombie: Zombie, now: int) -> Next | Unchanged | Refusal:
             active = await self._held.world.storage.zombies.load_config(zombie.config_version_id)

@@ -23,7 +23,7 @@ _ASKABLE = frozenset({ZombieStatus.ACTIVE, ZombieStatus.STOPPED, ZombieStatus.KI
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The agent as it shall be, with the frame that says so."""
+    """The agent as it will be, with the frame that says so."""
 
     zombie: Zombie
     frames: tuple[NewFrame, ...]
@@ -64,7 +64,7 @@ def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Un
     from any but killed. ``paused`` is the platform's own and cannot be asked for.
     """
     if wanted not in _ASKABLE:
-        return Refusal("UZ-REQ-001", f"/status: {wanted!r} is none of active, stopped, killed.")
+        return Refusal("UZ-REQ-001", f"/status: must be active, stopped or killed, not {wanted!r}.")
     status = ZombieStatus(wanted)
     current = zombie.status
     if current is ZombieStatus.KILLED or (current is status and status is ZombieStatus.STOPPED):

@@ -1,4 +1,4 @@
-"""``sexton agent``: installs agents, looks at them, and says what they are to do."""
+"""``sexton agent``: installs, shows and changes agents."""
 
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,9 @@ def install(caller: Caller, *, folder: Path) -> None:
 
 @agent.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
-@click.option("--agent", "wanted", metavar="NAME", help="Its name or id, when DIR gives it another name.")
+@click.option(
+    "--agent", "wanted", metavar="NAME", help="The agent's name or id, if DIR gives it another name."
+)
 @calling
 def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
     """Give an agent the files of DIR; they count from its next event on."""
@@ -107,7 +109,7 @@ def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
 
 @agent.command("list")
 @click.option("--status", type=click.Choice(["active", "paused", "stopped", "killed"]), help="Only these.")
-@click.option("--name", metavar="GLOB", help="Only those whose names match; * stands for any letters.")
+@click.option("--name", metavar="GLOB", help="Only agents whose names match; * stands for any characters.")
 @calling
 def list_(caller: Caller, *, status: str | None, name: str | None) -> None:
     """List the workspace's agents, newest first."""

@@ -1,4 +1,4 @@
-"""``sexton approvals``: what waits for a person, and the person's word."""
+"""``sexton approvals``: lists what waits for a person, and approves or denies it."""
 
 import click
 import orjson
@@ -101,7 +101,7 @@ def show(caller: Caller, *, approval: str) -> None:
 
 @approvals.command()
 @click.argument("approval")
-@click.option("--reason", default="", help="Told to the agent; up to 4096 letters.")
+@click.option("--reason", default="", help="The reason, for the agent; at most 4096 characters.")
 @calling
 def approve(caller: Caller, *, approval: str, reason: str) -> None:
     """Let what waits at the APPROVAL of this id go on."""
@@ -110,7 +110,7 @@ def approve(caller: Caller, *, approval: str, reason: str) -> None:
 
 @approvals.command()
 @click.argument("approval")
-@click.option("--reason", default="", help="Told to the agent; up to 4096 letters.")
+@click.option("--reason", default="", help="The reason, for the agent; at most 4096 characters.")
 @calling
 def deny(caller: Caller, *, approval: str, reason: str) -> None:
     """Refuse what waits at the APPROVAL of this id."""

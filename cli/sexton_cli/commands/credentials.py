@@ -1,4 +1,4 @@
-"""``sexton credentials``: puts secrets into the vault, from where they never come back."""
+"""``sexton credentials``: puts secrets into the vault, which never gives them back."""
 
 import getpass
 import sys
@@ -61,7 +61,7 @@ def list_(caller: Caller) -> None:
 )
 @calling
 def set_(caller: Caller, *, name: str, key: str | None, file: Path | None, hosts: tuple[str, ...]) -> None:
-    """Keep a credential of this NAME, in the place of one that is there.
+    """Keep a credential of this NAME, in place of one that is there.
 
     The secret comes from --file, from standard input, or, in a terminal, from a question that does not show
     what is typed. It never stands on the command line, which others on the machine can read.
@@ -172,5 +172,5 @@ def _object(text: str) -> dict[str, Any]:
         value = None
     if not isinstance(value, dict):
         way_out = "Give a JSON object, or say with --field under which key a single secret belongs."
-        raise Fault("what was given is no JSON object", way_out, status=USAGE)
+        raise Fault("the input is not a JSON object", way_out, status=USAGE)
     return value

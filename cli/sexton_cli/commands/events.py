@@ -1,4 +1,4 @@
-"""``events``, ``watch``, ``steer``, ``replay`` and ``cancel``: what wakes agents, and what comes of it."""
+"""``events``, ``watch``, ``steer``, ``replay`` and ``cancel``: shows and sends events, and follows them."""
 
 import sys
 import time
@@ -44,8 +44,12 @@ COLUMNS = (
 
 @click.command()
 @click.argument("agent", required=False)
-@click.option("--actor", metavar="GLOB", help="Only those that these woke: webhook:github, steer:*, cron:*.")
-@click.option("--since", metavar="WHEN", help="Not older: 15s, 30m, 2h, 7d, or an RFC 3339 time.")
+@click.option(
+    "--actor", metavar="GLOB", help="Only events from this source: webhook:github, steer:*, cron:*."
+)
+@click.option(
+    "--since", metavar="WHEN", help="Only events since then: 15s, 30m, 2h or 7d ago, or an RFC 3339 time."
+)
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
@@ -65,7 +69,7 @@ def events(caller: Caller, *, agent: str | None, limit: int, **filters: str | No
         names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
     caller.output.table(COLUMNS, [_shown(row, names) for row in found.items])
     if found.next_cursor is not None:
-        caller.output.note(f"There are more: --limit, or --cursor {found.next_cursor}")
+        caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")
 
 
 def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
@@ -145,7 +149,7 @@ def _piped(caller: Caller) -> str:
     if caller.interactive:
         caller.output.note("Write the message; Ctrl-D ends it.")
     try:
-        # The bound is in bytes; so many characters are enough to know that it is passed.
+        # The bound is in bytes; this many characters are enough to know that it is passed.
         text: str = sys.stdin.read(MAX_MESSAGE_BYTES + 1)
     except UnicodeDecodeError as fault:
         raise Fault("the message is not UTF-8", status=USAGE) from fault

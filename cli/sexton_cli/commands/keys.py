@@ -52,10 +52,16 @@ def list_(caller: Caller) -> None:
 @keys.command()
 @click.argument("name")
 @click.option(
-    "--role", type=click.Choice(["user", "operator", "admin"]), help="At most your own. [default: operator]"
+    "--role",
+    type=click.Choice(["user", "operator", "admin"]),
+    help="The key's role, at most your own. [default: operator]",
 )
-@click.option("--platform-admin", is_flag=True, help="It reaches the fleet, as you do who make it.")
-@click.option("--description", help="What it is for; up to 256 letters.")
+@click.option(
+    "--platform-admin",
+    is_flag=True,
+    help="The key may act on the whole fleet; only a platform admin can make it.",
+)
+@click.option("--description", help="What it is for; at most 256 characters.")
 @calling
 def create(
     caller: Caller, *, name: str, role: str | None, platform_admin: bool, description: str | None

@@ -84,7 +84,7 @@ def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask
     try:
         sealed = _verify(client, f"{path}/verify", ask, note)
     except BaseException:
-        # Nobody waits any more, so nobody else shall be able to take the token.
+        # Nobody waits any more, so nobody else may take the token.
         with suppress(Fault):
             client.delete(path)
         raise
@@ -95,11 +95,11 @@ def sign_in(client: Client, name: str, opener: Callable[[str], None] | None, ask
     except NotForUs as fault:
         raise Fault(
             f"the token cannot be opened: {fault}",
-            "Somebody may have tampered; sign in again.",
+            "It may have been tampered with; sign in again.",
             status=PROTOCOL,
         ) from fault
     if not well_formed(token):
-        raise Fault("what was handed over is no token", "Sign in again.", status=PROTOCOL)
+        raise Fault("what arrived is not a token", "Sign in again.", status=PROTOCOL)
     return token
 
 

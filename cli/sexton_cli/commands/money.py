@@ -23,14 +23,16 @@ def balance(caller: Caller) -> None:
 
 @click.command()
 @click.argument("dollars")
-@click.option("--tenant", metavar="ID", help="Whose balance. [default: your own tenant's]")
-@click.option("--reason", default="added by hand", show_default=True, help="Kept with the credit.")
+@click.option("--tenant", metavar="ID", help="The tenant that gets it. [default: your own]")
+@click.option(
+    "--reason", default="added by hand", show_default=True, help="A note that is kept with the credit."
+)
 @calling
 def credit(caller: Caller, *, dollars: str, tenant: str | None, reason: str) -> None:
     """Add DOLLARS to a tenant's balance; work that waited for it goes on. For platform admins."""
     amount = nanos_of(dollars)
     if tenant is not None and not is_id(tenant):
-        raise Fault(f"{tenant!r} is no tenant's id", "'sexton whoami' shows one's own.", status=USAGE)
+        raise Fault(f"{tenant!r} is not a tenant id", "'sexton whoami' shows one's own.", status=USAGE)
     with caller.client() as client:
         tenant_id = tenant or field(client.get("/v1/whoami"), "tenant_id", str)
         body = {"amount_nanos": amount, "reason": reason}

@@ -1,4 +1,4 @@
-"""``sexton proposals``: what agents would have changed about themselves."""
+"""``sexton proposals``: lists and decides what agents propose to change about themselves."""
 
 import click
 

@@ -43,7 +43,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
             click.option(
                 "--database-url",
                 envvar=DATABASE_VARIABLE,
-                help="A PostgreSQL of your own in the place of the embedded one.",
+                help="A PostgreSQL of your own in place of the embedded one.",
             ),
             click.option(
                 "--database-wait",
@@ -59,7 +59,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 type=click.FloatRange(0.1, 3600),
                 default=LOOK_EVERY_S,
                 show_default=True,
-                help="Seconds between looks for what other servers of the database did and could not tell.",
+                help="Seconds between checks for what other servers of the database did without notice.",
             ),
             click.option(
                 "--migrate/--no-migrate",
@@ -68,7 +68,11 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_MIGRATE",
                 help="Bring the schema up to date, or start only where it is.",
             ),
-            click.option("--public-url", envvar="SEXTON_PUBLIC_URL", help="What links begin with."),
+            click.option(
+                "--public-url",
+                envvar="SEXTON_PUBLIC_URL",
+                help="The address that links to this server start with.",
+            ),
             click.option(
                 "--identity",
                 type=FILE,
@@ -112,7 +116,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 default=LogLevel.INFO.value,
                 show_default=True,
                 envvar=LEVEL_VARIABLE,
-                help="What to log: this, and what is worse.",
+                help="The lowest level to log.",
             ),
             click.option(
                 "--access-log",
@@ -120,7 +124,9 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_ACCESS_LOG",
                 help="Log each request, and not only those that are refused or fail.",
             ),
-            click.option("--ready-file", type=FILE, help="Receives one JSON object when all is ready."),
+            click.option(
+                "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."
+            ),
         )
     ):
         command = option(command)
@@ -157,7 +163,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Of each runner: refuse to start where the sandbox is weaker than it could be.",
+    help="Runners refuse to start where the sandbox is weaker than it could be.",
 )
 @click.option(
     "--drain",

@@ -21,9 +21,12 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command("sign-in-link")
 @click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder of the server's state.")
-@click.option("--database-url", envvar=DATABASE_VARIABLE, help="Its PostgreSQL, if that is one of your own.")
+@click.option("--database-url", envvar=DATABASE_VARIABLE, help="The server's PostgreSQL, if it is your own.")
 @click.option(
-    "--server", "address", metavar="URL", help="What the link begins with. [default: as it started]"
+    "--server",
+    "address",
+    metavar="URL",
+    help="The address that the link starts with. [default: the server's --public-url]",
 )
 @calling
 def sign_in_link(caller: Caller, *, data: Path | None, database_url: str | None, address: str | None) -> None:

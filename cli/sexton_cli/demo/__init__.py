@@ -1,1 +1,1 @@
-"""The demo: the whole path of an event with real parts, told as it happens."""
+"""The demo: the whole path of an event with real parts, described as it happens."""

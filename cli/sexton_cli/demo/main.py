@@ -49,7 +49,7 @@ def main() -> int:
         except* NotReady as group:
             console.print(f"[red]The server did not come up:[/red] {group.exceptions[0]}")
         except* trio.TooSlowError:
-            console.print("[red]What was to happen did not happen in time.[/red]")
+            console.print("[red]The demo did not finish in time; its logs follow.[/red]")
             narrator.summary()
         if not held:
             _show_logs(Path(folder), console)

@@ -1,4 +1,4 @@
-"""Says what the demo does and what came of it, and remembers what was not so."""
+"""Prints what the demo does and whether each claim held."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""The demo's acts, in order; each says what it does and checks what came of it."""
+"""The steps of the demo, in order; each says what it does and checks the outcome."""
 
 import secrets
 import uuid

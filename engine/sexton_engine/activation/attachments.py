@@ -1,4 +1,4 @@
-"""What an instance has under way besides its mail, and what ends with it: timers, tasks, open replies."""
+"""What ends together with an actor's instance: timers, tasks, open replies."""
 
 from __future__ import annotations
 

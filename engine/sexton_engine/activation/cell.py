@@ -1,4 +1,4 @@
-"""One activation: an address with its mailbox, and the actor that lives there now."""
+"""One activation: an address with its mailbox, and the actor's current instance."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Callback: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class CellHold(Hold):
-    """In force once the handler has returned; then it stands in the place of the worker."""
+    """In force once the handler has returned; then it stands in place of the worker."""
 
     __slots__ = ("_cell", "_envelope")
 

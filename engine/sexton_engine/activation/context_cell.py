@@ -1,4 +1,4 @@
-"""What an actor may do with the world, done by its activation."""
+"""Implements the actor's context on its activation."""
 
 from __future__ import annotations
 

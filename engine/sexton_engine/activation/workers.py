@@ -1,4 +1,4 @@
-"""A few tasks, shared by all actors, that run those which have something to do."""
+"""A few worker tasks, shared by all actors, that run those with messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every deadline of the system in one heap, watched by one sleeping task."""
+"""All deadlines of the system, in one heap that one task watches."""
 
 from __future__ import annotations
 

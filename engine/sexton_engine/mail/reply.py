@@ -1,4 +1,4 @@
-"""The way a reply takes back to the one who asked."""
+"""The reply port: how an answer gets back to its asker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the children of one supervisor running, by its strategy, until it has to give up."""
+"""Keeps the children of one supervisor running, by its strategy, until restarts no longer help."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def decode(text: str, filters: str) -> Place:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         place = msgspec.json.decode(raw, type=Place)
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise Problem("UZ-REQ-001", "cursor: not one that this listing gave") from fault
+        raise Problem("UZ-REQ-001", "cursor: not from this listing; start again without it") from fault
     if encode(place) != text:  # Padded, longer, or otherwise spelled: it was made by somebody else.
-        raise Problem("UZ-REQ-001", "cursor: not one that this listing gave")
+        raise Problem("UZ-REQ-001", "cursor: not from this listing; start again without it")
     if place.filters != filters:
-        raise Problem("UZ-REQ-001", "cursor: it was made with other filters")
+        raise Problem("UZ-REQ-001", "cursor: made with other filters; start again without it")
     return place

@@ -247,9 +247,11 @@ class QueryDecoder(Generic[S]):
                 raise Problem("UZ-REQ-001", f"{self._what} has {name!r} twice")
             if value.lower() == "null" and name not in self._texts:
                 # To msgspec this is None; a query can leave a field out, but not say that it is nothing.
-                raise Problem("UZ-REQ-001", f"{name}: null is no value", facts={"parameter": name})
+                raise Problem("UZ-REQ-001", f"{name}: must not be null", facts={"parameter": name})
             if "\0" in value:
-                raise Problem("UZ-REQ-001", f"{name}: has the character U+0000", facts={"parameter": name})
+                raise Problem(
+                    "UZ-REQ-001", f"{name}: must not contain the character U+0000", facts={"parameter": name}
+                )
             fields[name] = value
         self._check_spelling(fields)
         try:

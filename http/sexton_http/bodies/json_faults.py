@@ -15,7 +15,7 @@ _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 def check_keys(body: bytes) -> None:
     """Raises Problem UZ-REQ-001 when an object has a key twice, or a text has a NUL, which no store keeps."""
     if b"\\u0000" in body and _NUL.search(body):
-        raise _misplaced(body, "has the character U+0000")
+        raise _misplaced(body, "must not contain the character U+0000")
     try:
         json.loads(body, object_pairs_hook=_once)
     except _Twice:

@@ -19,7 +19,7 @@ STALLED_S: Final = 1.0
 async def ask_all(
     system: ActorSystem, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float
 ) -> list[R | Fault]:
-    """The replies in the order of the questions; one that failed has its fault in the place of a reply.
+    """The replies in the order of the questions; one that failed has its fault in place of a reply.
 
     All are under way together, so that what they write is committed together. Any other fault is raised.
     """

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import trio
 
-from sexton_http.wire.stopping import Stop, until_stopped
+from sexton_http.wire.stop_signal import Stop, until_stopped
 
 T = TypeVar("T")
 

@@ -179,7 +179,7 @@ class Operation:
     form: type[msgspec.Struct] | None
     """What a page's form sends; the handler decodes it."""
     press: bool
-    """The signed form of a chat platform is taken in the place of token and body."""
+    """The signed form of a chat platform is taken in place of token and body."""
     agents: str
     """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
     tenant_wide: bool

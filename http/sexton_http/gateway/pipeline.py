@@ -62,10 +62,12 @@ def as_problem(fault: Exception) -> Problem:
             return Problem("UZ-API-003", "the actor in charge is busy", wait_s=BUSY_WAIT_S)
         case EngineError():
             log.error("engine_fault", fault=repr(fault))
-            return Problem("UZ-INTERNAL-003", "an actor failed while it handled this")
+            return Problem(
+                "UZ-INTERNAL-003", "an actor failed while handling this; look for the request id in the log"
+            )
         case _:
             log.error("handler_crashed", exc_info=fault)
-            return Problem("UZ-INTERNAL-003", "the operation failed")
+            return Problem("UZ-INTERNAL-003", "the server failed; look for the request id in its log")
 
 
 class Mounted:
@@ -172,7 +174,9 @@ class Mounted:
 
     def _shed(self, code: str) -> Problem:
         self._services.metrics.shed.labels(code).inc()
-        return Problem(code, "the server is at its ceiling", wait_s=BUSY_WAIT_S)
+        return Problem(
+            code, "too many requests are in flight; try again after Retry-After", wait_s=BUSY_WAIT_S
+        )
 
     async def _check(
         self, context: RequestContext, body: bytes | None, verdicts: list[Verdict]
@@ -266,7 +270,7 @@ class Mounted:
 
     def _confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
         if params["zombie_id"] != delegate.zombie_id:
-            raise Problem(self.operation.agents, "the key is another agent's")
+            raise Problem(self.operation.agents, "the key belongs to another agent")
         if params["workspace_id"] != delegate.workspace_id:
             raise Problem("UZ-AUTH-001", "the key's agent is in another workspace")
 
@@ -329,7 +333,9 @@ class Mounted:
         verdicts.append(verdict)
         if not verdict.allowed:
             self._services.metrics.shed.labels("UZ-REQ-006").inc()
-            raise Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
+            raise Problem(
+                "UZ-REQ-006", "the rate limit is reached; try again after Retry-After", wait_s=verdict.wait_s
+            )
 
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
         result = await self._handle(call)

@@ -56,7 +56,9 @@ def refuse_stranger(
         verdicts.append(verdict := services.limiter.admit((counted, head.client), rate))
         if not verdict.allowed:
             services.metrics.shed.labels("UZ-REQ-006").inc()
-            problem = Problem("UZ-REQ-006", "more requests than are allowed", wait_s=verdict.wait_s)
+            problem = Problem(
+                "UZ-REQ-006", "the rate limit is reached; try again after Retry-After", wait_s=verdict.wait_s
+            )
     answer = refuse(services, head, problem)
     return msgspec.structs.replace(answer, headers=(*answer.headers, *limits_of(verdicts)))
 

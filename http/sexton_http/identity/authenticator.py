@@ -96,7 +96,7 @@ class Authenticator:
         """A runner token. Raises Problem with UZ-RUN-001 or UZ-RUN-009."""
         token = bearer(head)
         if token is None or not token.startswith(TokenKind.RUNNER):
-            raise Problem("UZ-RUN-001", "this needs the bearer token of a runner")
+            raise Problem("UZ-RUN-001", "send a runner's bearer token")
         hashed = digest(token)
         known = self._recall(hashed)
         if isinstance(known, RunnerHost):

@@ -10,7 +10,7 @@ from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import SignedIn
 from sexton_http.identity.same_origin import check_same_origin
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
 from sexton_storage.records.users import User
 from sexton_storage.stores import Storage
@@ -72,7 +72,7 @@ class Browsers:
     async def sign_in(
         self, head: RequestHead, user_id: UUID, link: SignInLink | None = None
     ) -> Header | None:
-        """The cookie of a new session, in the place of the one that the browser has; None for a used link."""
+        """The cookie of a new session, in place of the one that the browser has; None for a used link."""
         token, now = self._new_token(TOKEN_BYTES), self._now()
         session = BrowserSession(
             id=self._new_id(),

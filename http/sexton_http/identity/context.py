@@ -15,7 +15,7 @@ from sexton_http.identity.auth_keys import AuthKeys
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.forwarded import Network
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 

@@ -18,7 +18,7 @@ KEY_NAME: Final = Field(
 DESCRIPTION: Final = Field("description", "Description", "Use at most 256 characters, or none.", 256)
 FIELDS: Final = (KEY_NAME, DESCRIPTION)
 
-_INTRO: Final = "<p>Programs use a key in the place of a person. A key is shown once, when it is made.</p>"
+_INTRO: Final = "<p>Programs use a key in place of a person. A key is shown once, when it is made.</p>"
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a key</h2>
 <form method="post" action="/keys">{error}{fields}
 <p class="actions"><button>Create key</button></p></form></section>"""

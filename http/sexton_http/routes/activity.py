@@ -102,7 +102,7 @@ def _frame(place: int, frame: dict[str, Any]) -> FrameIn:
     own = {name: value for name, value in frame.items() if name not in STREAM_FIELDS}
     kind, at_ms = own.pop("kind", None), own.pop("at_ms", None)
     if not isinstance(kind, str) or not kind:
-        raise Problem("UZ-REQ-001", f"/frames/{place}/kind: a text that is not empty")
+        raise Problem("UZ-REQ-001", f"/frames/{place}/kind: must be a non-empty string")
     if at_ms is not None and not _is_count(at_ms):
         raise Problem("UZ-REQ-001", f"/frames/{place}/at_ms: Unix milliseconds")
     for name, field in FRAME_FIELDS.get(kind, {}).items():

@@ -1,4 +1,4 @@
-"""Approval gates: what waits for a person, and the person's word."""
+"""Approval gates: lists what waits for a person, and approves or denies it."""
 
 from typing import Annotated
 from uuid import UUID

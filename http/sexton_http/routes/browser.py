@@ -164,7 +164,7 @@ async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
     """Give out a file that pages load."""
     asset = ASSETS.get(call.text("name"))
     if asset is None:
-        raise Problem("UZ-REQ-003", "no page loads such a file")
+        raise Problem("UZ-REQ-003", "there is no such file")
     headers = ((b"content-type", asset.content_type), *HEADERS[1:-1], (b"cache-control", b"no-cache"))
     return Answer(200, headers, asset.body)
 

@@ -68,7 +68,9 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
         detail = f"/name: {LLM} is the model key's name, which PUT …/credentials/{LLM} keeps"
         raise Problem("UZ-REQ-001", detail, facts={"pointer": "/name"})
     if not isinstance(data, dict) or not data:
-        raise Problem("UZ-VAULT-001", "/data: an object with at least one key", facts={"pointer": "/data"})
+        raise Problem(
+            "UZ-VAULT-001", "/data: must be an object with at least one key", facts={"pointer": "/data"}
+        )
     size = len(msgspec.json.encode(data))
     if size > DATA_BYTES:
         raise Problem(

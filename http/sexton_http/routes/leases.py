@@ -14,7 +14,7 @@ from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import Body, GateView, Query, WaitMs, view_gate
 from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.routes.shared.gate_decisions import or_denied
-from sexton_http.wire.stopping import until_stopped
+from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.records.gates import Gate
 
 SLACK_S = 10.0
@@ -80,7 +80,7 @@ async def await_gate(call: Call[NoBody, GateWait]) -> GateView | Refusal:
     ctx, gate_id, wait_ms = call.ctx, call.id("gate_id"), call.query.wait_ms
     lease = await or_denied(ctx.world.storage.leases.load(call.id("lease_id")))
     if lease is None or lease.runner_id != call.host.runner.id:
-        raise Problem("UZ-RUN-006", "the runner holds no such lease")
+        raise Problem("UZ-RUN-006", "the runner does not hold this lease")
     gate = await or_denied(ctx.world.storage.gates.load(gate_id))
     if gate is None or gate.event_id != lease.event_id:
         raise Problem("UZ-APPROVAL-002", "the lease's event has no such gate")

@@ -186,7 +186,7 @@ async def _own(call: Call[NewTenantProvider, NoQuery]) -> tuple[UUID, dict[str, 
     """The credential with the tenant's own key, of the oldest workspace whose vault has it."""
     name, secrets = call.body.credential_ref, call.ctx.world.secrets
     if name is None:
-        raise Problem("UZ-PROVIDER-001", "/credential_ref: a self-managed provider names its credential")
+        raise Problem("UZ-PROVIDER-001", "/credential_ref: name the credential of a self-managed provider")
     for workspace in await _workspaces(call):
         data = await secrets.open(workspace.id, name)
         if data is None:
@@ -249,7 +249,9 @@ async def put_named_platform_key(call: Call[NewPlatformKey, NoQuery]) -> Platfor
     except msgspec.ValidationError as fault:
         raise Problem("UZ-REQ-001", f"provider: {fault}") from fault
     if call.body.provider not in {None, provider}:
-        raise Problem("UZ-REQ-001", "/provider: not the one of the path", facts={"pointer": "/provider"})
+        raise Problem(
+            "UZ-REQ-001", "/provider: differs from the one in the path", facts={"pointer": "/provider"}
+        )
     return await _put(call, provider, call.body.source_workspace_id)
 
 

@@ -136,12 +136,14 @@ async def _holding(call: Call[Any, Any], zombie_id: UUID, lease_id: UUID | None,
     if await zombies.load(zombie_id) is None:
         raise Problem("UZ-MEM-002", f"no agent has the id {zombie_id}")
     if lease_id is not None and not mine:
-        raise Problem("UZ-RUN-006", "the runner holds no such lease")
+        raise Problem("UZ-RUN-006", "the runner does not hold this lease")
     raise Problem("UZ-MEM-001", "the runner holds no lease of this agent")
 
 
 def _live(lease: Lease, token: int | None, now: int) -> Held:
     current = lease.status in LIVE_LEASE and now < lease.expires_at
     if not current or token not in {None, lease.fencing_token}:
-        raise Problem("UZ-RUN-005", f"lease {lease.id} is not held any more, or the fencing token is not its")
+        raise Problem(
+            "UZ-RUN-005", f"lease {lease.id} is no longer held, or the fencing token is not the lease's"
+        )
     return Held(lease.id, lease.fencing_token)

@@ -15,7 +15,7 @@ from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.heartbeats import with_heartbeats
 from sexton_http.gateway.operations import Call, NoQuery, Wait, operation
 from sexton_http.outbound.previews import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 
 MAX_MESSAGES: Final = 200
 MAX_CONTENT_CHARS: Final = 200_000
@@ -97,7 +97,9 @@ def draft_of(body: PreviewBody) -> Draft:
         if message.role is not PreviewRole.SYSTEM
     ]
     if not said or said[-1].role != "user":
-        raise Problem("UZ-REQ-001", "/messages: the last that is not the system's must be a user's")
+        raise Problem(
+            "UZ-REQ-001", "/messages: the last message that is not from the system must be from the user"
+        )
     tools = tuple(Offered(tool.name, tool.description, tool.input_schema) for tool in body.tools)
     return Draft("\n\n".join(system), tuple(said), tools)
 

@@ -205,7 +205,7 @@ def _provider(ctx: HttpContext, name: str) -> Provider:
     for provider in ctx.providers:
         if provider.name == name:
             return provider
-    raise Problem("UZ-REQ-003", "nobody signs in there")
+    raise Problem("UZ-REQ-003", "there is no such sign-in provider")
 
 
 def _back(ctx: HttpContext, provider: Provider) -> str:

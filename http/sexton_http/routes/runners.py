@@ -16,7 +16,7 @@ from sexton_http.bodies.shapes import Body, Shape, WaitMs
 from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.identity.principals import Enroller
 from sexton_http.identity.tokens import TokenKind, digest, mint
-from sexton_http.wire.stopping import until_stopped
+from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.scopes import ScopeKind, scope_of, without_leave
 

@@ -18,7 +18,7 @@ from sexton_http.gateway.services import Services
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import HttpContext
 from sexton_http.routes.events import Since, parse_since
-from sexton_http.wire.stopping import Stop, until_stopped
+from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_storage.errors import StorageError
 from sexton_storage.records.frames import Frame
 

@@ -64,7 +64,7 @@ async def create_workspace(call: Call[NewWorkspace, NoQuery]) -> WorkspaceMade:
     entitled = await entitled_of(call)
     limit = entitled.limits.workspaces
     if limit is not None and len(await world.storage.workspaces.list(member.tenant_id)) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan holds {limit} workspaces")
+        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan allows {limit} workspaces")
     workspace_id = call.new_id()
     name = f"workspace-{workspace_id.hex[-8:]}" if call.body.name is None else shown(call.body.name, "/name")
     workspace = Workspace(workspace_id, member.tenant_id, name, paused=False, created_at=world.now_ms())

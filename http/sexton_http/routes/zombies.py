@@ -270,7 +270,7 @@ async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Ref
     source, trigger = patch.source_markdown, patch.trigger_markdown
     if source is None and trigger is None:
         if status is None:
-            raise Problem("UZ-REQ-001", "give status, source_markdown or trigger_markdown")
+            raise Problem("UZ-REQ-001", "the body must have status, source_markdown or trigger_markdown")
         return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
     bounded("source_markdown", source)
     bounded("trigger_markdown", trigger)
@@ -344,7 +344,7 @@ async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> Non
     entitled = await entitled_of(call)
     limit, zombies = entitled.limits.agents_per_workspace, call.ctx.world.storage.zombies
     if limit is not None and await zombies.count(workspace_id) >= limit:
-        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan holds {limit} agents a workspace")
+        raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan allows {limit} agents per workspace")
 
 
 def _item(zombie: Zombie) -> ZombieItem:

@@ -130,7 +130,7 @@ class Http1Connection:
         return request
 
     def _forget(self) -> None:
-        """Its answer is done: the clock of the next one starts."""
+        """The answer is done: the clock of the next one starts."""
         parser = self._parser
         parser.requests.popleft()
         self._request = None

@@ -15,9 +15,9 @@ from hypercorn.typing import ConnectionState
 from sexton_http.wire.heads import is_host
 
 MAX_STREAMS: Final = 256
-"""Of one connection, at once."""
+"""The bound of one connection, at once."""
 MAX_REQUESTS: Final = 100_000
-"""Of one connection, one after the other."""
+"""The bound of one connection, one after the other."""
 
 
 class Http2Config(Config):
@@ -64,7 +64,7 @@ class _StrictConnection(h2.connection.H2Connection):
 
 
 class _Streams(dict[int, HTTPStream | WSStream]):
-    """The open streams. In the place of one that is over stands one that drops what still comes.
+    """The open streams. One that is over is replaced by one that drops what still comes.
 
     Its answer may have gone out before all of its body came in: Hypercorn would look it up in vain, and the
     connection would end with a KeyError. Here it goes on, and gives the client its window back.

@@ -19,7 +19,7 @@ from sexton_http.wire.http1 import Http1Connection
 from sexton_http.wire.http2 import Http2Config
 from sexton_http.wire.http2_connection import Http2Connection
 from sexton_http.wire.open_connections import OpenConnections, Watched
-from sexton_http.wire.stopping import Stop
+from sexton_http.wire.stop_signal import Stop
 from sexton_http.wire.tls import HTTP1, Handshake, Tls, TlsTransport
 from sexton_http.wire.transport import PlainTransport
 

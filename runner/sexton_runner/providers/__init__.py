@@ -1,1 +1,1 @@
-"""Speaks with language models, whoever serves them."""
+"""Calls language models, whichever provider serves them."""

@@ -1,4 +1,4 @@
-"""The events of Anthropic's Messages API, read with suspicion, and the prompt in its spelling."""
+"""The events of Anthropic's Messages API, parsed defensively, and the prompt in its format."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never

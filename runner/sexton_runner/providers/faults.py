@@ -1,4 +1,4 @@
-"""Everything that can go wrong between a run and its model."""
+"""The errors between a run and its model."""
 
 from sexton_runner.errors import RunnerError
 

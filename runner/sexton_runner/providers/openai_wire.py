@@ -1,4 +1,4 @@
-"""The chunks of the OpenAI-compatible chat API, read with suspicion, and the prompt in its spelling."""
+"""The chunks of the OpenAI-compatible chat API, parsed defensively, and the prompt in its format."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never

@@ -1,4 +1,4 @@
-"""Asks again when a model was away, with patience that has an end."""
+"""Retries a model that is unavailable, a bounded number of times."""
 
 import random
 from collections.abc import AsyncGenerator

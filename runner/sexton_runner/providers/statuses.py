@@ -1,4 +1,4 @@
-"""Says what a provider's refusal means; one rule for all who speak HTTP."""
+"""Maps a provider's HTTP status to an error; one rule for all providers."""
 
 import email.utils
 import time

@@ -1,4 +1,4 @@
-"""Puts an answer together from what arrives in pieces."""
+"""Reads the arguments of a tool call, which arrive in pieces."""
 
 import orjson
 

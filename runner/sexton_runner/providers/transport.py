@@ -1,4 +1,4 @@
-"""The way to a provider: one connection pool for each run, with bounds on what comes back."""
+"""The connection to a provider: one pool for each run, with bounds on what comes back."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager

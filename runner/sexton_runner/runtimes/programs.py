@@ -1,4 +1,4 @@
-"""A program of a run, started in a sandbox of its own or in one that goes on to its checks."""
+"""A program of a run, in a separate sandbox or in one that also runs the checks."""
 
 import signal
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""Shuts a command in: what it may see, use and outlive."""
+"""Sandboxes a command: what it may see and use, and when it must end."""

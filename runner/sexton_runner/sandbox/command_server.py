@@ -1,4 +1,4 @@
-"""Runs one command after another inside a sandbox, for a runner that stands outside.
+"""Runs one command after another inside a sandbox, on orders from the runner outside.
 
 This file is copied into the sandbox and run there by itself: it uses the standard library only. Orders come
 as lines of JSON on standard input: ``{"argv", "env", "cwd", "stdin"}`` begins a command (``stdin`` as base64)

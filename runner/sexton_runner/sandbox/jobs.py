@@ -1,4 +1,4 @@
-"""Runs one job in the chosen tier and group, and leaves nothing of it behind."""
+"""Runs one job in the chosen tier and control group, and cleans up after it."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""How much one run may take, and the words of ``prlimit`` for it."""
+"""The resource limits of one run, and the ``prlimit`` options for them."""
 
 from dataclasses import dataclass
 

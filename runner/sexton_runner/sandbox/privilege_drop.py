@@ -1,4 +1,4 @@
-"""Makes a command nobody on the host, where the runner is root.
+"""Runs a command as a user that no account has, where the runner is root.
 
 A folder of root's is often closed to everybody else: the state folder, or a home with the interpreter in it.
 So the command's folders are shown in a mount namespace of their own, at a place that anybody may enter, and

@@ -1,4 +1,4 @@
-"""Finds the programs that shut a command in, the system's own first."""
+"""Finds the programs that make a sandbox, the system's own first."""
 
 import functools
 import importlib.util

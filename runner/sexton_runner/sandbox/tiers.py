@@ -1,4 +1,4 @@
-"""The ways to shut a command in, by the name under which a runner enrols."""
+"""The kinds of sandbox, by the name under which a runner enrols."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

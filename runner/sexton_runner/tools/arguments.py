@@ -1,4 +1,4 @@
-"""Holds the arguments of a call against the schema of its tool."""
+"""Validates the arguments of a call against the schema of its tool."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Asks a person before a call that a rule, or the model itself, wants to be asked about."""
+"""Asks a person to approve a call, where a rule or the model itself requires it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Makes one HTTP request on behalf of a run, to nowhere but where it may go."""
+"""Makes one HTTP request on behalf of a run, to allowed hosts only."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""The tool that asks allowed hosts, by the runner's own hand, with secrets put in on the way out."""
+"""The tool that makes HTTP requests from the runner, to allowed hosts, with secrets filled in."""
 
 import base64
 import hashlib
@@ -66,7 +66,7 @@ class HttpRequest:
             method={"enum": METHODS, "default": "GET"},
             headers={"type": "object", "additionalProperties": text, "maxProperties": MAX_HEADERS},
             body={"type": "string", "maxLength": MAX_BODY_CHARS, "description": "sent as it is"},
-            json={"description": "sent as JSON, in the place of body"},
+            json={"description": "sent as JSON, in place of body"},
             basic_auth={**text, "description": "user:password for basic authentication"},
             timeout_s={
                 "type": "integer",

@@ -1,4 +1,4 @@
-"""The secrets that a run was lent: named by the model, put in by the runner, and seen by neither."""
+"""The secrets lent to a run: the model names them, and the runner fills them in unseen."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

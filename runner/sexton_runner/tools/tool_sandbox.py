@@ -1,4 +1,4 @@
-"""Stands a sandbox up when a tool first needs one, and another when the first is gone."""
+"""Opens a sandbox when a tool first needs one, and another when the first is gone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Holds the tools of one run, and stands between the model and each of them."""
+"""Holds the tools of one run, and checks each call before it reaches one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

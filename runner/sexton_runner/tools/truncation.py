@@ -1,4 +1,4 @@
-"""Keeps what a model is given to read within bounds."""
+"""Shortens what a model is given to read."""
 
 MAX_CONTENT_CHARS = 16_384
 TAIL_CHARS = 4_096

@@ -96,7 +96,7 @@ def is_over(spent: Spent, daily: int | None, monthly: int | None) -> bool:
 
 
 def blocked(event: Event, now: int) -> Event:
-    """Set an event aside for want of credit; it is still open."""
+    """Set an event aside because credit ran out; it is still open."""
     return replace(
         event,
         status=EventStatus.GATE_BLOCKED,

@@ -15,7 +15,7 @@ from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
 from sexton_storage.startup import ConnectFailed, PooledByTransaction, ServerTooOld
 
 OLDEST_MAJOR: Final = 15
-"""The oldest PostgreSQL that its makers still mend; what is tested is the one that Sexton brings along."""
+"""The oldest PostgreSQL that still gets fixes; the tests use the one that Sexton brings along."""
 _STRAYED = (
     SettingsDropped,
     asyncpg.DuplicatePreparedStatementError,

@@ -39,7 +39,7 @@ class CredentialStore(Protocol):
         ...
 
     async def reseal(self, credential: Credential, sealed: bytes) -> bool:
-        """Put ``sealed`` in the place of what the credential has; False when it was replaced meanwhile."""
+        """Put ``sealed`` in place of what the credential has; False when it was replaced meanwhile."""
         ...
 
     async def count_by_key(self) -> dict[int, int]:

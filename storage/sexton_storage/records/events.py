@@ -60,9 +60,9 @@ class EventWaits(msgspec.Struct, frozen=True, gc=False):
 
     received: bool = False
     blocked: bool = False
-    """For want of credit."""
+    """The event is set aside because credit ran out."""
     approval: bool = False
-    """A gate is pending."""
+    """A gate of the event is pending."""
     running: bool = False
 
 

@@ -103,7 +103,7 @@ class _Room:
             heappush(self._oldest, (mark.updated_at, key))
 
     def make(self) -> bool:
-        """Whether there is room for one more, if need be in the place of the oldest that is not ``core``."""
+        """Whether there is room for one more, if need be in place of the oldest that is not ``core``."""
         if len(self.marks) < MEMORY_LIMIT:
             return True
         if self._oldest is None:

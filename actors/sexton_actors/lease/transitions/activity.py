@@ -17,7 +17,7 @@ def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | R
         return refusal
     for place, frame in enumerate(message.frames):
         if frame.kind not in ACTIVITY_KINDS:
-            return Refusal("UZ-REQ-001", f"/frames/{place}/kind: {frame.kind!r} is not a runner's to write.")
+            return Refusal("UZ-REQ-001", f"/frames/{place}/kind: a runner may not write {frame.kind!r}.")
     frames = tuple(
         NewFrame(lease.zombie_id, lease.event_id, f.kind, _at(f.at_ms, lease.granted_at, now), f.data)
         for f in message.frames

@@ -20,7 +20,7 @@ def moment(delay_s: int | None, at: int | None, now: int) -> int | Refusal:
     ('UZ-REQ-001', 'UZ-REQ-001', 'UZ-REQ-001')
     """
     if (delay_s is None) == (at is None):
-        return Refusal("UZ-REQ-001", "/at: one of delay_s and at, and not both.")
+        return Refusal("UZ-REQ-001", "/at: give either delay_s or at, not both.")
     if delay_s is not None:
         at, pointer = now + 1000 * delay_s, "/delay_s"
     else:

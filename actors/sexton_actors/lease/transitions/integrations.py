@@ -22,7 +22,9 @@ def may_use(grant: Grant | None, service: str) -> Grant | Refusal:
         case GrantStatus.APPROVED:
             return grant
         case GrantStatus.PENDING:
-            return Refusal("UZ-GRANT-002", f"Nobody has decided yet on {service}.", _facts(grant))
+            return Refusal(
+                "UZ-GRANT-002", f"The request for {service} has not been decided yet.", _facts(grant)
+            )
         case GrantStatus.DENIED | GrantStatus.REVOKED:
             return Refusal("UZ-GRANT-003", f"The grant for {service} is {grant.status}.", _facts(grant))
         case _:

@@ -99,7 +99,7 @@ class KeySet:
         return f"<KeySet {self._issuer}, {len(self._keys)} keys>"
 
     async def find(self, key_id: str | None) -> Key | None:
-        """The key of that id, or the only one where none is named; None for one that the issuer has not.
+        """The key of that id, or the only one where none is named; None for one that the issuer lacks.
 
         Raises Problem UZ-AUTH-004 while nothing is known and the issuer cannot be reached.
         """

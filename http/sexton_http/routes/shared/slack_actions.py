@@ -1,4 +1,4 @@
-"""Whoever pressed a button in a chat: proven by the chat platform's signature, in the place of a token."""
+"""Whoever pressed a button in a chat: proven by the chat platform's signature, in place of a token."""
 
 from typing import Any, Final
 from uuid import UUID

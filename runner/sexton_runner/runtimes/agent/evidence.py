@@ -1,4 +1,4 @@
-"""Keeps account of what a run has done: what was called, with what, and what came back, by their hashes."""
+"""Records what a run has done: each call, its arguments and its result, by their hashes."""
 
 import hashlib
 from collections.abc import Mapping

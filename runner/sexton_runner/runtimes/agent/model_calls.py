@@ -1,4 +1,4 @@
-"""Asks the model, shows what it says as it says it, and counts what that costs."""
+"""Asks the model, streams its answer, and counts what that costs."""
 
 from contextlib import aclosing
 from typing import assert_never

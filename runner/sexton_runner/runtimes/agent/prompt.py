@@ -1,4 +1,4 @@
-"""What the model is told before it begins: instructions that stay, and the event with what belongs to it."""
+"""The prompt of a run: instructions that stay, and the event with what belongs to it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How far a run may go, as the agent's ``context`` says."""
+"""The limits of a run, from the agent's ``context``."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal

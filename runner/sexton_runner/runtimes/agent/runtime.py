@@ -1,4 +1,4 @@
-"""Opens what a run of a model needs, lets it run, and says how it ended."""
+"""Opens what a model's run needs, runs it, and says how it ended."""
 
 import msgspec
 import structlog

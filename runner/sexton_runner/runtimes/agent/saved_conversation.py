@@ -1,4 +1,4 @@
-"""What a run leaves for the one that goes on: a conversation when it was parked, a note when it was full."""
+"""What a run leaves for the next: the conversation when it was parked, a note when its window was full."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ends a run that takes too long; the time in which a person is waited for does not count."""
+"""Ends a run that takes too long; the time spent waiting for a person does not count."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Carries out what the model asks for, several calls at once where that is safe, and waits for people."""
+"""Carries out the model's tool calls, several at once where that is safe, and waits for approvals."""
 
 from collections.abc import Callable, Sequence
 

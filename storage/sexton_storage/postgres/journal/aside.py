@@ -68,7 +68,7 @@ class Aside:
     def blocked(self, tenant_id: UUID, taken: Iterable[Waiting], now: float) -> bool:
         """Put writes back to the front, to be tried again after a pause that grows.
 
-        True once, when that has gone on for so long that it is worth telling.
+        True once, when that has gone on long enough to be worth reporting.
         """
         queue = self._queues[tenant_id]
         writes = list(taken)
