@@ -332,8 +332,8 @@ async def test_no_version_is_kept_of_an_agent_that_is_gone(world: StorageWorld) 
 async def test_the_oldest_of_too_many_versions_go_and_the_active_one_stays(
     world: StorageWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("postgres", "memory"):
-        monkeypatch.setattr(f"sexton_storage.{module}.agents.CONFIGS_KEPT", 2)
+    for module in ("postgres.stores.zombies", "memory.agents"):
+        monkeypatch.setattr(f"sexton_storage.{module}.CONFIGS_KEPT", 2)
     agent, zombies = await world.agent(), world.storage.zombies
     for revision in range(2, 6):
         await zombies.keep_config(version_of(world, agent, revision), None)

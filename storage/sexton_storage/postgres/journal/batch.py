@@ -7,10 +7,11 @@ from uuid import UUID
 
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.journal.claims import claim_events
+from sexton_storage.postgres.journal.ends import end_events
 from sexton_storage.postgres.journal.events import append_events, cancel_events
 from sexton_storage.postgres.journal.frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.journal.gates import open_gates, resolve_gates
-from sexton_storage.postgres.journal.leases import LeaseWrite, end_events, save_leases
+from sexton_storage.postgres.journal.leases import LeaseWrite, save_leases
 from sexton_storage.postgres.journal.memories import remember_reports
 from sexton_storage.postgres.sql.columns import array_literal
 from sexton_storage.writes import (

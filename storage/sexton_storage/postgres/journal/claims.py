@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sexton_storage.periods import day_of, month_of
 from sexton_storage.postgres.connections.connection import Connection, Row
 from sexton_storage.postgres.journal.frames import NumberedFrames
 from sexton_storage.postgres.sql.columns import Columns
+from sexton_storage.postgres.sql.fragments import insert_from, same
+from sexton_storage.postgres.sql.periods import Period, period_of
 from sexton_storage.postgres.sql.schema import EVENTS, LIVE
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease, LeaseStatus
@@ -16,12 +17,49 @@ from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 # Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
-_COLUMNS = Columns("int uuid uuid uuid" + " bigint" * 9 + " uuid text bool int int int", first=3)
+
+
+def _period(write: ClaimEvent) -> Period:
+    return period_of(write.now)
+
+
+_RATES = ("run_nanos_per_sec", "input_nanos_per_mtok", "cached_input_nanos_per_mtok", "output_nanos_per_mtok")
+_GIVEN = ("budget_daily_nanos", "budget_monthly_nanos", "config_version_id", "model", "own_key")
+"""What the lease keeps as the claim gives it."""
+_COLUMNS = Columns(
+    ClaimEvent,
+    "zombie_id",
+    "lease_id",
+    "runner_id",
+    "now",
+    "term_ms",
+    "ceiling_ms",
+    *(f"rates.{name}" for name in _RATES),
+    *_GIVEN,
+    _period,
+    first=3,
+)
+_GRANT = insert_from(
+    "leases",
+    {
+        "id": "lease_id",
+        "event_id": "id",
+        **same("zombie_id", "workspace_id", "tenant_id", "runner_id"),
+        "fencing_token": "token",
+        "attempt": "lease_count",
+        "status": "'active'",
+        "version": "1",
+        "granted_at": "now",
+        **same("expires_at", "ceiling_at"),
+        "metered_at": "now",
+        **{name: f"rates_{name}" for name in _RATES},
+        **same(*_GIVEN),
+    },
+    "running",
+)
 _CLAIM = f"""
 WITH v AS (
-    SELECT * FROM {_COLUMNS.unnest}
-        AS v(ord, zombie_id, lease_id, runner_id, now, term_ms, ceiling_ms, run_rate, input_rate, cached_rate,
-             output_rate, daily, monthly, config_id, model, own_key, day, month, next_month)
+    SELECT * FROM {_COLUMNS.numbered_rows}
 ), o AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
@@ -30,7 +68,8 @@ WITH v AS (
                 WHEN h.live_lease_id IS NOT NULL THEN 'leased'
                 WHEN w.paused THEN 'workspace_paused'
                 WHEN e.id IS NULL THEN 'empty'
-                WHEN s.in_day >= v.daily OR s.in_month >= v.monthly THEN 'over_budget'
+                WHEN s.in_day >= v.budget_daily_nanos OR s.in_month >= v.budget_monthly_nanos
+                THEN 'over_budget'
                 WHEN t.balance_nanos <= 0 AND NOT t.unlimited THEN 'exhausted'
                 ELSE 'claimed' END AS found
       FROM v
@@ -41,10 +80,11 @@ WITH v AS (
       LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
                          ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
       LEFT JOIN LATERAL (
-          SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.day), 0) AS in_day,
+          SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.period_day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month
-            FROM spend p WHERE p.zombie_id = v.zombie_id AND p.day >= v.month AND p.day < v.next_month
-      ) s ON v.daily IS NOT NULL OR v.monthly IS NOT NULL
+            FROM spend p
+           WHERE p.zombie_id = v.zombie_id AND p.day >= v.period_month AND p.day < v.period_next_month
+      ) s ON v.budget_daily_nanos IS NOT NULL OR v.budget_monthly_nanos IS NOT NULL
 ), room AS (
     SELECT r.id, r.slots - (SELECT count(*) FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) AS free
       FROM runners r WHERE r.id IN (SELECT runner_id FROM v)
@@ -65,32 +105,24 @@ WITH v AS (
            parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
-    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now, f.run_rate, f.input_rate, f.cached_rate,
-              f.output_rate, f.daily, f.monthly, f.config_id, f.model, f.own_key,
+    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now,
+              {", ".join(f"f.rates_{name}" for name in _RATES)}, {", ".join(f"f.{name}" for name in _GIVEN)},
               e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
               least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
-    INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
-                        status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
-                        input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok,
-                        budget_daily_nanos, budget_monthly_nanos, config_version_id, model, own_key)
-    SELECT lease_id, id, zombie_id, workspace_id, tenant_id, runner_id, token, lease_count, 'active', 1, now,
-           expires_at, ceiling_at, now, run_rate, input_rate, cached_rate, output_rate, daily, monthly,
-           config_id, model, own_key
-      FROM running
+    {_GRANT}
 ), taken AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
       FROM f WHERE h.zombie_id = f.zombie_id AND f.outcome = 'claimed'
 )
-SELECT f.ord, f.outcome, f.event_id,
+SELECT {EVENTS.columns("r")}, f.ord, f.outcome, f.event_id,
        EXISTS (SELECT FROM events m
-                WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id),
+                WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id) AS more,
        EXISTS (SELECT FROM grants g WHERE g.zombie_id = f.zombie_id)
-           OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = f.zombie_id),
-       r.token, r.lease_count, r.expires_at, r.ceiling_at, {EVENTS.columns("r")}
+           OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = f.zombie_id) AS endowed,
+       r.token, r.lease_count, r.expires_at, r.ceiling_at
   FROM f LEFT JOIN running r ON r.ord = f.ord
 """
-_EVENT_AT = 9
 # In a statement of its own, so that the claim's counts what others have committed. Nobody waits: two nodes
 # that claim for one runner at the same moment are rare, and the later one tries again.
 _RESERVE = """
@@ -106,27 +138,27 @@ async def claim_events(
     frames: NumberedFrames,
 ) -> None:
     rows = await connection.fetch(_RESERVE, list({w.runner_id for _, w in writes}))
-    if busy := {row[0] for row in rows}:
+    if busy := {row["id"] for row in rows}:
         for ord_, write in writes:
             if write.runner_id in busy:
                 answers[ord_] = NothingToClaim(RUNNER_BUSY)
         writes = [(ord_, write) for ord_, write in writes if write.runner_id not in busy]
         if not writes:
             return
-    columns = _COLUMNS.arrays([_values(ord_, w) for ord_, w in writes])
+    columns = _COLUMNS.arrays([w for _, w in writes])
     rows = await connection.fetch(_CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *columns)
-    asked = dict(writes)
     for row in rows:
-        match row[1]:
+        ord_, write = writes[row["ord"] - 1]
+        match row["outcome"]:
             case "claimed":
-                event = EVENTS.record(row, _EVENT_AT)
-                lease = _lease(asked[row[0]], event, row)
-                answers[row[0]] = Claimed(event, lease, row[3], row[4])
-                frames.add(row[0], (leased_frame(lease),))
+                event = EVENTS.record(row)
+                lease = _lease(write, event, row)
+                answers[ord_] = Claimed(event, lease, more=row["more"], endowed=row["endowed"])
+                frames.add(ord_, (leased_frame(lease),))
             case "exhausted":
-                answers[row[0]] = Exhausted(row[2])
+                answers[ord_] = Exhausted(row["event_id"])
             case reason:
-                answers[row[0]] = NothingToClaim(reason)
+                answers[ord_] = NothingToClaim(reason)
 
 
 def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
@@ -138,13 +170,13 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         workspace_id=event.workspace_id,
         tenant_id=event.tenant_id,
         runner_id=write.runner_id,
-        fencing_token=row[5],
-        attempt=row[6],
+        fencing_token=row["token"],
+        attempt=row["lease_count"],
         status=LeaseStatus.ACTIVE,
         version=1,
         granted_at=write.now,
-        expires_at=row[7],
-        ceiling_at=row[8],
+        expires_at=row["expires_at"],
+        ceiling_at=row["ceiling_at"],
         metered_at=write.now,
         rates=write.rates,
         budget_daily_nanos=write.budget_daily_nanos,
@@ -152,30 +184,4 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         config_version_id=write.config_version_id,
         model=write.model,
         own_key=write.own_key,
-    )
-
-
-def _values(ord_: int, write: ClaimEvent) -> tuple[Any, ...]:
-    rates, day = write.rates, day_of(write.now)
-    month = month_of(day)
-    return (
-        ord_,
-        write.zombie_id,
-        write.lease_id,
-        write.runner_id,
-        write.now,
-        write.term_ms,
-        write.ceiling_ms,
-        rates.run_nanos_per_sec,
-        rates.input_nanos_per_mtok,
-        rates.cached_input_nanos_per_mtok,
-        rates.output_nanos_per_mtok,
-        write.budget_daily_nanos,
-        write.budget_monthly_nanos,
-        write.config_version_id,
-        write.model,
-        write.own_key,
-        day,
-        month.first_day,
-        month.end_day,
     )

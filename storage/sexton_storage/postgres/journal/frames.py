@@ -5,39 +5,70 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from sexton_storage.documents import to_json
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.columns import Columns
-from sexton_storage.postgres.sql.fragments import unnest
+from sexton_storage.postgres.sql.fragments import insert_from
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.refusals import FENCED, GONE, Lost
 from sexton_storage.writes import AppendFrames, FramesAppended
 
+
 # Every agent's counter moves once, by as many as it has frames here. The numbers go on from the counter as it
 # was before: the heads are locked by the batch, so nobody else moves it meanwhile.
-_COUNTS, _NEW = Columns("uuid bigint"), Columns("uuid bigint uuid text bigint text", first=3)
+class _Count(msgspec.Struct, frozen=True, gc=False):
+    zombie_id: UUID
+    frames: int
+
+
+class _Numbered(msgspec.Struct, frozen=True, gc=False):
+    """A frame with its number in the batch, from 1 for each agent."""
+
+    frame: NewFrame
+    number: int
+
+
+def _data(numbered: _Numbered) -> str:
+    return to_json(numbered.frame.data)
+
+
+_COUNTS = Columns(_Count, "zombie_id", "frames")
+_NEW = Columns(
+    _Numbered, "frame.zombie_id", "number", "frame.event_id", "frame.kind", "frame.at_ms", _data, first=3
+)
+_KEEP = insert_from(
+    "frames",
+    {
+        "zombie_id": "v.frame_zombie_id",
+        "seq": "h.frame_seq + v.number",
+        "event_id": "v.frame_event_id",
+        "kind": "v.frame_kind",
+        "at_ms": "v.frame_at_ms",
+        "data": "v.data::json",
+    },
+    f"{_NEW.rows} JOIN agent_heads h ON h.zombie_id = v.frame_zombie_id",
+)
 _APPEND = f"""
 WITH moved AS (
-    UPDATE agent_heads h SET frame_seq = h.frame_seq + n.frames
-      FROM {_COUNTS.unnest} AS n(zombie_id, frames) WHERE h.zombie_id = n.zombie_id
+    UPDATE agent_heads h SET frame_seq = h.frame_seq + v.frames
+      FROM {_COUNTS.rows} WHERE h.zombie_id = v.zombie_id
     RETURNING h.zombie_id, h.frame_seq
 ), kept AS (
-    INSERT INTO frames (zombie_id, seq, event_id, kind, at_ms, data)
-    SELECT v.zombie_id, h.frame_seq + v.number, v.event_id, v.kind, v.at_ms, v.data::json
-      FROM {_NEW.unnest}
-        AS v(zombie_id, number, event_id, kind, at_ms, data)
-      JOIN agent_heads h ON h.zombie_id = v.zombie_id
+    {_KEEP}
 )
 SELECT zombie_id, frame_seq FROM moved
 """
+_FENCED = Columns(AppendFrames, "zombie_id", "lease_id", "fencing_token")
 _FENCE = f"""
-SELECT v.ord, h.zombie_id IS NOT NULL,
+SELECT v.ord, h.zombie_id IS NOT NULL AS exists,
        v.lease_id IS NULL OR (
-           h.live_lease_id = v.lease_id AND h.fence = v.token AND EXISTS (
+           h.live_lease_id = v.lease_id AND h.fence = v.fencing_token AND EXISTS (
                SELECT FROM leases l
                 WHERE l.id = v.lease_id AND l.status IN ('active', 'cancelling')
-                  AND l.expires_at > sexton_now_ms()))
-  FROM {unnest("int uuid uuid bigint")} AS v(ord, zombie_id, lease_id, token)
+                  AND l.expires_at > sexton_now_ms())) AS held
+  FROM {_FENCED.numbered_rows}
   LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
 """
 News = Sequence[tuple[UUID, int]]
@@ -59,12 +90,10 @@ class NumberedFrames:
             return ()
         frames = [frame for _, frame in sorted(self._frames, key=lambda pair: pair[0])]
         counts = Counter(frame.zombie_id for frame in frames)
-        new = [
-            (f.zombie_id, number, f.event_id, f.kind, f.at_ms, to_json(f.data))
-            for f, number in zip(frames, _numbers(frames), strict=True)
-        ]
-        rows = await connection.fetch(_APPEND, *_COUNTS.arrays(counts.items()), *_NEW.arrays(new))
-        return [(row[0], row[1]) for row in rows]
+        new = [_Numbered(frame, number) for frame, number in zip(frames, _numbers(frames), strict=True)]
+        counted = [_Count(zombie_id, count) for zombie_id, count in counts.items()]
+        rows = await connection.fetch(_APPEND, *_COUNTS.arrays(counted), *_NEW.arrays(new))
+        return [(row["zombie_id"], row["frame_seq"]) for row in rows]
 
 
 def _numbers(frames: Sequence[NewFrame]) -> list[int]:
@@ -84,17 +113,11 @@ async def check_appends(
     frames: NumberedFrames,
 ) -> None:
     """Let the frames pass whose agent exists and whose lease, where one is named, is held."""
-    rows = await connection.fetch(
-        _FENCE,
-        [ord_ for ord_, _ in writes],
-        [w.zombie_id for _, w in writes],
-        [w.lease_id for _, w in writes],
-        [w.fencing_token for _, w in writes],
-    )
-    asked = dict(writes)
-    for ord_, exists, held in rows:
-        if exists and held:
-            answers[ord_] = FramesAppended(len(asked[ord_].frames))
-            frames.add(ord_, asked[ord_].frames)
+    rows = await connection.fetch(_FENCE, *_FENCED.arrays([w for _, w in writes]))
+    for row in rows:
+        ord_, write = writes[row["ord"] - 1]
+        if row["exists"] and row["held"]:
+            answers[ord_] = FramesAppended(len(write.frames))
+            frames.add(ord_, write.frames)
         else:
-            answers[ord_] = Lost(FENCED if exists else GONE)
+            answers[ord_] = Lost(FENCED if row["exists"] else GONE)

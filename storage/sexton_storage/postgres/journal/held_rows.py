@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sexton_storage.postgres.connections.connection import Connection
-from sexton_storage.postgres.sql.fragments import unnest
+from sexton_storage.postgres.sql.columns import Columns
 from sexton_storage.writes import (
     AppendEvent,
     AppendFrames,
@@ -46,9 +46,10 @@ _NAMED: Mapping[type, Callable[[Any], _Named]] = {
     CancelEvent: lambda w: _Named(zombie_id=w.zombie_id),
     AppendFrames: lambda w: _Named(zombie_id=w.zombie_id),
 }
+_COLUMNS = Columns(_Named, *_Named._fields)
 _PLACES = f"""
-SELECT coalesce(h.tenant_id, l.tenant_id, g.tenant_id), h.zombie_id
-  FROM {unnest("uuid uuid uuid")} WITH ORDINALITY AS v(lease_id, gate_id, zombie_id, ord)
+SELECT coalesce(h.tenant_id, l.tenant_id, g.tenant_id) AS tenant_id, h.zombie_id
+  FROM {_COLUMNS.numbered_rows}
   LEFT JOIN leases l ON l.id = v.lease_id
   LEFT JOIN gates g ON g.id = v.gate_id
   LEFT JOIN agent_heads h ON h.zombie_id = coalesce(v.zombie_id, l.zombie_id, g.zombie_id)
@@ -68,13 +69,13 @@ SELECT zombie_id FROM agent_heads WHERE zombie_id = ANY($1) AND zombie_id NOT IN
 async def places_of(connection: Connection, writes: Sequence[Write[Any]]) -> Sequence[Place]:
     """Where each of the writes belongs."""
     named = [_NAMED[type(write)](write) for write in writes]
-    rows = await connection.fetch(_PLACES, *(list(column) for column in zip(*named, strict=True)))
-    return [Place(row[0] or NOBODY, row[1]) for row in rows]
+    rows = await connection.fetch(_PLACES, *_COLUMNS.arrays(named))
+    return [Place(row["tenant_id"] or NOBODY, row["zombie_id"]) for row in rows]
 
 
 async def held_tenants(connection: Connection, places: Collection[Place]) -> Collection[UUID]:
     """Tenants of which somebody holds the ledger's row, or the head of one of these agents."""
     tenants = list({place.tenant_id for place in places})
     of_head = {p.zombie_id: p.tenant_id for p in places if p.zombie_id is not None}
-    held = {row[0] for row in await connection.fetch(_HELD_TENANTS, tenants)}
-    return held | {of_head[row[0]] for row in await connection.fetch(_HELD_HEADS, list(of_head))}
+    held = {row["id"] for row in await connection.fetch(_HELD_TENANTS, tenants)}
+    return held | {of_head[row["zombie_id"]] for row in await connection.fetch(_HELD_HEADS, list(of_head))}

@@ -1,12 +1,13 @@
 """Keeps the proposals and scores of runs that end in a batch."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.columns import Columns
-from sexton_storage.postgres.sql.fragments import beside
+from sexton_storage.postgres.sql.fragments import insert_from, opaque_to_planner
 from sexton_storage.postgres.sql.schema import PROPOSALS, SCORES
 from sexton_storage.records.improvement import DISPLACED_BY, DISPLACED_REASON, PENDING_KEPT, Proposal, Score
 
@@ -15,23 +16,31 @@ UPDATE proposals p SET status = 'REJECTED', rejection_reason = $2, decided_by = 
   FROM unnest($1::uuid[]) AS v(zombie_id)
  CROSS JOIN LATERAL (SELECT id FROM proposals WHERE zombie_id = v.zombie_id AND status = 'PENDING'
                       ORDER BY created_at DESC, id DESC OFFSET {PENDING_KEPT}) u
- WHERE p.id = u.id AND {beside("u.id", "p.status = 'PENDING'")}
+ WHERE p.id = u.id AND {opaque_to_planner("u.id", "p.status = 'PENDING'")}
 """
 # Scores of the runs that end in a batch, and what those that were processed have heard.
-_SCORES = Columns("uuid uuid text float8 int int int bigint bigint bigint uuid")
+
+
+class _Settled(msgspec.Struct, frozen=True, gc=False):
+    """A score with the lease whose run it is of."""
+
+    score: Score
+    lease_id: UUID
+
+
+_SCORES = Columns(_Settled, *(f"score.{name}" for name in SCORES.names), "lease_id")
 _SCORE = f"""
 WITH v AS (
-    SELECT * FROM {_SCORES.unnest}
-        AS v({", ".join(SCORES.names)}, lease_id)
+    SELECT * FROM {_SCORES.rows}
 ), heard AS (
-    UPDATE proposals p SET heard_at = v.created_at
+    UPDATE proposals p SET heard_at = v.score_created_at
       FROM v CROSS JOIN LATERAL (
         SELECT id FROM proposals
-         WHERE zombie_id = v.zombie_id AND handed_lease_id = v.lease_id AND status = 'REJECTED'
+         WHERE zombie_id = v.score_zombie_id AND handed_lease_id = v.lease_id AND status = 'REJECTED'
            AND heard_at IS NULL OFFSET 0) u
-     WHERE p.id = u.id AND v.outcome = 'processed'
+     WHERE p.id = u.id AND v.score_outcome = 'processed'
 )
-INSERT INTO scores ({", ".join(SCORES.names)}) SELECT {", ".join(SCORES.names)} FROM v
+{insert_from("scores", {name: f"score_{name}" for name in SCORES.names}, "v")}
 ON CONFLICT (event_id) DO NOTHING
 """
 
@@ -46,5 +55,5 @@ async def insert_proposals(connection: Connection, proposals: Sequence[Proposal]
 
 async def keep_scores(connection: Connection, scores: Sequence[tuple[Score, UUID]]) -> None:
     """Keep the scores of runs that end, each with the lease that ended."""
-    rows: list[list[Any]] = [[*SCORES.values(score), lease_id] for score, lease_id in scores]
-    await connection.execute(_SCORE, *_SCORES.arrays(rows))
+    settled = [_Settled(score, lease_id) for score, lease_id in scores]
+    await connection.execute(_SCORE, *_SCORES.arrays(settled))

@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from sexton_storage.documents import from_json, storable, to_json
+from sexton_storage.postgres.sql.columns import sql_type
+from sexton_storage.postgres.sql.fragments import insert_from
 
 T = TypeVar("T", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
@@ -52,6 +54,7 @@ class Rows(Generic[T]):
     def __init__(self, record: type[T], *, without: Sequence[str] = ()) -> None:
         hints = get_type_hints(record)
         self._record = record
+        self._hints = hints
         self._fields = tuple(_field(n, hints[n]) for n in record.__struct_fields__)
         self._stored = tuple(f for f in self._fields if f.name not in without)
         self.names = tuple(c for f in self._stored for c in f.columns)
@@ -74,6 +77,14 @@ class Rows(Generic[T]):
         """INSERT of one record; its parameters are ``values``."""
         marks = ", ".join(f"${i}" for i in range(1, len(self.names) + 1))
         return f"INSERT INTO {table} ({', '.join(self.names)}) VALUES ({marks})"
+
+    def insert_many(self, table: str) -> str:
+        """INSERT of many records; its parameters are ``arrays``. Not for nested records and arrays."""
+        kinds = [(f, _bare(self._hints[f.name])) for f in self._stored]
+        types = ["text" if f.to_row is to_json else sql_type(bare) for f, bare in kinds]
+        arrays = ", ".join(f"${i}::{name}[]" for i, name in enumerate(types, 1))
+        values = {f.name: f"v.{f.name}" + ("::json" if f.to_row is to_json else "") for f, _ in kinds}
+        return insert_from(table, values, f"unnest({arrays}) AS v({', '.join(self.names)})")
 
     def values(self, record: T) -> list[Any]:
         """Give the stored columns of a record, in the order of ``names``."""
@@ -108,7 +119,7 @@ class Rows(Generic[T]):
         return [self.record(row) for row in rows]
 
     def arrays(self, records: Sequence[T]) -> list[list[Any]]:
-        """Give one list a stored column, for ``unnest``."""
+        """Give one list a stored column, for ``insert_many``."""
         if not records:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*(self.values(r) for r in records), strict=True)]

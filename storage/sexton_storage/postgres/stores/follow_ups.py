@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sexton_storage.documents import storable
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection
-from sexton_storage.postgres.sql.fragments import beside
+from sexton_storage.postgres.sql.fragments import opaque_to_planner
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
@@ -20,7 +20,7 @@ FOLLOW_UPS = Rows(FollowUp)
 _SELECT = f"SELECT {FOLLOW_UPS.columns()} FROM follow_ups"
 _ASKED = f"{_SELECT} WHERE zombie_id = $1 AND event_id = $2 AND call_id = $3"
 _DUE = f"{_SELECT} WHERE status = 'pending' AND at <= $1 ORDER BY at, id LIMIT $2"
-_PENDING = beside("id", "status = 'pending'")
+_PENDING = opaque_to_planner("id", "status = 'pending'")
 _WAITING = f"SELECT count(*) FROM follow_ups WHERE zombie_id = $1 AND {_PENDING}"
 _CLOSE = f"UPDATE follow_ups SET status = $2, closed_at = $3 WHERE id = $1 AND {_PENDING}"
 _DROP_ALL = """
