@@ -93,7 +93,7 @@ class HeldRow(Held[Row]):
 async def test_a_held_record_is_read_once_until_it_may_have_changed(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    held = HeldRow(world.world, table := Table())
+    held = HeldRow(world.actors_world, table := Table())
 
     for _ in range(3):
         assert await held.refresh() == Row()
@@ -103,7 +103,7 @@ async def test_a_held_record_is_read_once_until_it_may_have_changed(
     await held.refresh()
     assert table.reads == 2
 
-    world.world.changed_records.note(KEY)
+    world.actors_world.changed_records.note(KEY)
     await held.refresh()
     await held.refresh()
     assert table.reads == 3
@@ -112,8 +112,8 @@ async def test_a_held_record_is_read_once_until_it_may_have_changed(
 async def test_that_there_is_none_is_known_for_as_long_as_a_record_is(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    bounded = HeldRow(world.world, bound := Table(None))
-    unbounded = HeldRow(world.world, free := Table(None), fresh_ms=None)
+    bounded = HeldRow(world.actors_world, bound := Table(None))
+    unbounded = HeldRow(world.actors_world, free := Table(None), fresh_ms=None)
 
     for held in (bounded, unbounded):
         assert await held.refresh() is None
@@ -125,8 +125,8 @@ async def test_that_there_is_none_is_known_for_as_long_as_a_record_is(
 async def test_a_record_changed_while_it_is_read_is_read_again(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    table = Table(while_read=lambda: world.world.changed_records.note(KEY))
-    held = HeldRow(world.world, table)
+    table = Table(while_read=lambda: world.actors_world.changed_records.note(KEY))
+    held = HeldRow(world.actors_world, table)
 
     await held.refresh()
     await held.refresh()
@@ -135,7 +135,7 @@ async def test_a_record_changed_while_it_is_read_is_read_again(
 
 
 async def test_a_change_wins_the_last_of_its_races(world: ActorsWorld, autojump_clock: MockClock) -> None:
-    held = HeldRow(world.world, Table())
+    held = HeldRow(world.actors_world, Table())
 
     assert await held.add(5, meanwhile=MAX_RACES - 1) == 5
 
@@ -143,7 +143,7 @@ async def test_a_change_wins_the_last_of_its_races(world: ActorsWorld, autojump_
 async def test_a_change_that_loses_all_its_races_is_told_to_come_again(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    held = HeldRow(world.world, table := Table())
+    held = HeldRow(world.actors_world, table := Table())
 
     refused = await held.add(5, meanwhile=MAX_RACES)
 
@@ -156,7 +156,7 @@ async def test_a_change_that_loses_all_its_races_is_told_to_come_again(
 async def test_the_first_lost_race_is_made_up_for_at_once_and_later_ones_after_a_pause(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    held, start = HeldRow(world.world, Table()), trio.current_time()
+    held, start = HeldRow(world.actors_world, Table()), trio.current_time()
 
     await held.add(1, meanwhile=1)
     assert trio.current_time() == start
@@ -168,7 +168,7 @@ async def test_the_first_lost_race_is_made_up_for_at_once_and_later_ones_after_a
 async def test_a_conflict_that_a_store_raises_is_a_lost_race(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    held, tries = HeldRow(world.world, Table()), 0
+    held, tries = HeldRow(world.actors_world, Table()), 0
 
     async def attempt(row: Row, _now: int) -> Row:
         nonlocal tries
@@ -184,7 +184,7 @@ async def test_a_conflict_that_a_store_raises_is_a_lost_race(
 async def test_who_changes_what_does_not_exist_is_told_so(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    refused = await HeldRow(world.world, Table(None)).add(1)
+    refused = await HeldRow(world.actors_world, Table(None)).add(1)
 
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-TEST-404"
@@ -193,7 +193,7 @@ async def test_who_changes_what_does_not_exist_is_told_so(
 async def test_after_a_lost_race_the_row_is_read_first_until_nobody_else_writes_it(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
-    held = HeldRow(world.world, table := Table(), fresh_ms=None)
+    held = HeldRow(world.actors_world, table := Table(), fresh_ms=None)
     await held.add(1, meanwhile=1)
     reads = table.reads
 
