@@ -4,8 +4,6 @@ import os
 import random
 import socket
 import struct
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,17 @@ from trio.testing import MockClock
 from sexton_http.wire.server import Doors
 from sexton_http.wire.timeouts import DRAIN_BYTES, KEEP_ALIVE_S, READ_S, WRITE_S
 from sexton_http.wire.tls import Tls
-from tests.worlds.asgi_server import Reader, deaf, dial, echo, serving, socket_of
+from tests.worlds.asgi_server import (
+    Reader,
+    deaf,
+    descriptors,
+    dial,
+    echo,
+    let_the_server_read,
+    serving,
+    settle,
+    socket_of,
+)
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -64,10 +72,6 @@ async def is_alive(doors: Doors) -> bool:
         return status in {200, 401}
 
 
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 @pytest.mark.parametrize("app", [echo, deaf])
 async def test_a_server_outlives_whatever_bytes_it_is_sent_and_keeps_no_descriptor(
     app: Any, tls: Tls | None
@@ -102,14 +106,6 @@ async def be_hostile(doors: Doors, rng: random.Random) -> None:
         pass
     finally:
         await trio.aclose_forcefully(stream)
-
-
-async def settle(is_done: Callable[[], bool] = lambda: False) -> None:
-    """Let what the clients have left behind come to its end; bounded."""
-    for _ in range(200):
-        if is_done():
-            return
-        await trio.sleep(0.01)
 
 
 async def test_an_upgrade_to_a_websocket_is_passed_over_and_its_junk_closes_only_itself(
@@ -266,18 +262,6 @@ async def test_a_client_that_reads_nothing_is_cut(mock_clock: MockClock, tls: Tl
                 break
             mock_clock.jump(WRITE_S + 1)
         assert ended.is_set()
-
-
-async def let_the_server_read() -> None:
-    """Real sockets under a clock that stands: give the loop a few real turns."""
-    for _ in range(20):
-        await trio.lowlevel.checkpoint()
-        await trio.to_thread.run_sync(_nap)
-
-
-def _nap() -> None:
-    """One turn of another thread, so that the loop polls its sockets in between."""
-    os.sched_yield()
 
 
 async def test_a_stop_closes_idle_connections_at_once_and_lets_a_running_request_end(

@@ -1,8 +1,10 @@
 """Serves an ASGI app on a free port of loopback, and speaks to it in bytes."""
 
+import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import trio
@@ -77,6 +79,30 @@ async def dial_port(port: int) -> trio.SocketStream:
 def socket_of(stream: Stream) -> trio.SocketStream:
     """What is beneath TLS, if there is TLS."""
     return stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def settle(is_done: Callable[[], bool] = lambda: False) -> None:
+    """Let what the clients have left behind come to its end; bounded."""
+    for _ in range(200):
+        if is_done():
+            return
+        await trio.sleep(0.01)
+
+
+async def let_the_server_read() -> None:
+    """Real sockets under a clock that stands: give the loop a few real turns."""
+    for _ in range(20):
+        await trio.lowlevel.checkpoint()
+        await trio.to_thread.run_sync(_nap)
+
+
+def _nap() -> None:
+    """One turn of another thread, so that the loop polls its sockets in between."""
+    os.sched_yield()
 
 
 class Reader:

@@ -12,7 +12,7 @@ import trio
 class Listener:
     """Reads one chunked answer, line by line."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
         self.stream = stream
         self._raw = b""
         self._text = b""
