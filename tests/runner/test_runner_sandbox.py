@@ -2,92 +2,32 @@
 
 import dataclasses
 import os
-import random
 import shutil
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx2
-import msgspec
 import pytest
 import trio
 
-from sexton_runner.client import ControlPlane, Outage
-from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.frames import Frame
-from sexton_runner.lease import LiveLease
-from sexton_runner.redact import Redactor
-from sexton_runner.run import Ending, Outcome, Run
-from sexton_runner.runtimes.registry import carry_out
-from sexton_runner.sandbox import programs
-from sexton_runner.sandbox.jobs import Sandbox, entered
+from sexton_runner.run import Outcome
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.privilege_drop import lowered_uid
 from sexton_runner.sandbox.probe import Bound, check, make_sandbox, probe
-from sexton_runner.sandbox.process import start
-from sexton_runner.sandbox.tiers import Job
 from sexton_runner.settings import SandboxTier
-from sexton_runner.timing import Timing
-from sexton_runner.wire import Lease
-from tests.fakes.control_plane import make_lease
 from tests.worlds.ordinary_user import may_lower
 from tests.worlds.runner import eventually, gone, processes_with
+from tests.worlds.sandbox import LIMITS, Cage
 
-LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
-make_sandbox_really = make_sandbox
 MARKER = "31536000.4242"  # An argument of sleep(1) that no one else uses.
-
-
-@dataclass
-class Cage:
-    """Runs programs as the command runtime does, with no control plane to talk to."""
-
-    folder: Path
-    limits: Limits = LIMITS
-    tier: SandboxTier = SandboxTier.BUBBLEWRAP
-    shown: list[Frame] = field(default_factory=list)
-    count: int = 0
-
-    async def run(self, language: str, source: str) -> Ending:
-        """Run a program to its end."""
-        self.count += 1
-        lease = msgspec.convert(make_lease(f"```{language}\n{source}\n```\n"), Lease)
-        folder = self.folder / str(self.count)
-        folder.mkdir()
-        async with httpx2.AsyncClient(trust_env=False) as http:
-            return await carry_out(
-                Run(
-                    live=LiveLease(lease, trio.current_time, 30.0),
-                    plane=ControlPlane(http, Outage(trio.current_time)),
-                    sandbox=make_sandbox(self.tier, self.limits, self.folder),
-                    timing=Timing(),
-                    rng=random.Random(1),
-                    clock=trio.current_time,
-                    redactor=Redactor({}),
-                    show=self.shown.append,
-                    shown=trio.lowlevel.checkpoint,
-                    folder=folder,
-                )
-            )
-
-    async def python(self, *lines: str) -> Any:
-        """Run lines of Python and give the evidence they print."""
-        ending = await self.run("python", "import json, os, socket, sys\n" + "\n".join(lines))
-        assert ending.outcome is Outcome.PROCESSED, ending.response_text
-        return ending.evidence
 
 
 def ungrouped(*settings: Any) -> Sandbox:
     """Give the sandbox of a host without control groups."""
-    return dataclasses.replace(make_sandbox_really(*settings), layout=None)
-
-
-@pytest.fixture
-def cage(tmp_path: Path) -> Cage:
-    return Cage(tmp_path)
+    return dataclasses.replace(make_sandbox(*settings), layout=None)
 
 
 ATTEMPT = """
@@ -256,7 +196,7 @@ async def test_a_command_that_eats_memory_is_stopped_and_the_runner_is_not(cage:
 async def test_without_control_groups_a_watchdog_ends_what_eats_memory(
     cage: Cage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    monkeypatch.setattr("tests.worlds.sandbox.make_sandbox", ungrouped)
     program = (
         "import os, time\n"
         "for _ in range(4): os.fork() or (held := os.urandom(1 << 20) * 90) and time.sleep(60)\n"
@@ -268,7 +208,7 @@ async def test_without_control_groups_a_watchdog_ends_what_eats_memory(
 
 
 async def test_what_lies_in_files_counts_as_memory(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    monkeypatch.setattr("tests.worlds.sandbox.make_sandbox", ungrouped)
     ending = await cage.run(
         "sh", "for d in /tmp /workspace; do head -c 200000000 /dev/zero >$d/f; done; sleep 9"
     )
@@ -278,7 +218,7 @@ async def test_what_lies_in_files_counts_as_memory(cage: Cage, monkeypatch: pyte
 async def test_a_watchdog_lets_be_what_keeps_within_its_bound(
     cage: Cage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", ungrouped)
+    monkeypatch.setattr("tests.worlds.sandbox.make_sandbox", ungrouped)
     # Each of four processes has 100 MiB, but it is the same 100 MiB.
     program = (
         "import os, time\nheld = bytearray(os.urandom(1 << 20)) * 100\n"
@@ -396,106 +336,6 @@ async def test_output_is_shown_while_the_command_still_runs(cage: Cage) -> None:
         await eventually(lambda: cage.shown)
         assert cage.shown[0] == {"kind": "chunk", "text": "early\n"}
         nursery.cancel_scope.cancel()
-
-
-class Broken:
-    """A tier that cannot be given: its program ends before anything of the command has begun."""
-
-    name = SandboxTier.BUBBLEWRAP
-
-    def __init__(self, like: Sandbox, words: Sequence[str]) -> None:
-        self._like, self._words = like.tier, list(words)
-
-    def inside(self, run_dir: Path, workspace: Path) -> Any:
-        return self._like.inside(run_dir, workspace)
-
-    def wrap(self, job: Job) -> list[str]:
-        return self._words
-
-
-@pytest.mark.parametrize(
-    "words", [["/bin/sh", "-c", "echo bwrap: no >&2; exit 1"], ["/bin/true"], ["/no/such/program"]]
-)
-async def test_a_sandbox_that_does_not_stand_fails_the_event_closed(
-    cage: Cage, words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox = make_sandbox(cage.tier, cage.limits, cage.folder)
-    broken = dataclasses.replace(sandbox, tier=Broken(sandbox, words))
-    monkeypatch.setattr("tests.runner.test_runner_sandbox.make_sandbox", lambda *_: broken)
-    ending = await cage.run("sh", "echo I must not run")
-    assert (ending.outcome, ending.failure_reason) == (Outcome.AGENT_ERROR, "startup_posture")
-    assert ending.response_text.startswith("UZ-RUN-007")
-    with pytest.raises(SandboxUnavailable):
-        await probe(broken)
-
-
-async def test_the_self_test_passes_where_the_sandbox_stands(tmp_path: Path) -> None:
-    await probe(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path))
-
-
-async def test_the_self_test_finds_a_sandbox_that_shuts_nothing_in(tmp_path: Path) -> None:
-    bare = make_sandbox(SandboxTier.NONE, LIMITS, tmp_path)
-
-    class Pretender:
-        name = SandboxTier.BUBBLEWRAP
-        inside = staticmethod(bare.tier.inside)
-        wrap = staticmethod(bare.tier.wrap)
-
-    fake = dataclasses.replace(bare, tier=Pretender())
-    with pytest.raises(SandboxUnavailable, match="no pid namespace of its own"):
-        await probe(fake)
-
-
-async def test_without_bubblewrap_there_is_no_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
-        make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
-
-
-async def test_where_the_system_has_no_bubblewrap_the_one_that_came_along_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "bin").mkdir()
-    for name in ("setpriv", "prlimit", "env", "unshare", "mount", "chown", "mkdir"):
-        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert programs.find_bubblewrap() == programs.bundled_bubblewrap()
-    cage = Cage(tmp_path)
-    sandbox = make_sandbox(cage.tier, cage.limits, tmp_path)
-    assert (sandbox.lowering is not None) is may_lower()
-    await probe(sandbox)
-    ending = await cage.run("sh", "echo shut in")
-    assert ending.response_text == "shut in\n"
-
-
-def test_the_system_s_bubblewrap_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "bwrap"
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert programs.find_bubblewrap() == str(own)
-
-
-async def test_the_landlock_tier_is_refused_rather_than_pretended(tmp_path: Path) -> None:
-    with pytest.raises(SandboxUnavailable, match="landlock"):
-        make_sandbox(SandboxTier.LANDLOCK, LIMITS, tmp_path)
-
-
-@pytest.mark.parametrize(("runner", "status"), [(os.getpid(), 0), (1 << 22, 125)], ids=["lives", "died"])
-async def test_nothing_is_started_for_a_runner_that_died_meanwhile(
-    tmp_path: Path, runner: int, status: int
-) -> None:
-    words = ["/bin/sh", "-c", f"touch {tmp_path}/begun"]
-    child = start(entered(words, runner=runner, setpriv="setpriv", group=None), {"PATH": os.environ["PATH"]})
-    assert await child.wait() == status
-    await child.finish()
-    assert (tmp_path / "begun").exists() is (status == 0)
-
-
-async def test_a_command_is_never_started_from_another_thread() -> None:
-    with pytest.raises(SandboxUnavailable, match="main thread"):
-        await trio.to_thread.run_sync(start, ["/bin/true"], {})
 
 
 HOLD = f"""

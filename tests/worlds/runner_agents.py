@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import pytest
 
 from sexton_runner.providers.retries import Patience
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.timing import Timing
 from tests.fakes.control_plane import Plane, Report, open_plane
-from tests.fakes.model_servers import KEY, ModelServer
+from tests.fakes.model_servers import KEY, Call, ModelServer
 from tests.worlds.runner import PACE, running, settings_for
 
 HASTE = Patience(tries=3, wait_first_s=0.001, wait_max_s=0.01)
 TASK = "You look after herons. Say what is wrong with the heron of the event."
+Protocol = Literal["anthropic", "openai"]
+both = pytest.mark.parametrize("protocol", ["anthropic", "openai"])
+
+SHELL = {"tools": ["shell"]}
+
+
+def shell(command: str, call_id: str = "") -> Call:
+    return Call("shell", {"command": command}, id=call_id)
 
 
 @asynccontextmanager
