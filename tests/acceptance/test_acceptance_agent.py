@@ -110,6 +110,7 @@ async def test_an_agent_in_plain_english_goes_from_signed_webhook_to_evidence_wi
             assert [entry["key"] for entry in memories["items"]] == ["issue 812"]
             # What the first run learnt, the second was told.
             assert "stops at 65536 rows" in words_of(chat.asked[0])
+
             await _preview(user, chat)
             await _go_on(user, chat)
 

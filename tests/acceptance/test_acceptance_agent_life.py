@@ -36,10 +36,13 @@ async def test_an_agent_is_changed_improves_itself_and_is_deleted_on_postgresql(
 
         version = await compiled(world, zombie, skill(body="Thrice.\n"))
         assert (await activate(world, version)).json()["status"] == "ACTIVE"
+
         listed = (await versions(world, zombie)).json()["items"]
         assert [item["status"] for item in listed] == ["ACTIVE", "SUPERSEDED", "SUPERSEDED"]
+
         changed = await patch(world, zombie, source_markdown=skill(tags="gpu"), status="stopped")
         assert (changed["config_revision"], changed["status"]) == (4, "stopped")
+
         await patch(world, zombie, source_markdown=skill(), status="active")
 
         await steer(world, zombie)
@@ -48,6 +51,7 @@ async def test_an_agent_is_changed_improves_itself_and_is_deleted_on_postgresql(
         assert await code(world, "DELETE", path) == (204, "")
         assert await code(world, "GET", path) == (404, "UZ-ZMB-009")
         assert await code(world, "GET", proposals) == (404, "UZ-AGENT-001")
+
         refused = await world.post(
             "/v1/runners/me/reports",
             {

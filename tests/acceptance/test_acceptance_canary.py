@@ -242,22 +242,27 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             event = await api.ended(nosy)
             assert event["failure_label"] == "gate_command_failed", event
             assert event["error_code"] == "UZ-GATE-001"
+
             blunt = await api.install(COMMAND, COMMAND_TRIGGER)
             assert (await api.ended(blunt))["failure_label"] == "agent_run"
+
             api.answers.clear()  # What a user sent or was shown before is not what is looked for.
             await api.read_everything(nosy)
             await api.read_everything(blunt)
             assert found_in("\n".join(api.answers)) == []
+
             sql = dump(server.folder)
     # The search sees what there is to see: what was taken out, and what was kept.
     assert "\n".join(api.answers).count(MASK) > 20
     assert sql.count(MASK) > 20
     assert event["event_id"] in sql
+
     logs = [text for path, text in written(tmp_path) if path.suffix == ".log"]
     assert any(event["event_id"] in text for text in logs)
     assert len(model.asked) == len(script("")), "the model was asked once a turn"
     assert any(LENT in seen.headers.get("authorization", "") for seen in web.seen), "it did go out"
     assert all(head["authorization"] == f"Bearer {MODEL_KEY}" for head in model.heads)
+
     of_the_model = found_in(str(model.asked))
     assert set(of_the_model) <= {"leaked"}, "the model saw what it was not to see"
     assert found_in(sql) == []

@@ -88,7 +88,9 @@ async def test_with_a_key_the_demo_has_a_model_carry_deploy_doctor_out(tmp_path:
         ended = await trio.to_thread.run_sync(lambda: run(tmp_path))
         assert every_claim_held(ended) >= 20
         assert len(model.asked) == 4
+
         first = words_of(model.asked[0])
+
     assert "You diagnose deployments that failed" in first
     assert "octo-deployer" in first, "the event is shown, whole"
     assert "verdict: persistent deployment failure" in ended.stdout

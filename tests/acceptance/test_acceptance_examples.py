@@ -133,6 +133,7 @@ async def test_cron_health_check_notices_that_a_service_went_down(tmp_path: Path
             assert event["status"] == "processed", event
             up[0] = False
         memories = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/memories")).json()["items"]
+
     assert event["response_text"] == "state: down\nchanged: yes\nseen: 503 twice"
     assert [(one["key"], one["content"]) for one in memories] == [("last state", "down, 503 twice")]
     assert [seen.target for seen in web.seen] == ["/health"] * 3
@@ -181,12 +182,14 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
         assert web.seen == [], "nothing goes out before somebody has read it"
         assert gate["evidence"]["json"]["text"] == REPORT
         assert (gate["tool_name"], gate["action_name"]) == ("http_request", "POST localhost")
+
         await world.post(f"{world.ws}/approvals/{gate['gate_id']}:{decision}", {"reason": "wrong times"})
         event = await ended(world, zombie)
     assert event["status"] == "processed", event
     assert event["response_text"] == f"{REPORT}\n{last}"
     assert TOKEN not in str(model.asked) + str(gate) + str(event)
     assert "'resolved': 55" in words_of(model.asked[1]) or '"resolved": 55' in words_of(model.asked[1])
+
     if decision == "approve":
         (seen,) = web.seen
         assert seen.headers["authorization"] == f"Bearer {TOKEN}"

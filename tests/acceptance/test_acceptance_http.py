@@ -19,12 +19,14 @@ async def test_the_stream_is_resumed_by_number_after_a_restart(postgres_storage:
         activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
         shown = await before.post(activity, {"frames": [{"kind": "chunk", "text": "before"}]}, token)
         assert shown.status_code == 202
+
         key, path = before.api_key, f"{before.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with listening(before.base_url, path, key, last_event_id="2") as stream:
             assert (await stream.frame())["id"] == 3
     async with open_http_world_on(postgres_storage) as after:
         shown = await after.post(activity, {"frames": [{"kind": "chunk", "text": "after"}]}, token)
         assert shown.status_code == 202
+
         async with listening(after.base_url, path, key, last_event_id="3") as stream:
             frame = await stream.frame()
             assert (frame["id"], frame["text"]) == (4, "after")

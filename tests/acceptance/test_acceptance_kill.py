@@ -72,6 +72,7 @@ async def test_what_ends_an_agent_ends_its_sandbox_at_once(
             else:
                 answer = await world.call("DELETE", at(world, zombie))
             assert answer.is_success, answer.text
+
             with trio.fail_after(SOON_S):
                 await gone(f"sleep\0{marker}")
             took = trio.current_time() - began

@@ -52,6 +52,7 @@ async def test_a_crash_around_the_commit_of_new_files_leaves_one_active_version(
     zombie_id = await world.install()
     done = crash_once(world.storage.zombies, "save", after=after)
     changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
+
     assert done
     assert isinstance(changed, m.Configured)
     assert active(world, zombie_id) == [changed.zombie.config_version_id]
@@ -70,6 +71,7 @@ async def test_a_crash_around_an_approval_applies_the_proposal_once(
     assert isinstance(decided, Refusal if after else m.Decided), (
         "the second try finds what the first has done"
     )
+
     kept = world.storage.tables.proposals[proposal.id]
     assert kept.status is ProposalStatus.APPLIED
     assert active(world, zombie_id) == [kept.config_version_id]
@@ -88,10 +90,12 @@ async def test_a_crash_at_each_step_of_a_deletion_ends_in_a_deletion(
     removed = await world.system.ask("zombie", zombie_id, m.Remove("user:1"))
     assert done
     assert isinstance(removed, Refusal if (step, after) == ("delete", True) else m.Removed)
+
     tables = world.storage.tables
     assert not tables.zombies
     assert not tables.events
     assert not tables.leases
+
     await trio.sleep(60)
     await world.nothing(runner_id)
 
@@ -116,6 +120,7 @@ async def test_a_lost_race_is_decided_again_on_what_is_true_then(
 
     monkeypatch.setattr(world.storage.zombies, "newest_revision", another_node_is_first)
     changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
+
     assert isinstance(changed, m.Configured)
     assert changed.zombie.config_revision == 3
 
@@ -154,10 +159,12 @@ async def test_a_run_goes_on_as_it_began_and_the_next_is_given_the_new_files(
     changed = await world.system.ask("zombie", zombie_id, m.Reconfigure(BETTER, None, "user:1"))
     assert isinstance(changed, m.Configured)
     assert isinstance(await world.report(first), Reported)
+
     second = await world.grant(runner_id)
     assert second.manifest.instructions.endswith("Look twice.")
     assert second.lease.config_version_id == changed.zombie.config_version_id
     assert first.lease.config_version_id != second.lease.config_version_id
+
     world.everything_adds_up()
 
 
@@ -181,6 +188,7 @@ async def test_a_late_report_of_a_deleted_agents_run_changes_nothing(
     grant = await world.grant(runner_id)
     await world.renewed(grant)
     assert isinstance(await world.system.ask("zombie", zombie_id, m.Remove("user:1")), m.Removed)
+
     balance = world.balance()
     for late in (world.report(grant), world.renew(grant), world.activity(grant, "chunk")):
         refused = await late
@@ -189,6 +197,7 @@ async def test_a_late_report_of_a_deleted_agents_run_changes_nothing(
     assert world.balance() == balance
     assert world.rows(event_id), "what it has cost stays accounted for"
     assert not world.storage.tables.scores
+
     beat = await world.system.ask("runner", runner_id, Heartbeat((grant.lease.id,)))
     assert beat == Beat("ok", (grant.lease.id,))
 
@@ -207,6 +216,7 @@ async def test_those_who_read_the_stream_of_a_deleted_agent_are_told_that_it_is_
         await world.system.ask("zombie", here, m.Remove("user:1"))
         assert [(await reader.value()).head for reader in readers[:2]] == [GONE, GONE]
         assert trio.current_time() == began
+
         await world.storage.zombies.delete(elsewhere)
         assert (await readers[2].value()).head == GONE, "another node's deletion is found by looking"
         assert trio.current_time() - began < 2
@@ -232,6 +242,7 @@ async def test_a_kill_is_told_at_once_on_a_heartbeat_that_waits(
         beat = listening(nursery, world, runner_id, grant.lease.id)
         await trio.sleep(5)
         assert not beat.is_there
+
         await world.change_status(zombie_id, "killed")
         killed_at = trio.current_time()
         assert await beat.value() == Beat("ok", (grant.lease.id,))
@@ -252,6 +263,7 @@ async def test_a_kill_on_another_node_is_heard_within_a_second(
             tables.leases[grant.lease.id], status=LeaseStatus.CANCELLING, version=2
         )
         marked_at = trio.current_time()
+
         assert await beat.value() == Beat("ok", (grant.lease.id,))
         assert beat.at is not None
         assert beat.at - marked_at <= 1
@@ -280,6 +292,7 @@ async def test_a_runner_that_is_drained_or_revoked_hears_it_while_it_waits(
         await trio.sleep(1)
         await world.system.ask("runner", runner_id, SetAdminState("draining"))
         drained_at = trio.current_time()
+
         assert await beat.value() == Beat("drain", ())
         assert beat.at == drained_at
     async with trio.open_nursery() as nursery:
@@ -287,6 +300,7 @@ async def test_a_runner_that_is_drained_or_revoked_hears_it_while_it_waits(
         await trio.sleep(0.3)
         await world.system.ask("runner", runner_id, SetAdminState("revoked"))
         refused = await beat.value()
+
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-RUN-009"
 
@@ -305,5 +319,7 @@ async def test_only_so_many_heartbeats_of_a_runner_wait(
         assert await world.system.ask("runner", runner_id, one_more) == Beat("ok", ())
         assert trio.current_time() == began
         assert not any(beat.is_there for beat in waiting)
+
         nursery.cancel_scope.cancel()
+
     assert world.storage.tables.runners[runner_id].last_seen_at is not None

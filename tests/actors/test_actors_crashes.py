@@ -54,6 +54,7 @@ async def test_a_crash_around_a_commit_loses_nothing_and_doubles_nothing(
     assert world.event(event_id).status is EventStatus.PROCESSED
     assert world.storage.tables.gates[gate.id].status is GateStatus.APPROVED
     assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+
     world.everything_adds_up()
 
 
@@ -64,6 +65,7 @@ async def test_a_zombie_that_crashes_takes_the_delivery_at_the_second_try(
     await trio.sleep(2)
     done = crash_once(world.storage.zombies, "load")
     event_id = await world.deliver(zombie_id)
+
     assert done
     assert restarts(world, "zombie") == 1
     assert list(world.storage.tables.events) == [event_id]
@@ -78,6 +80,7 @@ async def test_a_lease_that_crashes_is_still_reclaimed_in_time(
     done = crash_commit_once(world.storage.journal, when=of_kind(RenewLease))
     await world.renewed(grant)
     assert done
+
     await trio.sleep(30.9)
     assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
     assert world.event(event_id).status is EventStatus.RECEIVED
@@ -93,6 +96,7 @@ async def test_a_lease_that_crashes_at_its_deadline_is_reclaimed_by_the_next_rou
     await trio.sleep(31)
     assert done
     assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
+
     world.everything_adds_up()
 
 
@@ -115,6 +119,7 @@ async def test_a_gate_that_crashes_tells_those_who_wait_and_answers_them_again(
         waiting = Later(nursery, wait_for_it)
         await trio.sleep(2)
         done = crash_commit_once(world.storage.journal, when=of_kind(ResolveGate))
+
         assert isinstance(await world.resolve(gate.id), Resolved)
         assert (await waiting.value()).status is GateStatus.APPROVED
         assert done
@@ -130,6 +135,7 @@ async def test_a_runner_that_crashes_knows_again_what_it_holds(
     done = crash_once(world.storage.runners, "load")
     await world.change_status(zombie_id, "killed")
     await trio.sleep(1)
+
     assert done
     assert await world.poll(runner_id, 5) == Leases((), 0, (grant.lease.id,))
 
@@ -154,6 +160,7 @@ async def test_polls_that_wait_are_told_when_the_dispatcher_crashes_and_come_aga
         assert done
         assert restarts(world, "dispatcher") == 1
         assert not polling.is_there
+
         event_id = await world.deliver(zombie_id)
         delivered_at = trio.current_time()
         assert (await polling.value()).event.id == event_id
@@ -180,6 +187,7 @@ async def test_a_lease_that_was_claimed_for_a_dispatcher_that_crashed_comes_back
     world.faults.latency_s = 0
     grant = await world.grant(runner_id, 5)
     assert (grant.event.id, grant.event.attempts) == (event_id, 1)
+
     world.everything_adds_up()
 
 
@@ -199,12 +207,14 @@ async def test_readers_come_again_when_the_hub_crashes(world: ActorsWorld, autoj
         world.system.tell("hub", "", FramesWritten(((zombie_id, "not a number"),)))  # type: ignore[arg-type]
         await trio.sleep(2)
         assert restarts(world, "hub") >= 1
+
         await world.deliver(zombie_id)
         assert await reader.value() == 1
 
 
 async def test_a_ledger_that_crashes_reads_again(world: ActorsWorld, autojump_clock: MockClock) -> None:
     done = crash_once(world.storage.tenants, "load")
+
     assert isinstance(await world.system.ask("ledger", world.tenant_id, ReadBalance()), Tenant)
     assert done
 
@@ -220,6 +230,7 @@ async def test_the_rounds_go_on_after_a_crash(world: ActorsWorld, autojump_clock
     await trio.sleep(6)
     assert all(done)
     assert world.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
+
     await trio.sleep(26)
     assert world.event(event_id).status is EventStatus.RECEIVED
     assert (restarts(world, "reclaimer"), restarts(world, "sweeper")) == (1, 1)
@@ -261,4 +272,5 @@ async def test_a_dispatcher_that_cannot_live_ends_the_server(autojump_clock: Moc
 
     with pytest.raises(EngineFault):
         await live()
+
     assert trio.current_time() < 120

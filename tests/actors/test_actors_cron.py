@@ -90,6 +90,7 @@ async def test_a_firing_wakes_the_agent_once_with_its_message(
     zombie_id = await world.install(config=cron("5 0 * * *", "Europe/London"))
     await pass_time(mock_clock, 4 * MINUTE_S)
     assert fired(world) == []
+
     await pass_time(mock_clock, 10 * MINUTE_S)
     [event] = fired(world)
     assert (event.actor, event.event_type, event.status) == ("cron:5 0 * * *", "cron", EventStatus.RECEIVED)
@@ -101,6 +102,7 @@ async def test_a_firing_wakes_the_agent_once_with_its_message(
     }
     assert 0 <= event.created_at - said(event)["scheduled_at"] <= MINUTE_S * 1000
     assert world.kinds(zombie_id) == ["event_received"]
+
     world.everything_adds_up()
 
 
@@ -109,6 +111,7 @@ async def test_each_trigger_fires_by_itself_and_two_zones_are_two(
 ) -> None:
     await world.install(config=cron("*/20 * * * *") + cron("0 1 * * *") + cron("0 1 * * *", "Europe/London"))
     await pass_time(mock_clock, HOUR_S + 5 * MINUTE_S, 5 * MINUTE_S)
+
     assert sorted(minutes(world)) == ["00:20", "00:40", "01:00", "01:00", "01:00"]
     assert sorted({e.actor for e in fired(world)}) == ["cron:*/20 * * * *", "cron:0 1 * * *"]
 
@@ -126,6 +129,7 @@ async def test_two_nodes_and_a_firing_told_many_times_make_one_event(
                     node.system.tell("zombie", zombie_id, Fire("*/10 * * * *", "UTC"))
             await wait_all_tasks_blocked()
         await pass_time(mock_clock, MINUTE_S)
+
     assert minutes(world) == ["00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]
 
 
@@ -135,10 +139,12 @@ async def test_after_a_time_of_silence_the_last_firing_comes_and_no_other(
     await world.install(config=cron("0 * * * *"))
     await pass_time(mock_clock, HOUR_S + MINUTE_S, 10 * MINUTE_S)
     assert minutes(world) == ["01:00"]
+
     # One jump: nobody was up to see what lies between.
     mock_clock.jump(7 * HOUR_S)
     await pass_time(mock_clock, MINUTE_S)
     assert minutes(world) == ["01:00", "08:00"]
+
     await pass_time(mock_clock, HOUR_S, 10 * MINUTE_S)
     assert minutes(world) == ["01:00", "08:00", "09:00"]
 
@@ -153,6 +159,7 @@ async def test_a_server_that_starts_again_goes_on_where_the_last_one_ended(mock_
             restarted = dataclasses.replace(world.actors_world, storage=storage)
             async with open_system(tree(restarted)):
                 await pass_time(mock_clock, MINUTE_S)
+
     assert minutes(world) == ["00:10", "00:30", "00:50", "01:10"]
 
 
@@ -180,6 +187,7 @@ async def test_the_clock_changes_under_a_running_scheduler(
         await pass_time(mock_clock, 4 * HOUR_S + 5 * MINUTE_S, 15 * MINUTE_S)
         assert minutes(world)[: len(expected)] == expected
         assert len(minutes(world)) <= len(expected) + 1
+
         world.everything_adds_up()
 
 
@@ -202,6 +210,7 @@ async def test_an_agent_that_is_not_active_misses_its_firings_for_good(
     await world.change_status(zombie_id, "active")
     await pass_time(mock_clock, 3 * MINUTE_S)
     assert minutes(world) == before
+
     await pass_time(mock_clock, 10 * MINUTE_S)
     assert len(minutes(world)) == len(before) + 1
 
@@ -218,6 +227,7 @@ async def test_an_agent_that_is_gone_fires_no_more(
     await pass_time(mock_clock, 30 * MINUTE_S, 5 * MINUTE_S)
     assert fired(world) == []
     assert world.storage.tables.crons == {}
+
     world.system.tell("zombie", zombie_id, Fire("*/10 * * * *", "UTC"))
     await wait_all_tasks_blocked()
     assert fired(world) == []
@@ -229,9 +239,11 @@ async def test_a_new_schedule_takes_the_place_of_the_old_one(
     zombie_id = await world.install(config=cron("*/10 * * * *"))
     await pass_time(mock_clock, 11 * MINUTE_S)
     assert minutes(world) == ["00:10"]
+
     files = SKILL.format(name="doctor", tags=""), TRIGGER.format(name="doctor", config=cron("15 * * * *"))
     changed = await world.system.ask("zombie", zombie_id, Reconfigure(*files, by="user:1"))
     assert not isinstance(changed, Refusal)
+
     await pass_time(mock_clock, 20 * MINUTE_S)
     assert minutes(world) == ["00:10", "00:15"]
 
@@ -244,9 +256,11 @@ async def test_a_paused_workspace_fires_nothing_and_makes_up_for_nothing(
     tables.workspaces[world.workspace_id] = replace(workspace, paused=True)
     await pass_time(mock_clock, 35 * MINUTE_S, 5 * MINUTE_S)
     assert fired(world) == []
+
     tables.workspaces[world.workspace_id] = workspace
     await pass_time(mock_clock, 4 * MINUTE_S)
     assert fired(world) == []
+
     await pass_time(mock_clock, 5 * MINUTE_S)
     assert len(fired(world)) == 1
 
@@ -259,6 +273,7 @@ async def test_a_spent_budget_skips_the_firing_and_not_the_next_days(
     tables.spend[zombie_id, worlds_of_actors.START_MS // 86_400_000] = 10**10
     await pass_time(mock_clock, 2 * HOUR_S, 15 * MINUTE_S)
     assert fired(world) == []
+
     tables.spend.clear()
     await pass_time(mock_clock, HOUR_S, 15 * MINUTE_S)
     assert len(fired(world)) == 1
@@ -273,11 +288,14 @@ async def test_a_gate_holds_a_firing_and_an_auto_kill_ends_it_and_the_agent(
     await pass_time(mock_clock, 12 * MINUTE_S)
     [waits], [ended] = fired(world, held), fired(world, shot)
     assert (waits.status, ended.status) == (EventStatus.WAITING_APPROVAL, EventStatus.GATE_BLOCKED)
+
     gates = {gate.zombie_id: gate.status for gate in world.storage.tables.gates.values()}
     assert gates == {held: GateStatus.PENDING, shot: GateStatus.AUTO_KILLED}
     assert world.storage.tables.zombies[shot].status is ZombieStatus.PAUSED
+
     await pass_time(mock_clock, 2 * HOUR_S, 10 * MINUTE_S)
     assert len(fired(world, shot)) == 1
+
     world.everything_adds_up()
 
 
@@ -290,6 +308,7 @@ async def test_an_outage_at_the_hour_is_made_up_for_when_it_is_over(
     await pass_time(mock_clock, 10 * MINUTE_S)
     world.faults.away = False
     await pass_time(mock_clock, 2 * MINUTE_S)
+
     assert minutes(world) == ["00:10"]
 
 
@@ -304,6 +323,7 @@ async def test_a_crash_at_the_commit_of_a_firing_loses_none_and_doubles_none(
     await pass_time(mock_clock, 25 * MINUTE_S)
     assert crashed
     assert minutes(world) == ["00:10", "00:20"]
+
     world.everything_adds_up()
 
 
@@ -313,6 +333,7 @@ async def test_more_than_a_page_fires_at_the_same_minute(world: ActorsWorld, moc
         await world.install(f"agent-{number}", cron("10 0 * * *"))
     await pass_time(mock_clock, 9 * MINUTE_S, 3 * MINUTE_S)
     await pass_time(mock_clock, 2 * MINUTE_S, 10)
+
     assert len(fired(world)) == count
     assert len({event.zombie_id for event in fired(world)}) == count
 
@@ -326,4 +347,5 @@ async def test_a_schedule_that_cannot_be_read_any_more_hurts_no_other(
     bad = replace(entry, timezone="Mars/Olympus", next_at=None)
     world.storage.tables.crons[broken, bad.schedule, bad.timezone] = bad
     await pass_time(mock_clock, 12 * MINUTE_S)
+
     assert len(fired(world)) == 2

@@ -33,6 +33,7 @@ async def test_a_lease_of_a_node_that_died_is_with_the_next_runner_within_a_seco
     assert taken.event.id == lost.event.id
     assert lost.lease.expires_at <= clock() <= lost.lease.expires_at + 1000
     assert world.actors_world.meters.reclaimed["expired"] == 1
+
     world.everything_adds_up()
 
 
@@ -61,6 +62,7 @@ async def test_many_leases_that_expire_at_once_are_taken_back_page_by_page(
     assert statuses == {LeaseStatus.RECLAIMED: crowd}
     assert {event.status for event in world.storage.tables.events.values()} == {EventStatus.RECEIVED}
     assert max(looks) == page
+
     world.everything_adds_up()
 
 
@@ -79,6 +81,7 @@ async def test_every_change_of_standing_is_remembered_with_who_made_it(
     await world.system.ask("runner", runner_id, SetAdminState("revoked", "user:bob"))
     history = await world.storage.fleet.history(runner_id, limit=10)
     changes = [item.data for item in history if item.kind is HistoryKind.ADMIN_STATE]
+
     assert changes == [
         {"from": "drained", "to": "revoked", "by": "user:bob"},
         {"from": "draining", "to": "drained", "by": "system:drain"},

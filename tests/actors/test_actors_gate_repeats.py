@@ -58,6 +58,7 @@ async def test_a_repeated_delivery_is_no_further_occurrence(
     for _ in range(5):
         assert await world.system.ask("zombie", zombie_id, message) == AlreadyAccepted(first.event_id)
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
+
     await world.deliver(zombie_id)
     await world.deliver(zombie_id)
     assert status_of(world, zombie_id) is ZombieStatus.PAUSED
@@ -77,6 +78,7 @@ async def test_repeats_that_come_at_once_are_one_occurrence(
     async with trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(deliver)
+
     assert sorted(type(answer).__name__ for answer in answers) == ["Accepted", *4 * ["AlreadyAccepted"]]
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
 
@@ -88,6 +90,7 @@ async def test_a_repeat_of_what_was_stopped_pauses_nobody_again(
     message = world.webhook(delivery="d1")
     first = await first_of(world, zombie_id, message)
     assert status_of(world, zombie_id) is ZombieStatus.PAUSED
+
     await world.change_status(zombie_id, "active")
     assert await world.system.ask("zombie", zombie_id, message) == AlreadyAccepted(first.event_id)
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
@@ -106,6 +109,7 @@ async def test_a_repeat_is_known_though_its_kind_is_no_longer_listed(
     world.storage.tables.zombies[zombie_id] = changed
     await trio.sleep(RECORD_FRESH_MS / 1000)
     assert await world.system.ask("zombie", zombie_id, message) == AlreadyAccepted(first.event_id)
+
     other = await world.system.ask("zombie", zombie_id, world.webhook(delivery="d2"))
     assert other == Ignored("event_not_listed")
 
@@ -120,6 +124,7 @@ async def test_the_same_action_asked_for_too_often_stops_the_agent(
         assert (await ask(world, grant, "one")).status is GateStatus.PENDING
     assert (await ask(world, grant, "two")).status is GateStatus.PENDING
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
+
     third = await ask(world, grant, "three")
     assert (third.status, third.resolved_by) == (GateStatus.AUTO_KILLED, "system:anomaly")
     assert status_of(world, zombie_id) is ZombieStatus.PAUSED
@@ -134,6 +139,7 @@ async def test_what_was_asked_long_ago_is_no_anomaly(world: ActorsWorld, autojum
         for _ in range(4):
             await trio.sleep(8)
             await world.renewed(grant)
+
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
 
 
@@ -155,6 +161,7 @@ async def test_a_person_s_leave_stands_when_the_run_asks_for_the_same_again(
     grant = await world.grant(runner_id)
     gate = await world.ask_approval(grant)
     assert gate.status is GateStatus.AUTO_KILLED
+
     await world.change_status(zombie_id, "active")
     assert await world.ask_approval(grant) == gate
     assert status_of(world, zombie_id) is ZombieStatus.ACTIVE
@@ -174,6 +181,7 @@ async def test_a_question_whose_event_ended_unheard_is_closed_within_a_second(
     )
     await trio.sleep(1)
     closed = world.storage.tables.gates[gate.id]
+
     assert (closed.status, closed.resolved_by) == (GateStatus.DENIED, "system:run_ended")
 
 
@@ -186,4 +194,5 @@ async def test_while_the_gates_are_away_nothing_passes(world: ActorsWorld, autoj
     with pytest.raises(StorageUnavailable):
         await world.system.ask("zombie", zombie_id, world.webhook())
     world.faults.away = False
+
     assert len(world.storage.tables.events) == before

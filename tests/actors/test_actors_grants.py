@@ -59,6 +59,7 @@ async def test_of_many_who_ask_at_once_one_makes_the_grant(world: ActorsWorld) -
     async with trio.open_nursery() as nursery:
         for _ in range(16):
             nursery.start_soon(one)
+
     assert [reply.made for reply in replies].count(True) == 1
     assert len({reply.grant.id for reply in replies}) == 1
     assert frames(world, agent) == [("grant_changed", "pending")]
@@ -77,6 +78,7 @@ async def test_of_two_who_decide_at_once_one_is_heard(world: ActorsWorld) -> Non
         nursery.start_soon(one, GrantStatus.DENIED)
     [refusal] = [reply for reply in replies.values() if isinstance(reply, Refusal)]
     [decided] = [reply for reply in replies.values() if isinstance(reply, Grant)]
+
     assert (refusal.code, refusal.facts["current_state"]) == ("UZ-APPROVAL-002", decided.status)
     assert len(frames(world, agent)) == 2
 
@@ -89,6 +91,7 @@ async def test_a_grant_of_another_agent_is_none_of_this_one(world: ActorsWorld) 
         assert isinstance(reply, Refusal)
         assert reply.code == "UZ-APPROVAL-002"
     asked = await world.system.ask("grants", OTHER, request_of(world))
+
     assert isinstance(asked, Refusal)
     assert asked.code == "UZ-ZMB-009"
 
@@ -100,6 +103,7 @@ async def test_a_request_that_crashed_is_made_again_and_makes_one_grant(
     agent = await world.install()
     crashed = crash_once(world.storage.grants, "save", after=after)
     asked = await ask(world, agent)
+
     assert crashed
     assert (asked.grant.status, asked.made) == (GrantStatus.PENDING, not after)
     assert len(world.storage.tables.grants) == 1
@@ -114,6 +118,7 @@ async def test_a_decision_that_crashed_is_made_again_and_holds_once(
     grant = (await ask(world, agent)).grant
     crashed = crash_once(world.storage.grants, "save", after=after)
     decided = await decide(world, grant, GrantStatus.APPROVED)
+
     assert crashed
     assert isinstance(decided, Grant)
     assert decided.status is GrantStatus.APPROVED
@@ -131,6 +136,7 @@ async def test_a_save_that_lost_its_race_is_decided_again(
 
     monkeypatch.setattr(world.storage.grants, "save", racing)
     assert (await ask(world, agent)).made
+
     lost.extend([Lost(STALE)] * 9)
     reply = await world.system.ask("grants", agent, request_of(world, "other"))
     assert isinstance(reply, Refusal)
@@ -143,6 +149,7 @@ async def test_an_outage_is_no_crash(world: ActorsWorld) -> None:
     with pytest.raises(StorageUnavailable):
         await ask(world, agent)
     world.faults.away = False
+
     assert (await ask(world, agent)).made
 
 
@@ -158,10 +165,12 @@ async def test_a_run_asks_waits_for_people_and_is_lent_what_they_grant(world: Ac
     refused = await lend(world, leased)
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-GRANT-001"
+
     question = AskIntegration(leased.lease.runner_id, "slack", "to tell people")
     asked = await world.system.ask("lease", leased.lease.id, question)
     assert isinstance(asked, Requested)
     assert asked.grant.requested_by == f"run:{leased.event.id}"
+
     for status, code in ((None, "UZ-GRANT-002"), (GrantStatus.APPROVED, "UZ-ZMB-003")):
         if status is not None:
             await decide(world, asked.grant, status)
@@ -170,6 +179,7 @@ async def test_a_run_asks_waits_for_people_and_is_lent_what_they_grant(world: Ac
         assert refused.code == code
     await world.actors_world.secrets.put(world.workspace_id, "slack", {"token": "xoxb"})
     assert await lend(world, leased) == Lent("slack", {"token": "xoxb"}, ("slack.com", "*.slack.com"))
+
     await decide(world, asked.grant, GrantStatus.REVOKED)
     refused = await lend(world, leased)
     assert isinstance(refused, Refusal)
@@ -197,6 +207,7 @@ async def test_who_lost_the_lease_neither_asks_nor_is_lent_anything(world: Actor
         late = await world.system.ask("lease", leased.lease.id, message)
         assert isinstance(late, Refusal)
         assert late.code == "UZ-RUN-005"
+
     assert ("grant_used", "approved") not in frames(world, agent)
     assert len(world.storage.tables.grants) == 1
 

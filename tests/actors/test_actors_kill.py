@@ -22,6 +22,7 @@ async def test_a_kill_is_told_at_once_on_the_open_poll(world: ActorsWorld, autoj
         await trio.sleep(2)
         await world.change_status(zombie_id, "killed")
         killed_at = trio.current_time()
+
         assert await poll.value() == Leases((), 0, (grant.lease.id,))
         assert poll.at == killed_at
 
@@ -35,14 +36,18 @@ async def test_a_kill_is_told_by_the_next_call_of_any_kind(
     await world.change_status(zombie_id, "killed")
     lease_id = grant.lease.id
     assert (await world.renewed(grant)).state == "cancelling"
+
     beat = await world.system.ask("runner", runner_id, Heartbeat((lease_id,)))
     assert beat == Beat("ok", (lease_id,))
     assert await world.poll(runner_id, 30) == Leases((), 0, (lease_id,))
+
     await world.nothing(runner_id, 1)
     assert await world.report(grant) == Reported(duplicate=False, status="cancelled", charged_nanos=100_000)
     assert world.event(event_id).status is EventStatus.CANCELLED
+
     beat = await world.system.ask("runner", runner_id, Heartbeat(()))
     assert beat == Beat("ok", ())
+
     world.everything_adds_up()
 
 
@@ -56,10 +61,12 @@ async def test_a_kill_ends_what_waits(world: ActorsWorld, autojump_clock: MockCl
     assert (closed.status, closed.resolved_by) == (GateStatus.AUTO_KILLED, "system:kill")
     assert world.event(waiting).status is EventStatus.CANCELLED
     assert world.event(running).status is EventStatus.RUNNING
+
     refused = await world.resolve(gate.id)
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-APPROVAL-002"
     assert refused.facts["outcome"] == "auto_killed"
+
     await world.report(grant)
     await world.nothing(runner_id, 5)
 
@@ -73,6 +80,7 @@ async def test_a_run_that_parks_after_the_kill_ends(world: ActorsWorld, autojump
     assert await world.park(grant, gate.id) == Parked()
     assert world.event(event_id).status is EventStatus.CANCELLED
     assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RELEASED
+
     world.everything_adds_up()
 
 
@@ -85,6 +93,7 @@ async def test_a_run_that_is_released_after_the_kill_ends(
     await world.change_status(zombie_id, "killed")
     await world.release(grant)
     assert world.event(event_id).status is EventStatus.CANCELLED
+
     world.everything_adds_up()
 
 
@@ -96,15 +105,19 @@ async def test_a_stop_lets_the_running_event_finish_and_the_others_wait(
     grant = await world.grant(runner_id)
     await world.change_status(zombie_id, "stopped")
     assert (await world.renewed(grant)).state == "active"
+
     await world.report(grant)
     assert world.event(running).status is EventStatus.PROCESSED
+
     await world.nothing(runner_id, 5)
     assert world.event(waiting).status is EventStatus.RECEIVED
+
     async with trio.open_nursery() as nursery:
         poll = Later(nursery, lambda: world.grant(runner_id, 30))
         await trio.sleep(1)
         await world.change_status(zombie_id, "active")
         resumed_at = trio.current_time()
+
         assert (await poll.value()).event.id == waiting
         assert poll.at == resumed_at
 
@@ -117,9 +130,11 @@ async def test_nothing_wakes_an_agent_that_is_not_active(
     refused = await world.system.ask("zombie", zombie_id, world.webhook())
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-WH-003"
+
     refused = await world.system.ask("zombie", zombie_id, Steer("hello", "ada"))
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-ZMB-012"
+
     await world.change_status(zombie_id, "killed")
     refused = await world.system.ask("zombie", zombie_id, world.webhook())
     assert isinstance(refused, Refusal)
@@ -141,9 +156,11 @@ async def test_a_kill_during_the_claim_is_heard_by_the_runner(
         leases = await poll.value()
         world.faults.latency_s = 0
         assert isinstance(leases, Leases)
+
         if leases.grants:
             assert (await world.renewed(leases.grants[0])).state == "cancelling"
             await world.report(leases.grants[0])
     await trio.sleep(1)
     assert world.event(event_id).status is EventStatus.CANCELLED
+
     world.everything_adds_up()

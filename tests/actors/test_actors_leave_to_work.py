@@ -35,6 +35,7 @@ async def test_a_paused_workspace_starts_nothing_and_takes_nothing_in(
         assert refused.code == "UZ-WORKSPACE-002"
     await world.nothing(runner_id, 3)
     await pause_workspace(world, paused=False)
+
     assert (await world.grant(runner_id, 3)).event.id == event_id
 
 
@@ -53,6 +54,7 @@ async def test_a_run_without_its_credentials_does_not_start(
     )
     assert event.response_text == "The vault has no credential named deploy-token."
     assert world.rows(event_id) == []
+
     world.everything_adds_up()
 
 
@@ -66,6 +68,7 @@ async def test_a_run_gets_the_credentials_that_its_agent_names_and_no_others(
     grant = await world.grant(runner_id)
     (packed,) = await deliver([grant], world.system, world.actors_world)
     lent = packed["policy"]["secrets_map"]
+
     assert lent == {"deploy-token": {"key": "deploy-token"}, "pager": {"key": "pager"}}
     assert packed["lease_id"] == grant.lease.id
     assert packed["event"]["event_id"] == grant.event.id
@@ -83,8 +86,10 @@ async def test_a_credential_that_is_deleted_after_the_claim_keeps_the_lease_from
     grant = await world.grant(runner_id)
     await world.actors_world.secrets.delete(world.workspace_id, "pager")
     assert await deliver([grant], world.system, world.actors_world) == []
+
     await trio.sleep(0.1)
     assert world.event(event_id).failure_label == "secret_missing"
+
     world.everything_adds_up()
 
 
@@ -107,6 +112,7 @@ async def test_leases_that_cannot_be_handed_over_go_back_at_once(
         await deliver([grant], world.system, world.actors_world)
     world.storage.credentials.load = original  # type: ignore[method-assign]
     again = await world.grant(runner_id, 2)
+
     assert (again.event.id, again.event.attempts) == (event_id, 1)
     assert world.rows(event_id) == []
 
@@ -115,6 +121,7 @@ async def test_a_delivery_again_is_known_and_kept_once(world: ActorsWorld, autoj
     zombie_id = await world.install()
     event_id = await world.deliver(zombie_id, world.webhook(delivery="d-1"))
     again = await world.system.ask("zombie", zombie_id, world.webhook(delivery="d-1"))
+
     assert again == AlreadyAccepted(event_id)
     assert list(world.storage.tables.events) == [event_id]
 
@@ -123,6 +130,7 @@ async def test_events_that_the_agent_does_not_list_are_ignored(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:
     zombie_id = await world.install(config="    events: [issues]")
+
     assert await world.system.ask("zombie", zombie_id, world.webhook()) == Ignored("event_not_listed")
     assert world.storage.tables.events == {}
 
@@ -143,4 +151,5 @@ async def test_a_message_must_not_be_empty_or_too_long(world: ActorsWorld, autoj
         assert refused.code == "UZ-REQ-001"
     await world.system.ask("zombie", zombie_id, Steer("ä" * 4096, "ada"))
     (event,) = world.storage.tables.events.values()
+
     assert event.actor == "steer:ada"

@@ -49,9 +49,11 @@ async def test_a_crash_around_the_commit_loses_nothing_and_keeps_nothing_twice(
     assert crashed
     assert isinstance(first, Reported), first
     assert contents(world, grant) == {"a": "learnt", "b": "seen"}
+
     again = await world.system.ask("lease", grant.lease.id, report_of(world, grant))
     assert isinstance(again, Reported)
     assert again.duplicate
+
     world.everything_adds_up()
 
 
@@ -59,6 +61,7 @@ async def test_who_lost_the_lease_leaves_nothing_behind(world: ActorsWorld) -> N
     grant = await working(world)
     await world.release(grant)
     late = await world.system.ask("lease", grant.lease.id, report_of(world, grant))
+
     assert isinstance(late, Refusal)
     assert contents(world, grant) == {}
 
@@ -66,6 +69,7 @@ async def test_who_lost_the_lease_leaves_nothing_behind(world: ActorsWorld) -> N
 async def test_a_report_that_lost_its_race_keeps_its_memory_with_the_one_that_won(world: ActorsWorld) -> None:
     grant = await working(world)
     world.faults.lose(EndLease, 2)
+
     assert isinstance(await world.system.ask("lease", grant.lease.id, report_of(world, grant)), Reported)
     assert contents(world, grant) == {"a": "learnt", "b": "seen"}
 
@@ -76,5 +80,6 @@ async def test_the_next_run_begins_with_what_the_last_one_learnt(world: ActorsWo
     await world.deliver(grant.lease.zombie_id)
     following = await world.grant(grant.lease.runner_id)
     [lease] = await deliver([following], world.system, world.actors_world)
+
     assert [(entry["key"], entry["category"]) for entry in lease["memory"]] == [("a", "core"), ("b", "daily")]
     assert lease["policy"]["integrations"] == {}

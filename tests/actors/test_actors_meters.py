@@ -34,6 +34,7 @@ async def test_a_renewal_is_counted_with_the_time_it_had_left(
         await world.renewed(grant)
     await world.report(grant)
     told = shown(world)
+
     assert told["lease_renewals_total", "renewed"] == 3
     assert told["lease_slack_seconds_count", ""] == 3
     assert told["lease_slack_seconds_sum", ""] == pytest.approx(20 + 20 + 4)
@@ -55,6 +56,7 @@ async def test_a_late_runner_is_counted_by_what_it_would_have_written(
     told = shown(world)
     assert told["leases_reclaimed_total", "expired"] == told["leases_ended_total", "reclaimed"] == 1
     assert told["lease_renewals_total", "UZ-RUN-011"] == 1
+
     late_writes = {what: told["late_writes_refused_total", what] for what in ("renew", "report", "activity")}
     assert late_writes == {"renew": 1, "report": 1, "activity": 1}
     assert told["late_writes_refused_total", "park"] == 0
@@ -68,6 +70,7 @@ async def test_a_lease_of_a_revoked_runner_is_counted_as_such(
     await world.grant(runner_id)
     await world.system.ask("runner", runner_id, SetAdminState("revoked"))
     await trio.sleep(1)
+
     assert shown(world)["leases_reclaimed_total", "revoked"] == 1
 
 
@@ -81,6 +84,7 @@ async def test_only_the_first_lease_of_an_event_tells_how_long_it_waited(
     await trio.sleep(60)
     await world.grant(runner_id)
     told = shown(world)
+
     assert told["ingress_to_lease_seconds_count", ""] == 1
     assert told["ingress_to_lease_seconds_sum", ""] == pytest.approx(3, abs=0.1)
 
@@ -98,6 +102,7 @@ async def test_what_waits_and_what_is_held_is_shown_within_seconds(
     await world.ask_approval(grant)
     await trio.sleep(2 * CENSUS_INTERVAL_S)
     told = shown(world)
+
     assert (told["events_queued", ""], told["leases_active", ""], told["gates_pending", ""]) == (1, 1, 1)
     assert told["oldest_event_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["oldest_gate_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
@@ -110,11 +115,13 @@ async def test_a_census_that_is_old_is_not_shown_and_the_next_one_is(
 ) -> None:
     await trio.sleep(CENSUS_INTERVAL_S)
     assert ("events_queued", "") in shown(world)
+
     world.faults.away = True
     await trio.sleep(STALE_MS / 1000 + CENSUS_INTERVAL_S)
     told = shown(world)
     assert ("events_queued", "") not in told
     assert told["build_info", "0," + _python(told)] == 1
+
     world.faults.away = False
     await trio.sleep(60)
     assert ("events_queued", "") in shown(world)
@@ -142,10 +149,12 @@ async def test_a_runner_that_only_renews_and_reports_is_seen(
     renewed_at = world.actors_world.now_ms()
     await trio.sleep(CENSUS_INTERVAL_S)
     assert seen() == renewed_at
+
     await trio.sleep(3)
     reported_at = world.actors_world.now_ms()
     await world.report(grant)
     await trio.sleep(CENSUS_INTERVAL_S)
     assert seen() == reported_at
+
     await trio.sleep(60)
     assert seen() == reported_at

@@ -24,13 +24,16 @@ async def test_a_run_that_uses_up_the_balance_stops_at_the_next_renewal(
     grant = await world.grant(runner_id)
     await trio.sleep(10)
     assert (await world.renewed(grant)).balance_nanos == 500_000
+
     await trio.sleep(10)
     last = await world.renewed(grant)
     assert (last.charged_nanos, last.balance_nanos) == (500_000, 0)
+
     await trio.sleep(10)
     stopped = await world.renew(grant)
     assert isinstance(stopped, Refusal)
     assert stopped.code == "UZ-RUN-012"
+
     await world.report(grant, "agent_error")
     assert [row.charged_nanos for row in world.rows(event_id)] == [1_000_000, 500_000, 0, 0]
     assert world.event(event_id).charged_nanos == 1_500_000 == 5_000_000_000 - spent
@@ -52,6 +55,7 @@ async def test_without_money_new_work_waits_and_a_credit_frees_it(
         await trio.sleep(2.3)
         tenant = await world.system.ask("ledger", world.tenant_id, Credit(10**9, "gift", "user:1"))
         credited_at = trio.current_time()
+
         assert isinstance(tenant, Tenant)
         assert tenant.balance_nanos == 10**9
         assert (await poll.value()).event.id == events[0]
@@ -66,6 +70,7 @@ async def test_a_credit_of_nothing_or_too_much_is_refused(
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-REQ-001"
     unknown = await world.system.ask("ledger", world.actors_world.new_id(), ReadBalance())
+
     assert isinstance(unknown, Refusal)
     assert unknown.code == "UZ-BILLING-002"
 
@@ -79,18 +84,22 @@ async def test_a_spent_budget_stops_the_run_at_that_renewal_and_turns_new_work_a
     grant = await world.grant(runner_id)
     (packed,) = await deliver([grant], world.system, world.actors_world)
     assert packed["policy"]["budget_left_nanos"] == 100_000_000
+
     stopped = await world.renew(grant, (40_000_000, 0, 0))
     assert isinstance(stopped, Refusal)
     assert stopped.code == "UZ-ZMB-001"
+
     await world.report(grant, "agent_error", (40_000_000, 0, 0))
     midnight_s = 86_400 - clock() // 1000 % 86_400
     webhook = await world.system.ask("zombie", zombie_id, world.webhook())
     assert isinstance(webhook, Refusal)
     assert (webhook.code, webhook.status, webhook.retry_after_s) == ("UZ-ZMB-001", 503, midnight_s)
+
     message = await world.system.ask("zombie", zombie_id, Steer("go on", "ada"))
     assert isinstance(message, Refusal)
     assert (message.code, message.status) == ("UZ-ZMB-001", None)
     assert world.kinds(zombie_id)[-1] == "webhook_rejected"
+
     world.everything_adds_up()
 
 
@@ -102,6 +111,7 @@ async def test_counts_that_go_back_cost_nothing_and_cannot_be_claimed_twice(
     grant = await world.grant(runner_id)
     for tokens in ((1000, 0, 0), (400, 0, 0), (1000, 0, 0), (1500, 0, 0)):
         await world.renewed(grant, tokens)
+
     assert [row.d_input_tokens for row in world.rows(event_id)] == [1000, 0, 0, 500]
 
 
@@ -118,6 +128,7 @@ async def test_counts_out_of_range_are_refused_and_keep_nothing(
         reported = await world.report(grant, tokens=tokens)
         assert isinstance(reported, Refusal)
         assert reported.code == "UZ-REQ-001"
+
     assert world.rows(event_id) == []
 
 
@@ -140,7 +151,9 @@ async def test_renewals_whose_batch_commits_hold_no_worker_and_are_answered_in_o
         statistics = world.system.statistics()
         assert statistics.kind("lease").mailbox_depth == 2, "they wait for the first one to be kept"
         assert statistics.workers == statistics.workers_idle
+
         slices = (await first.value()).slice_seq, (await second.value()).slice_seq
         await reported.value()
+
     assert slices == (2, 3)
     assert [row.d_input_tokens for row in world.rows(event_id)] == [0, 100, 200, 300]

@@ -84,6 +84,7 @@ async def test_an_outage_at_a_step_delays_it_and_loses_nothing(
     assert world.event(event_id).status is EventStatus.PROCESSED
     assert len(world.storage.tables.events) == 1
     assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+
     world.everything_adds_up()
 
 
@@ -99,8 +100,10 @@ async def test_a_commit_in_doubt_is_settled_by_asking_again(
     assert world.event(event_id).status is EventStatus.PROCESSED
     assert len(world.storage.tables.events) == 1
     assert sum(row.d_input_tokens for row in world.rows(event_id)) == 1500
+
     (gate,) = world.storage.tables.gates.values()
     assert gate.status is GateStatus.APPROVED
+
     world.everything_adds_up()
 
 
@@ -115,6 +118,7 @@ async def test_a_race_that_was_lost_is_decided_again(
     world.faults.lose(kind, times)
     _, event_id = await the_whole_path(world, lambda _: None)
     assert world.event(event_id).status is EventStatus.PROCESSED
+
     world.everything_adds_up()
 
 
@@ -131,6 +135,7 @@ async def test_a_claim_in_doubt_is_taken_back_within_seconds(
     assert (grant.lease.fencing_token, grant.event.attempts) == (2, 1), "the first one reached nobody"
     assert trio.current_time() - began < 3
     assert world.rows(event_id) == []
+
     world.everything_adds_up()
 
 
@@ -149,6 +154,7 @@ async def test_a_poll_through_an_outage_gets_the_work_when_the_database_is_back(
         await trio.sleep(8)
         world.faults.away = False
         back_at = trio.current_time()
+
         assert (await poll.value()).event.id == event_id
         assert poll.at is not None
         assert poll.at - back_at <= 1.1
@@ -163,6 +169,7 @@ async def test_a_poll_that_waits_ends_in_time_while_the_database_is_away(
         await trio.sleep(1)
         world.faults.away = True
         await poll.value()
+
         assert poll.at is not None
         assert round(poll.at, 2) == 10
 
@@ -179,6 +186,7 @@ async def test_a_dead_runners_lease_is_reclaimed_as_soon_as_the_database_is_back
     world.faults.away = False
     await trio.sleep(1)
     assert world.event(event_id).status is EventStatus.RECEIVED
+
     world.everything_adds_up()
 
 
@@ -193,6 +201,7 @@ async def test_a_time_out_that_met_an_outage_is_made_up_for(
     await trio.sleep(4)
     world.faults.away = False
     await trio.sleep(1)
+
     assert world.storage.tables.gates[gate.id].status is GateStatus.TIMED_OUT
 
 
@@ -215,7 +224,9 @@ async def test_news_that_an_outage_swallowed_reach_the_dispatcher_all_the_same(
         await world.report(grant)
         await trio.sleep(0.1)
         world.storage.events.ready_agent = original  # type: ignore[method-assign]
+
         assert (await poll.value()).event.id == second
+
     assert world.event(first).status is EventStatus.PROCESSED
 
 
@@ -227,6 +238,7 @@ async def test_conflicts_on_the_agents_and_runners_records_are_decided_again(
     await world.change_status(zombie_id, "stopped")
     world.faults.conflict(1)
     await world.change_status(zombie_id, "killed")
+
     assert world.storage.tables.zombies[zombie_id].status == "killed"
 
 
@@ -238,6 +250,7 @@ async def test_frames_that_lost_their_race_are_tried_again(
     grant = await world.grant(runner_id)
     world.faults.lose(AppendFrames)
     taken = await world.activity(grant, "chunk")
+
     assert taken.count == 1  # type: ignore[union-attr]
     assert world.kinds(zombie_id)[-1] == "chunk"
     assert isinstance(await world.resolve((await world.ask_approval(grant)).id), Resolved)

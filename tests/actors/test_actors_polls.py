@@ -19,6 +19,7 @@ async def test_a_long_poll_is_answered_the_moment_work_is_there(
         poll = Later(nursery, lambda: world.grant(runner_id, 30))
         await trio.sleep(7)
         assert not poll.is_there
+
         event_id = await world.deliver(zombie_id)
         assert (await poll.value()).event.id == event_id
         assert trio.current_time() == poll.at
@@ -32,6 +33,7 @@ async def test_a_poll_that_finds_nothing_ends_when_it_said(
     runner_id = await world.enrol()
     began = trio.current_time()
     await world.nothing(runner_id, 12)
+
     assert round(trio.current_time() - began, 3) == 12
 
 
@@ -41,6 +43,7 @@ async def test_a_poll_without_waiting_is_answered_at_once(
     runner_id = await world.enrol()
     began = trio.current_time()
     await world.nothing(runner_id)
+
     assert trio.current_time() == began
 
 
@@ -49,6 +52,7 @@ async def test_work_that_waited_is_given_to_a_poll_that_does_not(
 ) -> None:
     zombie_id, runner_id = await world.install(), await world.enrol()
     event_id = await world.deliver(zombie_id)
+
     assert (await world.grant(runner_id, 0)).event.id == event_id
 
 
@@ -76,6 +80,7 @@ async def test_one_poll_may_bring_several_agents_but_no_agent_twice(
     assert isinstance(leases, Leases)
     assert {grant.lease.zombie_id for grant in leases.grants} == set(zombies)
     assert len(leases.grants) == 3
+
     world.everything_adds_up()
 
 
@@ -83,6 +88,7 @@ async def test_a_poll_brings_no_more_than_it_asked_for(world: ActorsWorld, autoj
     for n in range(3):
         await world.deliver(await world.install(f"doctor-{n}"))
     leases = await world.poll(await world.enrol(), most=2)
+
     assert isinstance(leases, Leases)
     assert len(leases.grants) == 2
 
@@ -94,6 +100,7 @@ async def test_only_a_runner_with_all_the_labels_gets_the_agent(
     plain, gpu = await world.enrol("r1", ("linux",)), await world.enrol("r2", ("linux", "gpu", "eu"))
     await world.deliver(zombie_id)
     await world.nothing(plain, 3)
+
     assert (await world.grant(gpu)).lease.runner_id == gpu
 
 
@@ -106,6 +113,7 @@ async def test_a_runner_without_a_sandbox_gets_only_agents_that_allow_it(
     await world.deliver(careful)
     await world.deliver(careless)
     assert (await world.grant(bare)).lease.zombie_id == careless
+
     await world.nothing(bare, 2)
 
 
@@ -123,6 +131,7 @@ async def test_work_goes_to_another_when_the_runner_that_polled_has_gone(
         await trio.sleep(1)
         await world.deliver(zombie_id)
         grant = await poll.value()
+
         assert grant.lease.runner_id == there
         assert grant.lease.fencing_token == 1, "nothing was claimed for the one that has gone"
 
@@ -143,8 +152,10 @@ async def test_a_lease_that_is_claimed_for_a_runner_that_has_gone_comes_back_at_
     assert world.event(event_id).status is EventStatus.RECEIVED
     assert world.event(event_id).attempts == 0
     assert world.rows(event_id) == []
+
     grant = await world.grant(runner_id)
     assert (grant.lease.fencing_token, grant.event.attempts) == (2, 1)
+
     world.everything_adds_up()
 
 
@@ -156,6 +167,7 @@ async def test_an_offer_whose_time_is_over_waits_for_the_claim_that_is_being_com
     await trio.sleep(2)
     world.faults.latency_s = 0.3
     grant = await world.grant(runner_id, 0.1)
+
     assert grant.lease.fencing_token == 1
 
 
@@ -174,6 +186,7 @@ async def test_workspaces_take_turns_under_a_flood(world: ActorsWorld, autojump_
         await world.deliver(zombie_id)
     runner_id = await world.enrol()
     order = [(await world.grant(runner_id)).lease.zombie_id for _ in range(8)]
+
     assert [zombie_id in quiet for zombie_id in order[:4]].count(True) == 2
     assert set(order) == {*noisy, *quiet}
 
@@ -193,6 +206,7 @@ async def test_an_agent_goes_home_to_the_runner_that_ran_it_last(
         await world.deliver(zombie_id)
         assert (await second.value()).lease.runner_id == home
         assert not first.is_there
+
         nursery.cancel_scope.cancel()
 
 
@@ -212,6 +226,7 @@ async def test_work_that_another_node_made_ready_is_found_within_a_second(
         del tables.leases[lease.id]
         tables.heads[zombie_id] = replace(tables.heads[zombie_id], live_lease_id=None)
         tables.put_event(replace(tables.events[event_id], status=EventStatus.RECEIVED))
+
         assert (await poll.value()).event.id == event_id
         assert trio.current_time() - began <= 1.01
 
@@ -225,6 +240,7 @@ async def test_the_view_tells_what_waits_and_forgets_what_another_node_has_taken
     await trio.sleep(0.1)
     view = await world.system.ask("dispatcher", "", ViewQueue())
     assert view == QueueView(1, created_at, {("gpu",): 1}, 0)
+
     world.storage.tables.waiting[zombie_id].clear()
     await trio.sleep(2.1)
     assert await world.system.ask("dispatcher", "", ViewQueue()) == QueueView(0, None, {}, 0)

@@ -73,6 +73,7 @@ async def test_a_lease_that_nobody_else_renews_any_more_is_not_read_before_each_
         assert isinstance(await world.renew(grant), Renewal)
 
     renewed_elsewhere(world, grant.lease)
+
     assert isinstance(await world.renew(grant), Renewal)
 
     assert world.actors_world.meters.races["renew"] == 2

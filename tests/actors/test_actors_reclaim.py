@@ -32,6 +32,7 @@ async def test_an_expired_lease_is_with_the_next_runner_within_a_second(
     assert taken.lease.fencing_token > lost.lease.fencing_token
     assert (taken.event.attempts, taken.lease.attempt) == (2, 2)
     assert world.kinds(zombie_id) == ["event_received", "event_leased", "lease_reclaimed", "event_leased"]
+
     world.everything_adds_up()
 
 
@@ -42,6 +43,7 @@ async def test_a_renewed_lease_is_not_reclaimed(world: ActorsWorld, autojump_clo
     for _ in range(12):
         await trio.sleep(10)
         assert (await world.renewed(grant)).lease_expires_at == clock() + 30_000
+
     assert isinstance(await world.report(grant), Reported)
 
 
@@ -61,6 +63,7 @@ async def test_a_late_runner_is_refused_in_all_it_does(world: ActorsWorld, autoj
     assert release.code == "UZ-RUN-005"
     assert world.balance() == balance
     assert isinstance(await world.report(taken), Reported)
+
     world.everything_adds_up()
 
 
@@ -82,11 +85,14 @@ async def test_the_same_report_again_is_told_to_be_a_duplicate(
     await world.deliver(zombie_id)
     grant = await world.grant(runner_id)
     assert isinstance(await world.report(grant), Reported)
+
     balance = world.balance()
     assert await world.report(grant) == Reported(duplicate=True, status="processed", charged_nanos=0)
+
     await trio.sleep(60)  # Its actor sleeps by now.
     assert await world.report(grant) == Reported(duplicate=True, status="processed", charged_nanos=0)
     assert world.balance() == balance
+
     other = await world.report(grant, "agent_error")
     assert isinstance(other, Refusal)
     assert other.code == "UZ-RUN-005"
@@ -103,12 +109,14 @@ async def test_a_released_event_goes_to_the_next_runner_at_once_without_an_attem
         poll = Later(nursery, lambda: world.grant(next_one, 30))
         await trio.sleep(4)
         assert await world.release(grant) == Released()
+
         released_at = trio.current_time()
         taken = await poll.value()
         assert poll.at == released_at
     assert taken.event.id == event_id
     assert (taken.event.attempts, taken.lease.attempt, taken.lease.fencing_token) == (1, 2, 2)
     assert [row.run_ms for row in world.rows(event_id)] == [4000], "the time that was worked is billed"
+
     world.everything_adds_up()
 
 
@@ -125,6 +133,7 @@ async def test_the_fifth_dead_runner_is_the_events_last(
     assert event.error_code == "UZ-RUN-016"
     assert world.rows(event_id) == []
     assert world.kinds(zombie_id)[-1] == "event_complete"
+
     world.everything_adds_up()
 
 
@@ -137,6 +146,7 @@ async def test_a_lease_is_known_by_its_id_after_a_restart(
     await world.system.stop("lease", grant.lease.id)
     await trio.sleep(10)
     assert (await world.renewed(grant)).slice_seq == 1
+
     await world.system.stop("lease", grant.lease.id)
     # Nobody speaks to it any more: the reclaimer finds it all the same.
     await trio.sleep(31)
@@ -156,10 +166,12 @@ async def test_a_run_ends_at_the_ceiling_whatever_it_renews(
     await world.system.stop("lease", grant.lease.id)
     await trio.sleep(20)
     assert (await world.renewed(grant)).lease_expires_at == near.ceiling_at
+
     await trio.sleep(20)
     refused = await world.renew(grant)
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-RUN-010"
+
     await trio.sleep(1)
     event = world.event(event_id)
     assert (event.status, event.failure_label, event.error_code) == (
@@ -168,6 +180,7 @@ async def test_a_run_ends_at_the_ceiling_whatever_it_renews(
         "UZ-RUN-010",
     )
     assert grant.lease.ceiling_at == grant.lease.granted_at + EVENT_CEILING_MS
+
     world.everything_adds_up()
 
 
@@ -182,6 +195,7 @@ async def test_a_lease_that_expires_while_it_is_being_cancelled_ends_its_event_a
     await trio.sleep(1)
     assert world.event(event_id).status is EventStatus.CANCELLED
     assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
+
     world.everything_adds_up()
 
 
@@ -197,6 +211,7 @@ async def test_a_lease_that_does_not_exist_is_refused_and_forgotten(
     answer = await world.renew(replace(grant, lease=replace(grant.lease, id=nobody)))
     assert isinstance(answer, Refusal)
     assert answer.code == "UZ-RUN-006"
+
     await trio.sleep(10)
     assert live(world, "lease") == 1
 
@@ -210,6 +225,7 @@ async def test_a_purged_agent_takes_its_lease_with_it(world: ActorsWorld, autoju
     answer = await world.renew(grant)
     assert isinstance(answer, Refusal)
     assert answer.code == "UZ-RUN-006"
+
     await trio.sleep(45)
     assert live(world, "lease") == 0
 
@@ -225,6 +241,7 @@ async def test_news_of_a_grant_that_comes_late_does_not_undo_what_is_known(
     world.system.tell("lease", grant.lease.id, Granted(grant.lease))
     await trio.sleep(10)
     assert (await world.renewed(grant)).slice_seq == 2
+
     await world.report(grant)
     world.system.tell("lease", grant.lease.id, Granted(grant.lease))
     await trio.sleep(12)

@@ -39,6 +39,7 @@ async def test_dropping_the_id_dodges_nothing(world: ActorsWorld, autojump_clock
     zombie_id, message = await world.install(), world.webhook()
     first = await send(world, zombie_id, message)
     assert isinstance(first, Accepted)
+
     for again in (message, stripped(message), stripped(message)):
         assert await send(world, zombie_id, again) == AlreadyAccepted(first.event_id)
     assert len(world.storage.tables.events) == 1
@@ -49,6 +50,7 @@ async def test_adding_an_id_to_what_came_without_one_dodges_nothing(
 ) -> None:
     zombie_id, message = await world.install(), world.webhook()
     first = await send(world, zombie_id, stripped(message))
+
     assert await send(world, zombie_id, message) == AlreadyAccepted(first.event_id)
 
 
@@ -58,6 +60,7 @@ async def test_another_id_is_another_event_even_with_the_same_body(
     zombie_id, message = await world.install(), world.webhook()
     first = await send(world, zombie_id, message)
     second = await send(world, zombie_id, renamed(message, "another"))
+
     assert isinstance(second, Accepted)
     assert await send(world, zombie_id, message) == AlreadyAccepted(first.event_id)
     assert await send(world, zombie_id, stripped(message)) == AlreadyAccepted(second.event_id)
@@ -68,6 +71,7 @@ async def test_a_day_later_it_is_new(world: ActorsWorld, autojump_clock: MockClo
     await send(world, zombie_id, message)
     age(world, DEDUP_WINDOW_MS - 1)
     assert isinstance(await send(world, zombie_id, stripped(message)), AlreadyAccepted)
+
     age(world, 1)
     assert isinstance(await send(world, zombie_id, stripped(message)), Accepted)
 
@@ -78,8 +82,10 @@ async def test_what_was_swept_is_no_more_than_what_is_forgotten(
     zombie_id, message = await world.install(), world.webhook()
     await send(world, zombie_id, message)
     assert len(world.storage.tables.dedup) == 2
+
     await world.storage.instance.sweep(world.actors_world.now_ms() + DEDUP_WINDOW_MS - 1)
     assert len(world.storage.tables.dedup) == 2
+
     await world.storage.instance.sweep(world.actors_world.now_ms() + DEDUP_WINDOW_MS)
     assert world.storage.tables.dedup == {}
 
@@ -93,5 +99,6 @@ async def test_a_crash_at_the_commit_keeps_the_delivery_once(
     with pytest.raises(Exception, match="commit"):
         await world.system.ask("zombie", zombie_id, message)
     reply = await send(world, zombie_id, stripped(message))
+
     assert isinstance(reply, AlreadyAccepted if after else Accepted)
     assert list(world.storage.tables.events) == [reply.event_id]

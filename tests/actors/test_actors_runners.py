@@ -33,6 +33,7 @@ async def test_a_draining_runner_finishes_and_is_drained_with_its_last_lease(
     assert (await set_state(world, runner_id, "draining")).admin_state is AdminState.DRAINING
     assert await world.system.ask("runner", runner_id, Heartbeat(())) == Beat("drain", ())
     assert await world.poll(runner_id, 30) == Leases((), 5000)
+
     await world.renewed(grants[0])
     await world.report(grants[0])
     await world.release(grants[1])
@@ -40,6 +41,7 @@ async def test_a_draining_runner_finishes_and_is_drained_with_its_last_lease(
     assert world.storage.tables.runners[runner_id].admin_state is AdminState.DRAINED
     assert await world.system.ask("runner", runner_id, Heartbeat(())) == Beat("stop", ())
     assert (await set_state(world, runner_id, "active")).admin_state is AdminState.ACTIVE
+
     await world.grant(runner_id)
 
 
@@ -59,9 +61,11 @@ async def test_the_open_poll_of_a_cordoned_runner_ends_empty(
         await trio.sleep(1)
         await set_state(world, runner_id, "cordoned")
         cordoned_at = trio.current_time()
+
         assert await poll.value() == Leases((), 0)
         assert poll.at == cordoned_at
     event_id = await world.deliver(zombie_id)
+
     assert await world.poll(runner_id, 30) == Leases((), 5000)
     assert world.event(event_id).status is EventStatus.RECEIVED
 
@@ -80,6 +84,7 @@ async def test_a_revoked_runner_is_refused_at_once_and_its_leases_go_to_others(
         await set_state(world, revoked, "revoked")
         revoked_at = trio.current_time()
         refused = await open_poll.value()
+
         assert isinstance(refused, Refusal)
         assert refused.code == "UZ-RUN-009"
         assert (await taken.value()).event.id == event_id
@@ -92,8 +97,10 @@ async def test_a_revoked_runner_is_refused_at_once_and_its_leases_go_to_others(
     assert isinstance(late, Refusal)
     assert late.code == "UZ-RUN-005"
     assert world.storage.tables.leases[grant.lease.id].status is LeaseStatus.RECLAIMED
+
     back = await world.system.ask("runner", revoked, SetAdminState("active"))
     assert isinstance(back, Refusal)
+
     world.everything_adds_up()
 
 
@@ -133,6 +140,7 @@ async def test_a_drain_is_finished_by_a_lease_that_another_node_ended(
     await set_state(world, runner_id, "draining")
     del world.storage.tables.leases[grant.lease.id]
     await trio.sleep(2.1)
+
     assert world.storage.tables.runners[runner_id].admin_state is AdminState.DRAINED
 
 
@@ -141,6 +149,7 @@ async def test_a_runner_is_seen_when_it_calls_but_not_written_each_time(
 ) -> None:
     runner_id = await world.enrol()
     assert world.storage.tables.runners[runner_id].last_seen_at is None
+
     seen = set()
     for _ in range(20):
         await world.system.ask("runner", runner_id, Heartbeat(()))
@@ -154,6 +163,7 @@ async def test_an_unknown_runner_or_state_is_refused(world: ActorsWorld, autojum
     unknown = await world.poll(world.actors_world.new_id())
     assert isinstance(unknown, Refusal)
     assert unknown.code == "UZ-RUN-014"
+
     runner_id = await world.enrol()
     for state in ("drained", "asleep", ""):
         refused = await world.system.ask("runner", runner_id, SetAdminState(state))

@@ -38,6 +38,7 @@ async def test_a_reader_is_rung_with_the_commit(world: ActorsWorld, autojump_clo
         await trio.sleep(3)
         await world.deliver(zombie_id)
         written_at = trio.current_time()
+
         assert await reader.value() == 1
         assert reader.at == written_at
 
@@ -49,6 +50,7 @@ async def test_a_reader_that_is_behind_is_answered_at_once(
     await world.deliver(zombie_id)
     await world.deliver(zombie_id)
     began = trio.current_time()
+
     assert await reading(world, zombie_id, 1)() == 2
     assert trio.current_time() == began
 
@@ -61,6 +63,7 @@ async def test_a_reader_hears_nothing_of_others_and_waits_out_its_time(
         reader = Later(nursery, reading(world, zombie_id, 0, 4))
         await trio.sleep(1)
         await world.deliver(other)
+
         assert await reader.value() == 0
         assert reader.at == 4
 
@@ -76,6 +79,7 @@ async def test_a_reader_never_hears_a_number_below_its_own(
         await trio.sleep(0.1)
         ahead = Later(nursery, reading(world, zombie_id, 5, 2))
         assert await ahead.value() == 5
+
         await world.deliver(zombie_id)
         assert await behind.value() == 2
 
@@ -89,6 +93,7 @@ async def test_what_another_node_wrote_rings_within_a_second(
         await trio.sleep(3)
         heads = world.storage.tables.heads
         heads[zombie_id] = replace(heads[zombie_id], frame_seq=7)
+
         assert await reader.value() == 7
         assert reader.at is not None
         assert reader.at <= 4.01
@@ -104,6 +109,7 @@ async def test_a_new_reader_is_not_held_up_by_a_look_that_is_under_way(
         Later(nursery, reading(world, early, 0, 1))
         await trio.sleep(0.05)
         reader = Later(nursery, reading(world, late, 0))
+
         assert await reader.value() == 1
         assert reader.at is not None
         assert reader.at < 0.5
@@ -120,6 +126,7 @@ async def test_an_outage_leaves_readers_waiting_and_the_rounds_go_on(
         world.faults.away = False
         heads = world.storage.tables.heads
         heads[zombie_id] = replace(heads[zombie_id], frame_seq=1)
+
         assert await reader.value() == 1
         assert reader.at is not None
         assert reader.at <= 6.1
@@ -135,6 +142,7 @@ async def test_a_flood_of_refused_deliveries_leaves_a_trace_and_no_flood_of_fram
         await world.system.ask("zombie", zombie_id, forged)
     await trio.sleep(0.1)
     frames = world.frames(zombie_id)
+
     assert {frame.kind for frame in frames} == {"webhook_rejected"}
     assert len(frames) == 10
     assert frames[0].data == {"reason": "webhook_rejected: signature_mismatch", "source": "github"}
@@ -163,6 +171,7 @@ async def test_a_thousand_readers_cost_the_store_what_one_does(
         assert len({id(answer) for answer in answers}) == 1, "made once, for all"
         assert [frame.seq for frame in answers[0].frames] == [round_ + 1]
         after = answers[0].head
+
     assert len(reads) <= 6
 
 
@@ -176,8 +185,10 @@ async def test_a_reader_far_behind_reads_for_itself_and_holds_up_nobody(
         ahead = Later(nursery, asking(world, zombie_id, 3))
         await trio.sleep(0.1)
         assert await asking(world, zombie_id, 1)() == News(3)
+
         await world.deliver(zombie_id)
         assert [frame.seq for frame in (await ahead.value()).frames] == [4]
+
     assert [frame.seq for frame in (await asking(world, zombie_id, 3)()).frames] == [4]
 
 
@@ -210,4 +221,5 @@ async def test_a_stream_that_nobody_follows_is_forgotten(
 
     world.storage.frames.__dict__["heads"] = noted
     await trio.sleep(30)
+
     assert 1 <= len(looked) <= 7

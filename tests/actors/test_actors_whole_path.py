@@ -20,16 +20,20 @@ async def test_a_webhook_becomes_evidence_and_a_bill(world: ActorsWorld, autojum
 
     grant = await world.grant(runner_id)
     assert (grant.event.id, grant.lease.fencing_token, grant.lease.attempt) == (event_id, 1, 1)
+
     await trio.sleep(10)
     first = await world.renewed(grant, (1_000, 0, 100))
     assert first.charged_nanos == 1_000_000 + 3_000_000 + 1_500_000
+
     gate = await world.ask_approval(grant)
     await trio.sleep(20)
     assert isinstance(await world.resolve(gate.id), Resolved)
+
     await trio.sleep(5)
     reported = await world.report(grant, tokens=(2_000, 0, 100))
 
     assert reported == Reported(duplicate=False, status="processed", charged_nanos=500_000 + 3_000_000)
+
     event = world.event(event_id)
     assert event.status is EventStatus.PROCESSED
     assert event.evidence == {"found": "it"}
@@ -46,6 +50,7 @@ async def test_a_webhook_becomes_evidence_and_a_bill(world: ActorsWorld, autojum
         "gate_resolved",
         "event_complete",
     ]
+
     world.everything_adds_up()
     for kind in world.system.statistics().kinds:
         assert (kind.crashes, dict(kind.dead_letters)) == (0, {}), kind.kind
@@ -59,4 +64,5 @@ async def test_a_node_that_has_nothing_to_do_keeps_nobody_awake(
     await world.report(await world.grant(runner_id))
     await trio.sleep(200)
     awake = {kind.kind: kind.live for kind in world.system.statistics().kinds if kind.live}
+
     assert awake == dict.fromkeys(ROUNDS, 1)

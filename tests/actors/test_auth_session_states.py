@@ -77,6 +77,7 @@ def test_a_session_does_what_its_table_says(call: str, state: str, cell: str) ->
 
 def test_every_state_and_every_call_stands_in_the_table() -> None:
     rows, columns = {row for row, _, _ in cells("Auth session")}, {c for _, c, _ in cells("Auth session")}
+
     assert rows == set(CALLS)
     assert columns == {*(str(status) for status in AuthSessionStatus), EXPIRED}
 
@@ -93,6 +94,7 @@ def test_approval_gives_five_minutes_more() -> None:
 def test_what_was_completed_cannot_be_completed_when_its_time_is_over_either() -> None:
     late = replace(session("complete"), expires_at=NOW)
     reply = decide(late, COMPLETE, NOW).reply
+
     assert isinstance(reply, Refusal)
     assert reply.code == "UZ-AUTH-007"
 
@@ -104,6 +106,7 @@ def test_a_token_is_in_the_first_answer_and_in_no_other() -> None:
     assert first.session is not None
     assert first.session.sealed_token is None
     assert decide(first.session, m.Read(), NOW).reply == m.Seen(first.session, "consumed")
+
     glance = decide(complete, m.Read(take=False), NOW)
     assert (glance.session, glance.reply) == (None, m.Seen(complete, "complete"))
 
@@ -113,6 +116,7 @@ def test_the_same_terminal_may_ask_again_for_a_minute() -> None:
     consumed_at = consumed.consumed_at or 0
     given = m.HandedOver("d", "c", "n")
     assert decide(consumed, RIGHT, consumed_at + REPEAT_MS - 1).reply == given
+
     for message, at in ((RIGHT, REPEAT_MS), (WRONG, 1), (m.Verify(CODE, OTHER), 1)):
         late = decide(consumed, message, consumed_at + at)
         assert isinstance(late.reply, Refusal)
@@ -130,6 +134,7 @@ def test_four_wrong_codes_leave_one_and_the_fifth_leaves_nothing() -> None:
     assert last.session is not None
     assert last.session.status is AuthSessionStatus.ABORTED
     assert (last.session.ciphertext, last.session.nonce) == (None, None)
+
     right = decide(last.session, RIGHT, NOW).reply
     assert right.code == "UZ-AUTH-013"
 
@@ -150,10 +155,12 @@ async def test_a_session_outlives_its_server(autojump_clock: MockClock) -> None:
         await first.system.ask("session", session_id, APPROVE)
         wrong = await first.system.ask("session", session_id, WRONG)
         assert isinstance(wrong, Refusal)
+
         kept = first.storage.tables
     async with open_actors_world() as second:
         second.storage.tables.auth_sessions.update(kept.auth_sessions)
         again = await second.system.ask("session", session_id, WRONG)
+
         assert isinstance(again, Refusal)
         assert again.facts == {"attempts_left": 3}
         assert await second.system.ask("session", session_id, RIGHT) == m.HandedOver("d", "c", "n")
@@ -181,6 +188,7 @@ async def test_guesses_at_the_same_time_are_counted_one_by_one(
     async with trio.open_nursery() as nursery:
         for _ in range(20):
             nursery.start_soon(guess)
+
     assert sorted(codes) == ["UZ-AUTH-011"] * 4 + ["UZ-AUTH-013"] * 16
 
 
@@ -191,10 +199,12 @@ async def test_what_another_node_did_is_decided_on_again(
     rows = world.storage.tables.auth_sessions
     elsewhere = decide(rows[session_id], APPROVE, world.actors_world.now_ms()).session
     assert elsewhere is not None
+
     rows[session_id] = elsewhere
     late = await world.system.ask("session", session_id, COMPLETE)
     assert isinstance(late, Refusal)
     assert late.code == "UZ-AUTH-015"
+
     rows[session_id] = replace(elsewhere, status=AuthSessionStatus.ABORTED, version=elsewhere.version + 1)
     await trio.sleep(1)
     seen = await world.system.ask("session", session_id, m.Read())
@@ -212,6 +222,7 @@ async def test_an_outage_loses_no_guess_and_gives_nothing_away(
         with pytest.raises(StorageUnavailable):
             await world.system.ask("session", session_id, message)
     world.faults.away = False
+
     assert await world.system.ask("session", session_id, RIGHT) == m.HandedOver("d", "c", "n")
 
 
@@ -223,8 +234,10 @@ async def test_a_session_expires_while_nobody_looks_and_is_gone_in_time(
     seen = await world.system.ask("session", session_id, m.Read())
     assert isinstance(seen, m.Seen)
     assert seen.status == EXPIRED
+
     await trio.sleep(2 * 3600)
     assert world.storage.tables.auth_sessions == {}
+
     gone = await world.system.ask("session", session_id, m.Read())
     assert isinstance(gone, Refusal)
     assert gone.code == "UZ-AUTH-005"
@@ -239,6 +252,7 @@ async def test_one_more_than_may_be_open_is_turned_away(
         other = world.actors_world.new_id()
         world.storage.tables.auth_sessions[other] = replace(row, id=other)
     full = await world.system.ask("session", world.actors_world.new_id(), m.Open(None, None))
+
     assert isinstance(full, Refusal)
     assert full.code == "UZ-AUTH-008"
     assert await world.system.ask("session", first, m.Abort()) is True

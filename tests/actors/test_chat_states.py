@@ -73,6 +73,7 @@ def test_what_was_posted_is_known_by_its_message_and_looked_at_again_at_once() -
 def test_a_try_that_failed_is_unsure_only_where_it_may_have_been_heard(fault: str, unsure: bool) -> None:
     post = kept(posted(work_of(GateStatus.PENDING, unsure=unsure), "C2", FAULTS[fault], NOW))
     assert (post.channel_id, post.message_id, post.unsure) == ("C2", None, unsure or fault == "lost")
+
     waits = {"revoked": 0, "busy": 30_000, "lost": 5_000, "refused": RETRY_FIRST_MS}
     assert post.due_at - NOW == waits[fault]
 
@@ -97,6 +98,7 @@ def test_a_message_is_closed_once_or_let_be_when_it_cannot_be(answer: str, over:
     work = work_of(GateStatus.APPROVED, message_id="m1")
     came = updated(work, SHOWN if answer == "shown" else FAULTS[answer], NOW)
     assert isinstance(came, Forget) is over
+
     if not over:
         assert (kept(came).message_id, kept(came).unsure) == ("m1", False)
 
@@ -104,5 +106,6 @@ def test_a_message_is_closed_once_or_let_be_when_it_cannot_be(answer: str, over:
 @pytest.mark.parametrize("status", [*GateStatus, None])
 def test_only_a_pending_gate_has_buttons(status: GateStatus | None) -> None:
     notice = notice_of(None if status is None else gate_of(status))
+
     assert any(block["type"] == "actions" for block in notice.blocks) is (status is GateStatus.PENDING)
     assert notice.text

@@ -88,6 +88,7 @@ def test_every_hour_is_every_real_hour(day: str) -> None:
     seen = [following("0 * * * *", BERLIN, begin - 1)]
     while len(seen) < 30:
         seen.append(following("0 * * * *", BERLIN, seen[-1]))
+
     assert [b - a for a, b in pairwise(seen)] == [60 * MINUTE_MS] * 29
 
 
@@ -113,6 +114,7 @@ def test_from_wherever_one_looks_the_same_firings_are_seen(schedule: str, day: s
 def test_a_schedule_in_two_zones_fires_at_two_moments_under_two_keys() -> None:
     at = ms("2025-01-10T00:00Z")
     there, here = following("0 9 * * *", "America/New_York", at), following("0 9 * * *", BERLIN, at)
+
     assert there - here == 6 * 60 * MINUTE_MS
     assert key_of("0 9 * * *", BERLIN, here) != key_of("0 9 * * *", "America/New_York", here)
     assert key_of("0 9 * * *", BERLIN, here) == key_of("0 9 * * *", BERLIN, here + 59_999)
@@ -132,12 +134,14 @@ def test_of_what_was_missed_the_last_fires(schedule: str, silence: timedelta, ex
     now = ms("2025-06-01T12:00:20Z")
     due_at = following(schedule, "UTC", now - round(silence.total_seconds() * 1000) - 1)
     next_at = following(schedule, "UTC", now)
+
     assert fire(schedule, "UTC", due_at, now) == Fired(ms(expected), next_at)
     assert next_at > now
 
 
 def test_nothing_fires_before_its_time() -> None:
     due_at = ms("2025-06-01T12:00Z")
+
     assert fire("0 12 * * *", "UTC", due_at, due_at - 1) is None
     assert fire("0 12 * * *", "UTC", due_at, due_at) == Fired(due_at, due_at + 24 * 60 * MINUTE_MS)
 
@@ -174,13 +178,16 @@ def test_firings_lie_ahead_one_after_the_other_on_whole_minutes(schedule: str, z
     except Unreadable:
         return
     assert first > after
+
     if first == NEVER:
         return
     assert first % MINUTE_MS == 0
+
     second = following(schedule, zone, first)
     assert second > first
     assert following(schedule, zone, first - 1) == first
     assert latest(schedule, zone, first, second - 1) == first
+
     if second != NEVER:
         assert latest(schedule, zone, first, second) == second
         assert datetime.fromtimestamp(second / 1000, UTC) > datetime.fromtimestamp(first / 1000, UTC)

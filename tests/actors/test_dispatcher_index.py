@@ -150,6 +150,7 @@ def test_a_flood_of_one_workspace_does_not_delay_another_by_more_than_a_turn() -
     for number in range(3):
         index.add(agent(5000 + number, workspace=2, at=9999))
     order = [index.take(RUNNERS[0], ANY, unsandboxed=False) for _ in range(6)]
+
     assert [taken.workspace_id.int - 1000 for taken in order if taken] == [1, 2, 1, 2, 1, 2]
 
 
@@ -164,6 +165,7 @@ def test_a_workspace_that_was_idle_has_saved_up_no_turns() -> None:
         index.add(agent(500 + number, workspace=1, at=number))
         index.add(agent(600 + number, workspace=2, at=number))
     order = [index.take(RUNNERS[0], ANY, unsandboxed=False) for _ in range(10)]
+
     assert sum(taken.workspace_id.int == 1002 for taken in order if taken) == 5
 
 
@@ -172,6 +174,7 @@ def test_a_runner_without_a_sandbox_sees_past_agents_that_need_one() -> None:
     index.add(agent(1, at=0))
     index.add(agent(2, at=5, unsandboxed=True))
     taken = index.take(RUNNERS[0], ANY, unsandboxed=True)
+
     assert taken is not None
     assert taken.zombie_id == UUID(int=2)
 
@@ -194,6 +197,7 @@ def test_counts_of_workspaces_that_have_gone_are_forgotten() -> None:
     for number in range(5000):
         index.add(agent(number + 1, workspace=number))
         index.take(RUNNERS[0], ANY, unsandboxed=False)
+
     assert len(index._served) <= 200
 
 
@@ -206,4 +210,5 @@ def test_what_a_tenants_own_runners_took_is_no_turn_with_those_of_everybody() ->
         index.add(agent(500 + number, workspace=1, at=number))
         index.add(agent(600 + number, workspace=3, at=number))
     order = [index.take(RUNNERS[0], ANY, unsandboxed=False) for _ in range(10)]
+
     assert sum(taken.workspace_id.int == 1001 for taken in order if taken) == 5

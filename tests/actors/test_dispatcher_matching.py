@@ -262,6 +262,7 @@ def test_a_runner_that_polls_and_polls_has_its_oldest_offer_answered() -> None:
     matching, ports = Matching(FakeDesk()), [Port() for _ in range(OFFERS_PER_RUNNER + 1)]
     for port in ports:
         matching.open(offer(RUNNERS[0], port))
+
     assert ports[0].answers == [Leases((), 0)]
     assert not any(port.answers for port in ports[1:])
 
@@ -276,11 +277,14 @@ def test_an_agent_whose_queue_does_not_answer_holds_up_nobody_and_rests() -> Non
     matching.overdue(offer_id)
     matching.found(silent)
     assert len(desk.claims) == 1, "it is left alone"
+
     matching.found(other)
     assert desk.claims[1][0] == other.zombie_id
+
     late = grant_of(silent.zombie_id, RUNNERS[0], 7)
     matching.settled(ClaimSettled(offer_id, silent.zombie_id, late))
     assert desk.returned == [late], "there is no room for it any more"
+
     matching.rested()
     matching.found(silent)
     assert silent.zombie_id in matching.ready
@@ -295,6 +299,7 @@ def test_an_agent_that_comes_late_is_still_welcome() -> None:
     matching.overdue(offer_id)
     late = grant_of(zombie_id, RUNNERS[0], 7)
     matching.settled(ClaimSettled(offer_id, zombie_id, late))
+
     assert port.answers == [Leases((late,), 0)]
 
 
@@ -306,4 +311,5 @@ def test_the_database_is_not_believed_about_an_agent_that_is_being_claimed() -> 
     matching.open(offer(RUNNERS[0], Port()))
     matching.open(offer(RUNNERS[1], Port()))
     matching.found(replace(busy, oldest_event_at=9))
+
     assert len(desk.claims) == 1

@@ -29,6 +29,7 @@ async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(p
             agent_id = await install(first, world.tenant_id, world.workspace_id, "follower")
         agent = await storage.zombies.load(agent_id)
         assert agent is not None
+
         event = await world.append(agent)
         lease = (await world.claim(agent)).lease
         held, past = Held(lease.id, lease.fencing_token), world.now - 3_600_000

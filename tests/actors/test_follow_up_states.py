@@ -19,6 +19,7 @@ def test_a_follow_up_is_cancelled_and_fires_where_the_page_says_so(status: Follo
     follow_up = replace(ASKED, status=status)
     refusal = may_be_cancelled(follow_up)
     said = CELLS["cancel", status.value]
+
     assert said == (f"`{refusal.code}`" if refusal else said)
     assert (refusal is None) == (said in {"cancelled", "nothing"})
     assert is_due(follow_up, NOW) == (CELLS["its time comes", status.value] != "nothing")

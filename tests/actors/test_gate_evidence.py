@@ -37,6 +37,7 @@ def test_words_sender_and_link_are_found(
     request_: dict[str, Any], sender: str | None, message: str | None, url: str | None
 ) -> None:
     shown = evidence_of("webhook:github", "push", request_, [])
+
     assert (shown.get("sender"), shown.get("message"), shown.get("url")) == (sender, message, url)
     assert (shown["actor"], shown["event_type"]) == ("webhook:github", "push")
 
@@ -59,6 +60,7 @@ def test_secrets_are_masked_wherever_they_stand(secret: str) -> None:
         "url": f"https://a.test/{secret}",
     }
     shown = evidence_of("steer:ann", "message", request, ["the lent one"])
+
     assert secret not in str(shown)
     assert shown["message"] == f"use {MASKED}!"
 
@@ -66,6 +68,7 @@ def test_secrets_are_masked_wherever_they_stand(secret: str) -> None:
 def test_what_is_called_a_secret_is_masked_whatever_it_looks_like() -> None:
     request = {"raw": {"api_key": "plain", "Authorization": "Basic x", "tokens": 7, "name": "n"}}
     raw = evidence_of("a", "b", request, [])["payload"]["raw"]
+
     assert raw == {"api_key": MASKED, "Authorization": MASKED, "tokens": 7, "name": "n"}
 
 
@@ -80,12 +83,14 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=30), JSON, max_size=60))
 def test_any_payload_is_shown_within_its_bound(request: dict[str, Any]) -> None:
     shown = evidence_of("a" * 200, "b" * 200, request, ["sekret"])
+
     assert len(msgspec.json.encode(shown)) <= MAX_EVIDENCE_BYTES
     assert "payload" in shown
 
 
 def test_a_huge_payload_says_how_much_is_left_out() -> None:
     shown = evidence_of("a", "b", {"list": list(range(100_000)), "text": "x" * 1_000_000}, [])
+
     assert len(msgspec.json.encode(shown)) <= MAX_EVIDENCE_BYTES
     assert "more" in str(shown["payload"]["list"][-1])
 
@@ -111,5 +116,6 @@ def test_the_chat_shows_the_event_and_nothing_in_it_is_a_command() -> None:
     assert ">Ship it" in text
     assert "<https://a.test/?a=1&amp;b=2|Look at it>" in text
     assert "_Reach:_ runs as agent" in text
+
     odd = msgspec.structs.replace(gate, evidence={"url": "https://a.test/|<!here>"})
     assert "<https://a.test/|" not in notice_of(odd).blocks[0]["text"]["text"]

@@ -26,6 +26,7 @@ def test_a_condition_is_answered_from_the_fields(
     expected: bool,
 ) -> None:
     condition = parse_condition(text)
+
     assert not isinstance(condition, Unreadable), condition
     assert holds(condition, fields) is expected
 
@@ -33,18 +34,21 @@ def test_a_condition_is_answered_from_the_fields(
 @pytest.mark.parametrize(("text", "at"), UNREADABLE)
 def test_an_unreadable_condition_is_told_by_its_character(text: str, at: int) -> None:
     condition = parse_condition(text)
+
     assert isinstance(condition, Unreadable)
     assert condition.at == at
 
 
 def test_and_binds_tighter_than_or() -> None:
     a, b, c = (Compare(name, equal=True, value="1") for name in "abc")
+
     assert parse_condition("a == '1' or b == '1' and c == '1'") == AnyOf((a, AllOf((b, c))))
     assert parse_condition("a == '1' and b == '1' or c == '1'") == AnyOf((AllOf((a, b)), c))
 
 
 def test_length_and_depth_are_bounded() -> None:
     deep = "(" * MAX_CONDITION_DEPTH + "a == 'b'" + ")" * MAX_CONDITION_DEPTH
+
     assert parse_condition(deep) == Compare("a", equal=True, value="b")
     assert isinstance(parse_condition(f"({deep})"), Unreadable)
     assert isinstance(parse_condition("(" * 1_000), Unreadable)
@@ -92,6 +96,7 @@ def test_a_condition_that_is_written_out_is_read_back_the_same(
     condition: Condition, fields: dict[str, object]
 ) -> None:
     again = parse_condition(written(condition))
+
     assert again == condition
     assert isinstance(holds(condition, fields), bool)
 

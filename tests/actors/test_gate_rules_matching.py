@@ -21,6 +21,7 @@ def test_the_first_rule_that_matches_decides() -> None:
             GateRule("*", "*", AUTO_KILL, "force == 'true'"),
         )
     )
+
     assert match_rules(gates, "shell", "rm", {}) is AUTO_KILL
     assert match_rules(gates, "shell", "ls", {"force": True}) is APPROVE
     assert match_rules(gates, "http", "get", {"force": True}) is AUTO_KILL
@@ -33,6 +34,7 @@ def test_without_rules_nothing_stands_in_the_way() -> None:
 
 def test_an_event_is_matched_by_its_type_and_actor() -> None:
     gates = Gates(rules=(GateRule("workflow_run.*", "webhook:github", APPROVE),))
+
     assert match_rules(gates, "workflow_run.completed", "webhook:github", {}) is APPROVE
     assert match_rules(gates, "workflow_run.completed", "steer:admin", {}) is None
     assert match_rules(gates, "workflow_run", "webhook:github", {}) is None
@@ -93,6 +95,7 @@ def observe(gates: Gates, *times: int) -> list[AnomalyRule | None]:
 def test_the_action_that_reaches_the_count_within_the_window_breaks_the_rule() -> None:
     rule = window(3, 10)
     gates = Gates(anomaly_rules=(rule,))
+
     assert observe(gates, 0, 5_000, 10_000) == [None, None, rule]
     assert observe(gates, 0, 5_000, 10_001) == [None, None, None]
     assert observe(gates, 0, 5_000, 10_001, 15_000) == [None, None, None, rule]
@@ -101,6 +104,7 @@ def test_the_action_that_reaches_the_count_within_the_window_breaks_the_rule() -
 def test_the_first_broken_rule_is_told() -> None:
     slow, fast = window(3, 100), window(2, 1)
     gates = Gates(anomaly_rules=(slow, fast))
+
     assert observe(gates, 0, 500, 900) == [None, fast, slow]
 
 

@@ -80,6 +80,7 @@ def test_a_grant_moves_as_the_page_says(asked: str, state: str, cell: str) -> No
 
 def test_the_page_has_every_state_and_every_word() -> None:
     found = cells("Grant")
+
     assert {state for _, state, _ in found} == {"none", *(status.value for status in GrantStatus)}
     assert {asked for asked, _, _ in found} == {"request", "use", *WORDS}
 
@@ -87,12 +88,15 @@ def test_the_page_has_every_state_and_every_word() -> None:
 def test_a_new_request_forgets_the_decision_and_keeps_the_grant() -> None:
     denied = grant_at("denied")
     assert denied is not None
+
     change = transitions.request(denied, AGENT, request_of(), NOW)
     assert isinstance(change, transitions.Change)
+
     grant = change.grant
     assert (grant.id, grant.version, grant.created_at) == (denied.id, 5, denied.created_at)
     assert (grant.requested_at, grant.requested_by, grant.reason) == (NOW, "agent:7", "again")
     assert (grant.decided_at, grant.decided_by) == (None, None)
+
     [frame] = change.frames
     assert (frame.kind, frame.event_id, frame.zombie_id) == ("grant_changed", EVENT, AGENT)
     assert frame.data == {
@@ -108,6 +112,7 @@ def test_a_decision_names_who_and_when_and_shows() -> None:
     change = transitions.decide(FIRST, Decide(FIRST.id, GrantStatus.APPROVED, "slack:U7"), NOW)
     assert isinstance(change, transitions.Change)
     assert (change.grant.decided_at, change.grant.decided_by, change.grant.version) == (NOW, "slack:U7", 2)
+
     [frame] = change.frames
     assert (frame.kind, frame.data["status"], frame.data["by"]) == ("grant_changed", "approved", "slack:U7")
 
@@ -115,6 +120,7 @@ def test_a_decision_names_who_and_when_and_shows() -> None:
 def test_a_word_that_comes_too_late_hears_of_the_first() -> None:
     denied = grant_at("denied")
     assert denied is not None
+
     refusal = transitions.decide(denied, Decide(denied.id, GrantStatus.APPROVED, "user:3"), NOW)
     assert isinstance(refusal, Refusal)
     assert refusal.facts == {"current_state": "denied", "resolved_at": NOW - 5, "resolved_by": "user:2"}
@@ -123,11 +129,13 @@ def test_a_word_that_comes_too_late_hears_of_the_first() -> None:
 def test_nobody_decides_that_a_grant_is_pending() -> None:
     approved = grant_at("approved")
     assert approved is not None
+
     refusal = transitions.decide(approved, Decide(approved.id, GrantStatus.PENDING, "user:3"), NOW)
     assert isinstance(refusal, Refusal)
 
 
 def test_the_frame_of_a_loan_holds_nothing_of_the_credential() -> None:
     frame = used(FIRST, EVENT, NOW)
+
     assert (frame.kind, frame.event_id) == ("grant_used", EVENT)
     assert set(frame.data) == {"grant_id", "service", "status"}

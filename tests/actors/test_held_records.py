@@ -270,4 +270,5 @@ def test_what_is_known_of_a_record_is_what_the_table_says(row: str, column: str,
         known.fresh_ms, at = FRESH_MS, FRESH_MS
     elif not changed:
         STEPS[row](known)
+
     assert str(known.at(at, changed=changed)) == cell

@@ -57,6 +57,7 @@ def test_a_version_does_what_its_table_says(row: str, column: str, cell: str) ->
     config = replace(versions.draft(IT, IT, 2, files, NOW), status=ConfigStatus(column))
     outcome = versions.may_activate(config) if row == "activate" else versions.judged(config)
     assert told(outcome) == cell
+
     if isinstance(outcome, ConfigVersion) and column == "DRAFT":
         assert bool(outcome.compiled) == (cell == "COMPILED")
         assert bool(outcome.findings) == (cell == "INVALID")
@@ -65,6 +66,7 @@ def test_a_version_does_what_its_table_says(row: str, column: str, cell: str) ->
 def test_what_is_wrong_names_file_line_and_key() -> None:
     rejected = versions.compile_version(versions.draft(IT, IT, 1, BAD, NOW))
     assert isinstance(rejected, ManifestRejected)
+
     (error,) = versions.findings(rejected)["errors"]
     assert error.keys() == {"file", "line", "key", "message", "code"}
 
@@ -101,6 +103,7 @@ DECISIONS: dict[str, Callable[[Proposal], object]] = {
 def test_a_proposal_does_what_its_table_says(row: str, column: str, cell: str) -> None:
     outcome = DECISIONS[row](proposal(column))
     assert told(outcome) == cell
+
     if isinstance(outcome, Proposal):
         assert (outcome.decided_at, outcome.decided_by) == (NOW, "user:1")
         assert (outcome.rejection_reason is not None) == (cell == "REJECTED")
@@ -159,6 +162,7 @@ def test_a_diff_applied_to_the_old_file_is_the_new_one(
     after = "\n".join(new) + new_end
     diff = diff_files((before, "t"), (after, "t"))
     assert (diff == "") == (before == after)
+
     if diff:
         assert diff.startswith("--- a/SKILL.md\n+++ b/SKILL.md\n")
         assert counted(diff)
@@ -179,6 +183,7 @@ def counted(diff: str) -> bool:
 def test_a_diff_puts_each_line_where_it_belongs() -> None:
     before = "".join(f"{number}\n" for number in range(2000))
     after = before.replace("\n1500\n", "\nx\n1500\ny\n").replace("\n700\n", "\n")
+
     assert applied(before, diff_files((before, "t"), (after, "t"))) == after
 
 
@@ -186,6 +191,7 @@ def test_a_change_of_too_many_lines_is_shown_as_a_whole() -> None:
     before = "head\n" + "".join(f"{number % 90}\n" for number in range(30_000)) + "tail\n"
     after = "head\n" + "".join(f"{number % 89}\n" for number in range(30_000)) + "tail\n"
     diff = diff_files((before, "t"), (after, "t"))
+
     assert diff.count("\n@@ ") == 1
     assert applied(before, diff) == after
     assert MAX_COMPARED_LINES < 30_000
@@ -245,6 +251,7 @@ def test_nothing_that_goes_wrong_makes_a_score_better() -> None:
         replace(best, failed_checks=1),
         replace(best, charged_nanos=1),
     ]
+
     assert score(best) == 1.0
     assert all(score(facts) < 1.0 for facts in worse)
     assert score(replace(best, outcome=EventStatus.AGENT_ERROR)) < score(worse[0])
@@ -259,6 +266,7 @@ def test_scores_fill_the_tokens_and_no_more() -> None:
     assert line["text"] == (
         "2024-11-20 00:00 processed 0.85, spent $0.5000 of $1.00 a day, attempts 2, denied gates 1"
     )
+
     cost = token_count(line["text"])
     for tokens in (cost - 1, cost, 3 * cost, 512, DEFAULT_CONTEXT_TOKENS):
         shown = feedback_of(Lessons((), tuple(map(scored, range(400))), tokens))
@@ -268,5 +276,6 @@ def test_scores_fill_the_tokens_and_no_more() -> None:
 def test_a_rejection_is_told_whatever_the_scores_take() -> None:
     refused = replace(proposal("REJECTED"), rejection_reason="too slow")
     first, *others = feedback_of(Lessons((refused,), (scored(1),), 1))
+
     assert (first["kind"], first["rejection_reason"], others) == ("proposal_rejected", "too slow", [])
     assert first["text"] == "Your proposal 'Look twice' was rejected: too slow"

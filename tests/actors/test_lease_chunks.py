@@ -49,6 +49,7 @@ def test_a_reader_has_the_same_in_the_end(frames: list[NewFrame]) -> None:
     assert told(joined) == told(frames)
     assert coalesced(joined) == joined
     assert len(joined) <= len(frames)
+
     longest = max((len(str(f.data.get("text"))) for f in frames), default=0)
     assert all(len(str(f.data.get("text"))) <= max(MAX_CHUNK_CHARS, longest) for f in joined)
 
@@ -59,6 +60,7 @@ def test_chunks_are_joined_up_to_a_bound_and_say_when_they_began() -> None:
         other(),
         chunk("c", 3),
     )
+
     long = "x" * MAX_CHUNK_CHARS
     assert coalesced([chunk("a"), chunk(long), chunk("b")]) == (chunk("a"), chunk(long), chunk("b"))
     assert coalesced([chunk(long + "y"), chunk("b")]) == (chunk(long + "y"), chunk("b"))
@@ -73,6 +75,7 @@ async def test_a_model_that_streams_word_by_word_writes_one_frame_a_call(
     words = tuple(FrameIn("chunk", None, {"text": f"{n} "}) for n in range(256))
     taken = await world.system.ask("lease", grant.lease.id, Activity(runner_id, words))
     assert taken == FramesTaken(256)
+
     last = world.frames(zombie_id)[-1]
     assert last.data == {"text": "".join(f"{n} " for n in range(256))}
     assert len(world.frames(zombie_id)) == 3

@@ -35,6 +35,7 @@ def test_a_credential_of_a_service_is_lent_only_when_it_is_granted() -> None:
             ("own",), ()
         )
     services = {"slack": "approved", "github": "pending", "jira": "approved", "extra": "approved"}
+
     assert credential_names(agent, services) == CredentialNames(("own", "slack"), ("jira", "extra"))
     assert agent.ungated_credentials == ("own",)
 
@@ -45,6 +46,7 @@ def test_a_credential_without_a_service_of_its_name_needs_no_grant() -> None:
 
 def test_what_is_remembered_is_cut_at_a_number_of_bytes() -> None:
     entries = [Memory(AGENT, key, "\u00e9" * 10, "core", 0) for key in "abc"]
+
     assert [entry.key for entry in within(entries, 63)] == ["a", "b", "c"]
     assert [entry.key for entry in within(entries, 62)] == ["a", "b"]
     assert within(entries, 20) == []

@@ -62,6 +62,7 @@ def test_time_waited_is_the_number_of_milliseconds_within_any_wait(
     naive = sum(
         any(w.since <= ms < (now if w.until is None else w.until) for w in waited) for ms in range(since, now)
     )
+
     assert waited_ms(waited, since, now) == naive
 
 
@@ -98,6 +99,7 @@ def test_slices_bill_each_millisecond_and_token_once(
     assert total[1:] == list(_counts(seen)), "what is billed is the highest count that was ever said"
     assert total[0] <= now - waited_ms(waited, 0, now)
     assert held.run_ms == total[0], "the cursor of time stands where the bill does"
+
     if all(usage.run_ms is None for _, usage in calls):
         assert total[0] == now - waited_ms(waited, 0, now), "every millisecond that nobody waited is billed"
 
@@ -110,6 +112,7 @@ def _counts(usage: Usage) -> tuple[int, int, int]:
 def test_a_clock_that_goes_back_bills_nothing(billed_by: Rates, usage: Usage, back: int) -> None:
     held = msgspec.structs.replace(lease(billed_by), metered_at=1000)
     billed = next_slice(held, usage, (), 1000 - back)
+
     assert (billed.run_ms, billed.run_fee_nanos) == (0, 0)
     assert advance(held, billed, 1000 - back).metered_at == 1000
 
@@ -125,6 +128,7 @@ def test_time_said_too_much_once_is_billed_no_later_than_it_passes(
         held = advance(held, next_slice(held, usage, (), now), now)
     # From here on it says the truth, and is billed for all of it.
     assert held.run_ms == now
+
     billed = next_slice(held, Usage(0, 0, 0, now + 7), (), now + 7)
     assert billed.run_ms == 7
 
@@ -134,4 +138,5 @@ def test_only_counts_in_range_are_billed(count: int, place: int) -> None:
     counts: list[int] = [0, 0, 0, 0]
     counts[place] = count
     refused = out_of_range(Usage(*counts)) is not None
+
     assert refused == (not 0 <= count <= COUNT_MAX)

@@ -55,6 +55,7 @@ def test_what_will_not_do_what_it_says_is_warned_of_with_its_line(
     config: str, line: int, key: str, says: str
 ) -> None:
     ((at, where, message),) = told(config)
+
     assert (at, where) == (line, key)
     assert says in message
 
@@ -78,12 +79,14 @@ def test_what_makes_sense_is_not_warned_of(config: str) -> None:
 def test_what_an_operator_has_added_is_known() -> None:
     around = Surroundings(frozenset({"my-lab"}), frozenset({"files"}))
     assert told("provider: my_lab\ntools: [mcp:files, files.read]", around) == []
+
     ((_, _, message),) = told("tools: [mcp:file]", around)
     assert message == "there is no MCP server `file`: did you mean `files`?"
 
 
 def test_the_credentials_that_have_to_be_there_are_named_with_their_lines() -> None:
     found = reading_of("credentials: [deploy-key]\nintegrations:\n  - slack")
+
     assert [(need.name, need.line, need.key) for need in found.needs if need.key[0] != "t"] == [
         ("deploy-key", 9, "credentials[0]"),
         ("slack", 11, "integrations[0]"),
@@ -94,6 +97,7 @@ def test_the_credentials_that_have_to_be_there_are_named_with_their_lines() -> N
 @pytest.mark.parametrize("value", ["0", "'many'", "1.5", "true", "null", "[1]"])
 def test_a_context_that_a_run_could_not_use_is_refused(value: str) -> None:
     rejection = rejection_of(trigger=with_config(f"context: {{max_turns: {value}}}"))
+
     assert (rejection.code, rejection.errors[0].key) == ("UZ-ZMB-008", "context.max_turns")
     assert "a whole number from 1 to 1,000" in rejection.detail
 

@@ -18,18 +18,21 @@ HEAD = "---\nname: echo\ndescription: Says it.\nversion: 1.0.0\n---\n"
 
 def test_the_command_comes_with_its_language_and_line() -> None:
     manifest = parse(HEAD + "# Echo\n\n```python\nprint('hello')\n\nprint(1)\n```\nMore.\n", TRIGGER)
+
     assert isinstance(manifest, Manifest)
     assert manifest.command == Command("python", "print('hello')\n\nprint(1)\n", 9)
 
 
 def test_a_command_with_crlf_is_run_with_line_feeds() -> None:
     manifest = parse((HEAD + "```sh\nset -e\necho hi\n```\n").replace("\n", "\r\n"), TRIGGER)
+
     assert isinstance(manifest, Manifest)
     assert manifest.command == Command("sh", "set -e\necho hi\n", 7)
 
 
 def test_without_a_command_the_files_are_refused_with_the_way_out() -> None:
     rejection = parse(HEAD + "Just words.\n", TRIGGER)
+
     assert isinstance(rejection, ManifestRejected)
     assert rejection.detail.startswith("ERR_ZOMBIE_INVALID_CONFIG: SKILL.md line 6: ")
     assert "```sh" in rejection.detail
@@ -37,6 +40,7 @@ def test_without_a_command_the_files_are_refused_with_the_way_out() -> None:
 
 def test_an_agent_of_the_other_runtime_may_show_as_many_blocks_as_it_likes() -> None:
     manifest = parse(HEAD + "```sh\na\n```\n```sh\nb\n```\n", TRIGGER.replace("command", "agent"))
+
     assert isinstance(manifest, Manifest)
     assert manifest.command is None
 
@@ -56,6 +60,7 @@ FOUND = [
 @pytest.mark.parametrize(("body", "code"), FOUND)
 def test_fences_are_read_as_markdown_reads_them(body: str, code: str) -> None:
     found = find_command(body, body_line=1)
+
     assert isinstance(found, Command)
     assert (found.language, found.code) == ("sh", code)
 
@@ -75,6 +80,7 @@ NOT_FOUND = [
 @pytest.mark.parametrize(("body", "line", "says"), NOT_FOUND)
 def test_what_cannot_be_run_is_told_with_its_line(body: str, line: int, says: str) -> None:
     found = find_command(body, body_line=1)
+
     assert isinstance(found, NoCommand)
     assert found.line == line
     assert says in found.message

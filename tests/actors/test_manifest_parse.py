@@ -63,6 +63,7 @@ def with_config(lines: str) -> str:
 
 def test_two_good_files_make_a_manifest() -> None:
     manifest = manifest_of()
+
     assert manifest.name == "deploy-doctor"
     assert manifest.description == "Looks at failed deployments."
     assert manifest.version == "0.1.0"
@@ -108,6 +109,7 @@ allow_unsandboxed: true
 """
         )
     )
+
     assert manifest.cron_triggers == (CronTrigger("0 9 * * MON-FRI", "Europe/Berlin", "Good morning"),)
     assert manifest.tools == ("shell", "http.request")
     assert manifest.credentials == ("deploy_key",)
@@ -145,6 +147,7 @@ def test_the_configuration_may_stand_under_its_own_key() -> None:
 def test_a_manifest_survives_its_way_through_json() -> None:
     manifest = manifest_of(trigger=with_config("budget: {daily_dollars: 1}\nruntime: agent"))
     plain = to_json(manifest)
+
     assert orjson.loads(orjson.dumps(plain)) == plain
     assert from_json(plain) == manifest
 
@@ -192,6 +195,7 @@ def test_an_empty_prefix_is_no_prefix() -> None:
         "secret_ref: github-hook", 'secret_ref: hook\n      header: X-Signature\n      prefix: ""'
     )
     signature = manifest_of(trigger=text).webhook_triggers[0].signature
+
     assert signature == Signature("hook", "x-signature", "")
 
 
@@ -213,6 +217,7 @@ def test_a_source_that_cannot_sign_needs_no_signature() -> None:
 
 def test_a_trigger_is_found_by_its_source() -> None:
     manifest = manifest_of()
+
     assert manifest.trigger_for("github") is manifest.webhook_triggers[0]
     assert manifest.trigger_for("GitHub") is None
 
@@ -275,6 +280,7 @@ def test_a_wrong_key_is_named_with_its_line_and_the_way_out(lines: str, key: str
     assert says in told.message
     assert rejection.code == "UZ-ZMB-008"
     assert rejection.detail.startswith("ERR_ZOMBIE_INVALID_CONFIG: TRIGGER.md line ")
+
     first = rejection.errors[0]
     assert f"line {first.line}, key `{first.key}`: {first.message}" in rejection.detail
 
@@ -313,6 +319,7 @@ WRONG_GATES = [
 def test_wrong_gates_have_a_code_of_their_own(value: str, key: str, says: str) -> None:
     rejection = rejection_of(trigger=with_config(f"gates: {value}"))
     told = next(error for error in rejection.errors if error.key == key)
+
     assert (told.line, told.code) == (9, "UZ-APPROVAL-001")
     assert says in told.message
     assert rejection.code == "UZ-APPROVAL-001"
@@ -321,6 +328,7 @@ def test_wrong_gates_have_a_code_of_their_own(value: str, key: str, says: str) -
 def test_an_unreadable_condition_has_a_code_of_its_own() -> None:
     lines = "gates:\n  rules:\n    - {tool: a, action: b, behavior: approve, condition: branch = main}"
     rejection = rejection_of(trigger=with_config(lines))
+
     assert rejection.code == "UZ-APPROVAL-005"
     assert rejection.errors[0].line == 11
     assert rejection.errors[0].key == "gates.rules[0].condition"
@@ -341,6 +349,7 @@ def test_an_empty_condition_and_a_bad_pattern_are_unreadable_conditions(conditio
     rule = f"{{tool: a, action: b, behavior: deny, condition: {written}}}"
     rejection = rejection_of(trigger=with_config(f"gates:\n  rules:\n    - {rule}"))
     assert rejection.code == "UZ-APPROVAL-005"
+
     (error,) = rejection.errors
     assert (error.line, error.key) == (11, "gates.rules[0].condition")
     assert error.message.startswith(says)
@@ -349,6 +358,7 @@ def test_an_empty_condition_and_a_bad_pattern_are_unreadable_conditions(conditio
 def test_the_patterns_of_one_agent_are_bounded_in_number() -> None:
     rule = "    - {tool: a, action: b, behavior: approve, condition: \"x matches 'a' or y matches 'b'\"}"
     assert manifest_of(trigger=with_config("\n".join(["gates:", "  rules:", *[rule] * 4]))).gates.rules
+
     rejection = rejection_of(trigger=with_config("\n".join(["gates:", "  rules:", *[rule] * 5])))
     assert (rejection.code, rejection.errors[0].key) == ("UZ-APPROVAL-005", "gates.rules")
 
@@ -425,6 +435,7 @@ def test_a_wrong_trigger_is_named_by_its_place(value: str, key: str, says: str) 
     rejection = rejection_of(trigger=with_config(f"  - {value}"))
     path = f"triggers[1].{key}" if key else "triggers[1]"
     told = next(error for error in rejection.errors if error.key == path)
+
     assert (told.line, told.code) == (9, "UZ-ZMB-008")
     assert says in told.message
 
@@ -432,6 +443,7 @@ def test_a_wrong_trigger_is_named_by_its_place(value: str, key: str, says: str) 
 def test_an_agent_has_at_most_eight_triggers() -> None:
     seven = "\n".join(f"  - {{type: cron, schedule: '{n} * * * *'}}" for n in range(7))
     assert len(manifest_of(trigger=with_config(seven)).triggers) == 8
+
     rejection = rejection_of(trigger=with_config(seven + "\n  - {type: cron, schedule: '9 * * * *'}"))
     assert "1 to 8 entries, has 9" in rejection.detail
 
@@ -445,6 +457,7 @@ def test_the_same_schedule_twice_is_refused_and_in_another_time_zone_is_not() ->
     first = "  - {type: cron, schedule: '0 9 * * *'}\n"
     again = first + "  - {type: cron, schedule: '0  9 * * *', timezone: UTC}"
     assert "second schedule (the first: triggers[1])" in rejection_of(trigger=with_config(again)).detail
+
     elsewhere = first + "  - {type: cron, schedule: '0 9 * * *', timezone: Asia/Tokyo}"
     assert len(manifest_of(trigger=with_config(elsewhere)).cron_triggers) == 2
 
@@ -456,6 +469,7 @@ def test_the_two_multi_signature_sources_share_one_address_and_each_is_there_onc
     )
     sources = [trigger.source for trigger in manifest_of(trigger=with_config(lines)).webhook_triggers]
     assert sources[1:] == ["svix", "standard-webhooks"]
+
     again = lines + "\n  - {type: webhook, source: svix, signature: {secret_ref: c}}"
     rejection = rejection_of(trigger=with_config(again))
     assert rejection.errors[0].key == "triggers[3].source"
@@ -464,12 +478,14 @@ def test_the_two_multi_signature_sources_share_one_address_and_each_is_there_onc
 def test_a_singular_trigger_is_refused_once_and_by_name() -> None:
     text = "---\nname: deploy-doctor\ntrigger:\n  type: webhook\n  source: github\n---\n"
     rejection = rejection_of(trigger=text)
+
     assert [error.key for error in rejection.errors] == ["trigger"]
     assert rejection.detail.startswith("ERR_ZOMBIE_INVALID_CONFIG: TRIGGER.md line 3, key `trigger`")
 
 
 def test_two_names_are_refused_under_their_own_code() -> None:
     rejection = rejection_of(trigger=TRIGGER.replace("deploy-doctor", "other"))
+
     assert rejection.code == "UZ-ZMB-011"
     assert (rejection.errors[0].file, rejection.errors[0].line) == ("TRIGGER.md", 2)
 
@@ -488,6 +504,7 @@ WRONG_TAGS = [
 @pytest.mark.parametrize(("tags", "says"), WRONG_TAGS, ids=[tags[:20] for tags, _ in WRONG_TAGS])
 def test_tags_out_of_bounds_are_an_invalid_request(tags: str, says: str) -> None:
     rejection = rejection_of(SKILL.replace("[linux, gpu]", tags))
+
     assert rejection.code == "UZ-REQ-001"
     assert says in rejection.detail
     assert (rejection.errors[0].file, rejection.errors[0].line) == ("SKILL.md", 5)
@@ -496,6 +513,7 @@ def test_tags_out_of_bounds_are_an_invalid_request(tags: str, says: str) -> None
 def test_tags_at_their_bounds_are_taken() -> None:
     tags = [f"{n:064}t"[-64:] for n in range(32)]
     skill = SKILL.replace("[linux, gpu]", orjson.dumps(tags).decode())
+
     assert manifest_of(skill).required_tags == tuple(tags)
 
 
@@ -521,6 +539,7 @@ WRONG_SKILL = [
 @pytest.mark.parametrize(("good", "bad", "key"), WRONG_SKILL, ids=[bad[:30] for _, bad, _ in WRONG_SKILL])
 def test_a_wrong_skill_file_is_told_by_line_and_key(good: str, bad: str, key: str) -> None:
     rejection = rejection_of(SKILL.replace(good, bad))
+
     assert (rejection.code, rejection.errors[0].file) == ("UZ-ZMB-008", "SKILL.md")
     assert rejection.errors[0].key == key
 
@@ -544,6 +563,7 @@ def test_a_skill_file_without_front_matter_is_refused(text: str) -> None:
 
 def test_problems_of_both_files_are_told_together_and_the_first_one_leads() -> None:
     rejection = rejection_of(SKILL.replace("0.1.0", "one"), TRIGGER.replace("type: webhook", "type: letter"))
+
     assert [(error.file, error.key) for error in rejection.errors] == [
         ("SKILL.md", "version"),
         ("TRIGGER.md", "triggers[0].type"),

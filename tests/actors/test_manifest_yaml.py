@@ -38,6 +38,7 @@ FAULTS = [
 @pytest.mark.parametrize(("text", "line", "says"), FAULTS, ids=[text[:24] for text, _, _ in FAULTS])
 def test_a_fault_is_told_with_its_line(text: str, line: int, says: str) -> None:
     found = read_yaml(text, first_line=1)
+
     assert isinstance(found, NotYaml), found
     assert found.line == line
     assert says in found.message
@@ -45,12 +46,14 @@ def test_a_fault_is_told_with_its_line(text: str, line: int, says: str) -> None:
 
 def test_lines_count_from_where_the_front_matter_begins() -> None:
     found = read_yaml("a: 1\na: 2", first_line=10)
+
     assert isinstance(found, NotYaml)
     assert found.line == 11
 
 
 def test_values_keep_their_lines_and_whether_they_were_quoted() -> None:
     assert read_yaml("a: no\nb:\n  - 'no'\n", first_line=2) == read_yaml("a: no\nb: \n  - 'no'", 2)
+
     found = read_yaml("a: no\nb:\n  - 'no'\n", first_line=2)
     assert isinstance(found, Table)
     assert [(entry.key, entry.line) for entry in found.entries] == [("a", 2), ("b", 3)]

@@ -77,6 +77,7 @@ def test_a_word_of_the_payment_provider_makes_of_a_plan_what_the_table_says(
         assert found == plan
         return
     stamp = {"version": plan.version + 1, "reason": "why", "changed_by": "user:1", "updated_at": NOW}
+
     assert found == replace(REACHED[expected], **stamp)
     assert fault_of(found, found.tier) is None
 
@@ -84,6 +85,7 @@ def test_a_word_of_the_payment_provider_makes_of_a_plan_what_the_table_says(
 @pytest.mark.parametrize("state", STATES)
 def test_a_subscription_makes_any_plan_pro(state: str) -> None:
     bought = subscribe(STATES[state], "sub_new_1", "user:1", NOW)
+
     assert isinstance(bought, Plan)
     assert (bought.tier, bought.sku, bought.status) == (PlanTier.PRO, "pro_v1", PlanStatus.ACTIVE)
     assert (bought.subscription_id, bought.lapsed_tier, bought.grace_expires_at) == ("sub_new_1", None, None)
@@ -95,6 +97,7 @@ def test_a_subscription_makes_any_plan_pro(state: str) -> None:
 )
 def test_only_what_the_payment_provider_gives_is_a_subscription(wrong: str) -> None:
     refused = subscribe(STATES["free"], wrong, "user:1", NOW)
+
     assert isinstance(refused, Refusal)
     assert refused.code == "UZ-BILLING-001"
 
@@ -102,6 +105,7 @@ def test_only_what_the_payment_provider_gives_is_a_subscription(wrong: str) -> N
 def test_grace_ends_when_its_week_is_over_and_not_a_moment_before() -> None:
     held = STATES["pro in grace"]
     assert end_grace(held, LATER - 1) is None
+
     ended = end_grace(held, LATER)
     assert ended is not None
     assert (ended.status, ended.tier, ended.lapsed_tier) == (

@@ -85,6 +85,7 @@ async def test_each_round_comes_at_its_own_interval(world: ActorsWorld, autojump
     await _hours(world.actors_world, 21, diary)
 
     start = float(diary[0].split()[1])
+
     assert [line for line in diary if line.startswith("water")] == [
         f"water {start + after:g}" for after in (0, 10, 20)
     ]
@@ -101,6 +102,7 @@ async def test_a_round_that_found_more_comes_again_soon(
     await _hours(world.actors_world, 11, diary)
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
+
     assert [at - waters[0] for at in waters] == pytest.approx([0, SOON_S, SOON_S + EVERY_S])
 
 
@@ -112,6 +114,7 @@ async def test_an_outage_in_a_round_does_not_end_the_rounds(
     await _hours(world.actors_world, 21, diary, StorageUnavailable("away"), StorageUnavailable("away"))
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
+
     assert [at - waters[0] for at in waters] == pytest.approx([0, EVERY_S, 2 * EVERY_S])
 
 
@@ -124,6 +127,7 @@ async def test_a_crash_in_a_round_does_not_end_the_rounds(
     await _hours(world.actors_world, 40, diary, *[ValueError("a thorn")] * crashes)
 
     waters = [float(line.split()[1]) for line in diary if line.startswith("water")]
+
     assert len(waters) >= crashes + 3
     assert waters[-1] - waters[0] > 2 * EVERY_S
     assert any(line.startswith("weed") for line in diary)

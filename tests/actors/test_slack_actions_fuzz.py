@@ -53,6 +53,7 @@ def test_any_form_is_a_press_or_malformed(body: bytes) -> None:
 def test_a_form_that_is_cut_anywhere_is_no_press_of_somebody_else(cut: bytes) -> None:
     whole = press_of({"user": {"id": "U7"}, "actions": [{"value": "approve:g1"}]})
     found = read_press(whole[: len(cut) % len(whole)])
+
     assert isinstance(found, Malformed)
 
 
@@ -72,6 +73,7 @@ def test_a_press_is_good_for_five_minutes_either_way(body: bytes, off_s: int) ->
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     headers = {"x-slack-signature": f"v0={digest}", "x-slack-request-timestamp": stamp}
     found = is_signed_press(headers, body, ["other", SECRET], NOW_S * 1000)
+
     assert (found is None) is (abs(off_s) <= 300)
     assert isinstance(is_signed_press(headers, body + b"x", [SECRET], NOW_S * 1000), Rejected)
 
@@ -83,6 +85,7 @@ def test_any_sample_is_explained_without_the_secret(
 ) -> None:
     kept = [SECRET, SECRET.encode().hex(), f" {SECRET}\n"]
     found = explain(trigger, headers, body, kept, now_ms)
+
     assert found.outcome in OUTCOMES
     assert found.detail
     assert SECRET not in repr(found)
@@ -120,5 +123,6 @@ def test_whatever_an_agent_says_fits_into_a_message_and_commands_nobody(
         evidence=evidence,
     )
     text = notice_of(gate).blocks[0]["text"]["text"]
+
     assert 1 <= len(text) <= MAX_TEXT_CHARS
     assert "<" not in text.replace("<!date^2^{date_short_pretty} {time}|at its time-out>", "")

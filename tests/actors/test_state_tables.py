@@ -106,6 +106,7 @@ def ask_agent(row: str, agent: Zombie) -> Outcome:
 def test_an_agent_does_what_its_table_says(row: str, column: str, cell: str) -> None:
     outcome = ask_agent(row, zombie(column))
     assert told(outcome) == cell
+
     if isinstance(outcome, zombie_rules.Change):
         assert outcome.zombie.version == 2
         assert outcome.frames[0].data["previous"] == column
@@ -205,6 +206,7 @@ def test_a_lease_does_what_its_table_says(row: str, column: str, cell: str) -> N
     held = lease(column)
     outcome = CALLS[row](LeaseState(held), ME)
     assert told(outcome) == cell
+
     if isinstance(outcome, RenewLease):
         assert outcome.lease.version == held.version + 1
         assert outcome.lease.expires_at == min(NOW + LEASE_TERM_MS, held.ceiling_at)
@@ -242,6 +244,7 @@ def test_a_report_for_another_event_is_malformed() -> None:
 
 def test_a_run_parks_only_at_a_gate_of_its_own_event() -> None:
     state, call = LeaseState(lease("active")), m.Park(ME, IT, {})
+
     assert told(releases.park(state, call, None, NOW)) == "`UZ-APPROVAL-002`"
     assert told(releases.park(state, call, replace(gate(), event_id=OTHER), NOW)) == "`UZ-APPROVAL-002`"
 
@@ -252,6 +255,7 @@ def test_a_runner_writes_only_its_own_kinds_of_frames_and_none_from_the_future()
     refused = activity.activity(state, forged, NOW)
     assert isinstance(refused, Refusal)
     assert refused.detail.startswith("/frames/1/kind")
+
     early = m.Activity(ME, (m.FrameIn("chunk", NOW + 99, {}), m.FrameIn("chunk", NOW - 5, {})))
     kept = activity.activity(state, early, NOW)
     assert isinstance(kept, AppendFrames)
@@ -274,6 +278,7 @@ def test_a_gate_does_what_its_table_says(row: str, column: str, cell: str, lease
     asked = gate(GateStatus(column.partition(",")[0]), lease_id)
     outcome = ANSWERS[row](asked, asked.timeout_at if column.endswith("time is up") else NOW)
     assert told(outcome) == cell
+
     if isinstance(outcome, ResolveGate):
         goes_on = lease_id is not None or outcome.status is GateStatus.APPROVED
         assert outcome.event_status is (EventStatus.RECEIVED if goes_on else EventStatus.GATE_BLOCKED)
@@ -300,5 +305,6 @@ def test_a_runner_does_what_its_table_says(row: str, column: str, cell: str) -> 
     runner = Runner(ME, "host", "bubblewrap", (), 1, b"", AdminState(column), 1, 0)
     outcome = ask_runner(row, runner)
     assert told(outcome) == cell
+
     if isinstance(outcome, Runner):
         assert outcome.version == 2

@@ -47,6 +47,7 @@ def test_the_secret_in_the_address_opens_its_trigger_only() -> None:
     manifest = agent(GITHUB, DOORBELL, WebhookTrigger("gate"))
     hashes = {**HASHES, "gate": hash_url_secret(OTHER_SECRET)}
     assert resolve_segment(manifest, hashes, SECRET) is DOORBELL
+
     found = resolve_segment(manifest, hashes, OTHER_SECRET)
     assert isinstance(found, WebhookTrigger)
     assert found.source == "gate"
@@ -54,6 +55,7 @@ def test_the_secret_in_the_address_opens_its_trigger_only() -> None:
 
 def test_a_trigger_without_a_signature_is_not_reached_without_its_secret() -> None:
     manifest = agent(DOORBELL)
+
     assert reason_and_code(resolve_segment(manifest, HASHES, "doorbell")) == NO_CREDENTIAL
     assert reason_and_code(resolve_segment(manifest, HASHES, None)) == NO_CREDENTIAL
 
@@ -86,6 +88,7 @@ def test_a_secret_that_equals_a_source_never_matches() -> None:
 def test_the_secret_of_a_trigger_that_signs_by_now_opens_nothing() -> None:
     signing = WebhookTrigger("doorbell", signature=Signature("hook", "x-signature"))
     found = resolve_segment(agent(signing), HASHES, SECRET)
+
     assert reason_and_code(found) == ("signature_mismatch", "UZ-WH-010")
 
 

@@ -55,6 +55,7 @@ def test_a_stranger_is_never_genuine(
     trigger: WebhookTrigger, headers: dict[str, str], body: bytes, secrets: list[str], now_ms: int
 ) -> None:
     found = authenticate(trigger, headers, body, secrets, now_ms)
+
     assert isinstance(found, Rejected)
     assert found.reason in set(Reason)
     assert found.code.startswith("UZ-WH-0")
@@ -66,6 +67,7 @@ def test_whoever_knows_the_secret_is_genuine(body: bytes, secret: str) -> None:
     trigger = WebhookTrigger("github", signature=Signature("hook"))
     key = secret.encode("utf-8", "surrogatepass")
     signature = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
+
     assert authenticate(trigger, {"x-hub-signature-256": signature}, body, [secret], 0) == Genuine()
     assert isinstance(
         authenticate(trigger, {"x-hub-signature-256": signature}, body + b"x", [secret], 0), Rejected
@@ -124,4 +126,5 @@ def test_any_address_is_a_trigger_or_refused(segment: str) -> None:
     manifest = Manifest("x", "x", "1.0.0", "", (CronTrigger("* * * * *"), WebhookTrigger("doorbell")))
     hashes = {"doorbell": hash_url_secret("zwh_" + "a" * 43)}
     found = resolve_segment(manifest, hashes, segment)
+
     assert isinstance(found, Rejected) or segment == "zwh_" + "a" * 43

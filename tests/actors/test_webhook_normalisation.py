@@ -37,6 +37,7 @@ def delivery(trigger: WebhookTrigger, headers: dict[str, str], document: Any) ->
 
 def test_a_github_event_is_normalised_and_keeps_its_body() -> None:
     found = delivery(GITHUB, GITHUB_HEADERS, WORKFLOW_RUN)
+
     assert found.event_type == "workflow_run.completed"
     assert found.source_event_id == "72d3162e-cc78-11e3"
     assert found.payload == {
@@ -53,6 +54,7 @@ def test_a_github_event_is_normalised_and_keeps_its_body() -> None:
 
 def test_a_github_event_without_an_action_has_none() -> None:
     found = delivery(GITHUB, {"x-github-event": "push"}, {"ref": "refs/heads/main", "action": 7})
+
     assert found.event_type == "push"
     assert found.payload == {
         "source": "github",
@@ -94,6 +96,7 @@ def test_a_slack_event_is_named_by_the_inner_type() -> None:
         "event": {"type": "message", "subtype": "bot_message", "user": "U1"},
     }
     found = delivery(SLACK, {}, document)
+
     assert (found.event_type, found.source_event_id) == ("message", "Ev123")
     assert found.payload == {
         "source": "slack",
@@ -114,6 +117,7 @@ def test_a_slack_interaction_comes_as_a_form() -> None:
     }
     body = urlencode({"payload": orjson.dumps(document).decode()}).encode()
     found = read(SLACK, {}, body)
+
     assert isinstance(found, Delivery)
     assert (found.event_type, found.source_event_id) == ("block_actions", None)
     assert found.payload["action"] == "approve"
@@ -139,6 +143,7 @@ def test_a_linear_event_is_named_by_type_and_action() -> None:
         "data": {"team": {"key": "OCT"}},
     }
     found = delivery(LINEAR, {"linear-delivery": "d-1"}, document)
+
     assert (found.event_type, found.source_event_id) == ("Issue.update", "d-1")
     assert found.payload == {
         "source": "linear",
@@ -160,6 +165,7 @@ def test_a_native_body_needs_its_type(trigger: WebhookTrigger) -> None:
 def test_a_standard_webhook_reaches_the_agent_raw() -> None:
     document = {"type": "invoice.paid", "data": {"id": "in_1"}}
     found = delivery(SVIX, {"svix-id": "msg_1", "svix-signature": "v1,x"}, document)
+
     assert (found.event_type, found.source_event_id) == ("invoice.paid", "msg_1")
     assert found.payload == document
 
@@ -172,6 +178,7 @@ def test_the_id_read_is_the_one_of_the_headers_that_were_verified() -> None:
 def test_another_source_reaches_the_agent_raw() -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {"n": 1}, "more": True}
     found = delivery(BILLING, {}, document)
+
     assert (found.event_type, found.source_event_id) == ("order.created", "evt-1")
     assert found.payload == document
 
@@ -185,6 +192,7 @@ def test_a_body_that_lacks_a_field_of_the_envelope_is_the_senders_own(missing: s
     assert found.event_type == document.get("type", "billing")
     assert found.source_event_id == document.get("event_id")
     assert delivery(RAW, {}, document).event_type == found.event_type
+
     refused = read(ENVELOPE, {}, orjson.dumps(document))
     assert isinstance(refused, Malformed)
     assert missing in refused.detail
@@ -195,6 +203,7 @@ def test_a_body_that_lacks_a_field_of_the_envelope_is_the_senders_own(missing: s
 )
 def test_an_envelope_with_fields_of_the_wrong_type_is_none(wrong: dict[str, Any]) -> None:
     document = {"event_id": "evt-1", "type": "order.created", "data": {}, **wrong}
+
     assert delivery(BILLING, {}, document).payload == document
     assert isinstance(read(ENVELOPE, {}, orjson.dumps(document)), Malformed)
 
@@ -208,12 +217,14 @@ def test_what_cannot_be_an_id_or_a_type_of_ours_does_not_refuse_a_senders_own_bo
 def test_the_id_of_what_an_event_is_about_makes_no_repeat_of_another_event() -> None:
     one = delivery(BILLING, {}, {"id": "order-7", "status": "paid"})
     other = delivery(BILLING, {}, {"id": "order-7", "status": "sent"})
+
     assert one.dedup_key != other.dedup_key
 
 
 def test_a_stripe_event_is_told_by_its_own_type_and_id() -> None:
     document = {"id": "evt_1", "object": "event", "type": "charge.failed", "data": {"object": {"id": "ch_1"}}}
     found = delivery(WebhookTrigger("stripe", signature=Signature("hook")), {}, document)
+
     assert (found.event_type, found.source_event_id) == ("charge.failed", "evt_1")
     assert found.payload == document
 
@@ -223,6 +234,7 @@ def test_a_sentry_event_is_told_by_its_headers() -> None:
     headers = {"sentry-hook-resource": "issue", "request-id": "4f0d"}
     sentry = WebhookTrigger("sentry", signature=Signature("hook"))
     found = delivery(sentry, headers, document)
+
     assert (found.event_type, found.source_event_id) == ("issue.created", "4f0d")
     assert found.payload == document
     assert delivery(sentry, {}, {"level": "error"}).event_type == "sentry"
@@ -238,6 +250,7 @@ def test_a_senders_own_body_needs_no_field_and_takes_its_type_from_the_source() 
 def test_a_repeat_is_known_by_the_senders_id() -> None:
     first = delivery(GITHUB, GITHUB_HEADERS, WORKFLOW_RUN)
     assert delivery(GITHUB, GITHUB_HEADERS, {"action": "requested"}).dedup_key == first.dedup_key
+
     other = delivery(GITHUB, {**GITHUB_HEADERS, "x-github-delivery": "other"}, WORKFLOW_RUN)
     assert other.dedup_key != first.dedup_key
     assert len(first.dedup_key) == 32
@@ -254,6 +267,7 @@ def test_a_repeat_without_its_id_is_known_by_the_body_of_the_first() -> None:
 def test_keys_of_two_sources_never_meet() -> None:
     document = {"event_id": "evt-1", "type": "a", "data": {}}
     other = WebhookTrigger("shop", signature=Signature("hook", "x-signature"))
+
     assert delivery(BILLING, {}, document).dedup_key != delivery(other, {}, document).dedup_key
     assert delivery(BILLING, {}, document).body_key != delivery(other, {}, document).body_key
 
@@ -303,6 +317,7 @@ NOT_READABLE = [
 @pytest.mark.parametrize("body", NOT_READABLE, ids=[repr(body[:20]) for body in NOT_READABLE])
 def test_an_unreadable_body_is_malformed(body: bytes) -> None:
     found = read(GITHUB, GITHUB_HEADERS, body)
+
     assert isinstance(found, Malformed)
     assert found.detail
 
@@ -328,6 +343,7 @@ def test_a_body_is_an_object_or_a_form_with_one(body: bytes) -> None:
 
 def test_of_a_key_that_stands_twice_the_last_value_counts() -> None:
     found = read(BILLING, {}, b'{"type": "a", "type": "b"}')
+
     assert isinstance(found, Delivery)
     assert found.event_type == "b"
 
@@ -380,6 +396,7 @@ def test_a_normalised_body_keeps_its_own_spelling_inside() -> None:
 def test_an_envelope_keeps_its_data_as_it_was_written() -> None:
     body = f'{{"event_id": "e", "type": "a", "data": {SPELLED}}}'
     found = read(BILLING, {}, body.encode())
+
     assert isinstance(found, Delivery)
     assert found.text == body
 

@@ -124,6 +124,7 @@ NO_CREDENTIAL = "credential_missing UZ-WH-020"
 
 def test_the_documented_example_of_github_is_genuine() -> None:
     headers = {"x-hub-signature-256": GITHUB_SIGNATURE}
+
     assert verdict(GITHUB, headers, GITHUB_BODY, [GITHUB_SECRET]) == "genuine"
     assert verdict(GITHUB, headers, GITHUB_BODY + b"!", [GITHUB_SECRET]) == MISMATCH
     assert verdict(GITHUB, headers, GITHUB_BODY, [GITHUB_SECRET.lower()]) == MISMATCH
@@ -142,6 +143,7 @@ def test_the_published_example_of_standard_webhooks_is_genuine(trigger: WebhookT
         f"{family}-timestamp": str(STANDARD_TIME_S),
         f"{family}-signature": STANDARD_SIGNATURE,
     }
+
     assert verdict(trigger, headers, BODY, [STANDARD_SECRET], now_s=STANDARD_TIME_S) == "genuine"
     assert verdict(trigger, headers, BODY, [STANDARD_SECRET]) == STALE
 
@@ -150,6 +152,7 @@ def test_what_slacks_own_library_signs_is_genuine() -> None:
     body = '{"type":"event_callback","text":"grüß dich"}'
     signature = SignatureVerifier("s3cret").generate_signature(timestamp=str(NOW_S), body=body)
     assert signature is not None
+
     headers = {"x-slack-signature": signature, "x-slack-request-timestamp": str(NOW_S)}
     assert verdict(SLACK, headers, body.encode()) == "genuine"
     assert verdict(SLACK, {**headers, "x-slack-request-timestamp": str(NOW_S + 1)}, body.encode()) == MISMATCH
@@ -159,12 +162,14 @@ def test_what_the_libraries_of_svix_and_standard_webhooks_sign_is_genuine() -> N
     signed_at = datetime.fromtimestamp(NOW_S, UTC)
     signature = SvixWebhook(STANDARD_SECRET).sign("msg_1", signed_at, BODY.decode())
     svix = {"svix-id": "msg_1", "svix-timestamp": str(NOW_S), "svix-signature": signature}
+
     assert verdict(SVIX, svix, secrets=[STANDARD_SECRET]) == "genuine"
     assert verdict(STANDARD, standard(), secrets=[STANDARD_SECRET]) == "genuine"
 
 
 def test_an_ed25519_signature_is_genuine_under_its_public_key() -> None:
     assert verdict(STANDARD, ed25519(), secrets=[ED25519_SECRET]) == "genuine"
+
     other = Ed25519PrivateKey.from_private_bytes(bytes(32))
     assert verdict(STANDARD, ed25519(other), secrets=[ED25519_SECRET]) == MISMATCH
     assert verdict(STANDARD, ed25519(body=b"{}"), secrets=[ED25519_SECRET]) == MISMATCH
@@ -185,6 +190,7 @@ def test_one_right_signature_among_several_is_enough() -> None:
             verdict(STANDARD, {**headers, "webhook-signature": value}, secrets=[STANDARD_SECRET]) == "genuine"
         )
     flooded = " ".join([wrong] * 500 + [right])
+
     assert (
         verdict(STANDARD, {**headers, "webhook-signature": flooded}, secrets=[STANDARD_SECRET]) == "genuine"
     )
@@ -206,6 +212,7 @@ def test_of_signatures_by_private_keys_so_many_are_looked_at_as_a_rotation_may_n
 def test_every_secret_of_a_rotation_counts_however_many_there_are(count: int) -> None:
     kept = {"webhook_secret": ["", 7, *(f"old {n}" for n in range(count)), GITHUB_SECRET]}
     secrets = secrets_of(kept)
+
     assert len(secrets) == count + 1
     assert verdict(GITHUB, github(secret=GITHUB_SECRET), secrets=secrets) == "genuine"
 
@@ -214,6 +221,7 @@ def test_id_time_and_body_are_all_signed_by_standard_webhooks() -> None:
     headers = standard()
     for changed in ({"webhook-id": "msg_2"}, {"webhook-timestamp": str(NOW_S + 1)}):
         assert verdict(STANDARD, {**headers, **changed}, secrets=[STANDARD_SECRET]) == MISMATCH
+
     assert verdict(STANDARD, headers, b"{}", secrets=[STANDARD_SECRET]) == MISMATCH
 
 
@@ -249,6 +257,7 @@ def test_a_shared_secret_may_lack_its_prefix_and_its_padding() -> None:
 
 def test_every_secret_of_a_rotation_is_tried() -> None:
     secrets = ["new", "s3cret", "old"]
+
     assert verdict(GITHUB, github(), secrets=secrets) == "genuine"
     assert verdict(GITHUB, github(secret="old"), secrets=secrets) == "genuine"
     assert verdict(GITHUB, github(secret="older"), secrets=secrets) == MISMATCH
@@ -259,6 +268,7 @@ def test_every_secret_of_a_rotation_is_tried() -> None:
 def test_without_a_secret_nothing_is_genuine(trigger: WebhookTrigger) -> None:
     empty = hex_digest(BODY, "")
     headers = {"x-hub-signature-256": "sha256=" + empty, "linear-signature": empty}
+
     assert verdict(trigger, headers, secrets=[]) == NO_CREDENTIAL
     assert verdict(trigger, headers, secrets=[""]) == NO_CREDENTIAL
 
@@ -311,6 +321,7 @@ def test_another_source_signs_as_its_trigger_says() -> None:
 
 def test_with_a_time_header_the_time_is_signed_too() -> None:
     headers = {"x-signature": hex_digest(f"{NOW_S}.".encode() + BODY), "x-time": str(NOW_S)}
+
     assert verdict(TIMED, headers) == "genuine"
     assert verdict(TIMED, {**headers, "x-time": str(NOW_S + 1)}) == MISMATCH
     assert verdict(TIMED, {"x-signature": headers["x-signature"]}) == MISSING
@@ -349,6 +360,7 @@ def test_a_forgery_does_not_learn_that_its_time_was_stale() -> None:
 
 def test_a_native_source_may_be_given_another_header() -> None:
     trigger = WebhookTrigger("github", signature=Signature("hook", "x-relayed-signature", ""))
+
     assert verdict(trigger, {"x-relayed-signature": hex_digest(BODY)}) == "genuine"
     assert verdict(trigger, github()) == MISSING
 

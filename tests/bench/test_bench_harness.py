@@ -39,6 +39,7 @@ async def test_rounds_alternate_and_every_other_goes_backwards() -> None:
         return float(len(order))
 
     samples = await harness.alternate({"ours": ours, "theirs": theirs}, rounds=3, warm_up=1)
+
     assert order == ["ours", "theirs", "theirs", "ours", "ours", "theirs", "theirs", "ours"]
     assert samples == {"ours": [4, 5, 8], "theirs": [3, 6, 7]}
 
@@ -60,6 +61,7 @@ def test_budgets_of_a_value_hold_at_their_bound() -> None:
 
 def test_a_figure_with_two_budgets_has_to_hold_both() -> None:
     both = (at_least_times(0.5), at_least(1000, "cycles/s"))
+
     assert figure(1000, 0.5, *both).met is True
     assert figure(1000, 0.4, *both).met is False
     assert figure(900, 0.5, *both).met is False
@@ -82,6 +84,7 @@ def test_the_table_sets_budgets_beside_figures_and_says_what_was_missed() -> Non
         [figure(80_000, 8.5, at_least_times(8)), figure(70_000, 7.5, at_least_times(8)), figure(1, None)],
     )
     lines = [line.split() for line in table([result]).splitlines()]
+
     assert lines[2] == ["mailbox", "asks", "80,000", "asks/s", "8.5", "x", "pykka", "≥", "8", "x", "met"]
     assert lines[3][-1] == "MISSED"
     assert lines[4] == ["asks", "1", "asks/s", "pykka"]
@@ -93,6 +96,7 @@ def test_columns_of_the_table_stand_under_one_another() -> None:
         harness.report("longer", {}, [figure(123_456, 10.0)]),
     ]
     starts = {line.index("pykka") for line in table(results).splitlines() if "pykka" in line}
+
     assert len(starts) == 1
 
 
@@ -103,5 +107,6 @@ def test_figures_that_say_only_the_least_are_set_out_too() -> None:
 
 def test_the_machine_is_described_without_its_name() -> None:
     told = describe()
+
     assert told.keys() == {"cpu", "cores", "kernel", "python"}
     assert told["cores"] >= 1

@@ -84,6 +84,7 @@ def job(address: tuple[str, int], begin: load.Begin, *arguments: object, connect
 def test_every_connection_holds_its_own_conversation() -> None:
     with server(lambda _: OK) as address:
         loaded = run(job(address, three, REQUEST, connections=2))
+
     assert sorted(loaded.notes) == [(n, 200, {}) for n in (0, 0, 0, 1, 1, 1)]
     assert (loaded.answers, loaded.counted, loaded.statuses) == (6, 6, {200: 6})
     assert len(loaded.latencies_ns) == 6
@@ -99,6 +100,7 @@ def test_answers_that_come_in_pieces_are_put_together() -> None:
 
     with server(answer) as address:
         loaded = run(Job(address, load.each, ([REQUEST, REQUEST],), 1, run_s=60, warm_s=0))
+
     assert [note[1:] for note in loaded.notes] == [(200, b"{}"), (200, b"{}")]
 
 
@@ -107,6 +109,7 @@ def test_a_request_that_goes_out_late_is_counted_from_when_it_was_due() -> None:
     second = 1_000_000_000
     with server(lambda _: OK) as address:
         loaded = run(job(address, late, REQUEST, second))
+
     assert loaded.notes == [-second]
     assert loaded.latencies_ns[0] > second
 
@@ -119,6 +122,7 @@ def test_a_request_does_not_go_out_before_it_is_due() -> None:
 def test_when_the_run_is_over_only_what_was_begun_is_ended() -> None:
     with server(lambda _: OK) as address:
         loaded = run(Job(address, begun, (REQUEST,), 1, run_s=0, warm_s=0))
+
     assert loaded.notes == ["ended"]
     assert (loaded.answers, loaded.counted) == (1, 0)
 
@@ -132,6 +136,7 @@ def test_error_answers_are_noted() -> None:
     refused = b"HTTP/1.1 503 x\r\nContent-Length: 4\r\n\r\nbusy"
     with server(lambda n: OK if n < 2 else refused) as address:
         loaded = run(Job(address, load.each, ([REQUEST] * 3,), 1, run_s=60, warm_s=0))
+
     assert loaded.statuses == {200: 2, 503: 1}
     assert loaded.notes[-1] == (2, 503, b"busy")
 
@@ -158,6 +163,7 @@ def test_an_answer_without_a_length_is_not_guessed_at() -> None:
 
 def test_a_request_carries_its_token_and_length() -> None:
     sent = wire.post_json("/v1/x", {"a": 1}, host="h:1", token="t")
+
     assert sent.startswith(b"POST /v1/x HTTP/1.1\r\nhost: h:1\r\nauthorization: Bearer t\r\n")
     assert sent.endswith(b'content-length: 7\r\n\r\n{"a":1}')
 

@@ -36,6 +36,7 @@ def test_a_bound_of_a_ratio_is_kept_at_the_bound_and_missed_without_one() -> Non
 def test_a_size_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_HERD", "12")
     assert harness.size("HERD", 100) == 12
+
     monkeypatch.delenv("BENCH_HERD")
     assert harness.size("HERD", 100) == 100
 
@@ -47,6 +48,7 @@ def test_the_most_agents_are_held_against_the_fewest() -> None:
         for number, count in enumerate(dispatch.COUNTS)
     }
     told = [figure.as_json() for figure in dispatch.figures(samples)]
+
     assert [figure["ratio"] for figure in told] == [None, 2.0, 3.0] * 2
     assert [figure["met"] for figure in told] == [None, None, False] * 2
 
@@ -54,6 +56,7 @@ def test_the_most_agents_are_held_against_the_fewest() -> None:
 def test_the_warm_up_is_no_part_of_a_quiet_workspaces_wait() -> None:
     waits = {"alone": [[9000 * MS], [1 * MS], [3 * MS]], "flooded": [[9000 * MS], [4 * MS], [6 * MS]]}
     told = [figure.as_json() for figure in fairness.figures(waits, 2)]
+
     assert [(figure["value"], figure["ratio"]) for figure in told] == [(2.0, None), (5.0, 3.0)] * 2
 
 
@@ -68,6 +71,7 @@ def test_awake_leases_are_counted_wherever_they_stand_in_the_tree() -> None:
 
 def test_a_renewal_is_late_when_it_is_refused_or_its_lease_had_ended() -> None:
     granted, refused = {"ok": True}, {"ok": False}
+
     assert soak.lateness([granted, granted], [100, 101], 99.0) == (0, 1.0)
     assert soak.lateness([granted, granted], [98, 101], 99.0) == (1, -1.0)
     assert soak.lateness([refused, granted], [100, 101], 99.0)[0] == 1
@@ -78,6 +82,7 @@ def test_memory_that_grows_and_renewals_that_are_late_miss_their_budgets() -> No
     notes = [(minute, (1 + minute) * MS, 29_000.0 - minute, minute + 1) for minute in (-1, 0, 1)]
     steady = {one.name: one.met for one in soak.figures(notes[:2], [100.0] * 10, 1)}
     assert steady["memory, last fifth"] is True
+
     told = {one.name: one for one in soak.figures(notes, [100.0] * 5 + [120.0] * 5, 1)}
     assert told["memory, last fifth"].met is False
     assert told["late renewals"].met is False
@@ -89,5 +94,6 @@ def test_memory_that_grows_and_renewals_that_are_late_miss_their_budgets() -> No
 def test_leases_that_were_put_in_are_known_by_their_numbers() -> None:
     agents = Agents("", "a", first="")
     [one, two] = agents.held(2, "token")
+
     assert (one.lease_id, two.event_id) == (agents.ids(LEASE, 2)[0], agents.ids(EVENT, 2)[1])
     assert two.lease_id == "a0000002-0000-7000-8000-000000000002"

@@ -36,6 +36,7 @@ def shell(server: ServerProcess, shell: Shell) -> Shell:
 def test_a_folder_that_is_well_is_said_to_be(bare_shell: Shell, tmp_path: Path) -> None:
     folder = agent_folder(tmp_path)
     told = bare_shell("agent", "check", str(folder))
+
     assert (told.returncode, told.stdout) == (0, f"{folder}: agent echo 1.0.0 is well.\n")
     assert bare_shell.json("agent", "check", str(folder)) == {
         "ok": True,
@@ -51,9 +52,11 @@ def test_what_is_good_but_will_not_work_is_warned_of(bare_shell: Shell, tmp_path
     file.write_text(file.read_text().replace("runtime: command", "runtime: agent"))
     told = bare_shell("agent", "check", str(folder))
     assert told.returncode == 0
+
     line = f"{folder}/TRIGGER.md:7: `tools[0]` there is no tool `shel`: did you mean `shell`? (warning)"
     assert line in told.stdout
     assert "MCP server `files` is not known here" in told.stdout
+
     document = bare_shell.json("agent", "check", str(folder))
     assert (document["ok"], [warned["key"] for warned in document["warnings"]]) == (
         True,
@@ -68,6 +71,7 @@ def test_every_problem_is_told_with_file_line_key_and_the_fix(bare_shell: Shell,
     assert f"{folder}/TRIGGER.md:8: `budget.daily_dollars`" in told.stdout
     assert "write `triggers:`" in told.stdout
     assert f"{folder}/TRIGGER.md:10: `colour`" in told.stdout
+
     ended = bare_shell("agent", "check", str(folder), "--json")
     assert ended.returncode == 1
     assert ended.stdout.count('"UZ-ZMB-008"') == len(told.stdout.splitlines()) == 3
@@ -76,10 +80,12 @@ def test_every_problem_is_told_with_file_line_key_and_the_fix(bare_shell: Shell,
 def test_a_folder_without_its_files_or_with_no_text_says_so(bare_shell: Shell, tmp_path: Path) -> None:
     empty = bare_shell("agent", "check", str(tmp_path))
     assert (empty.returncode, "SKILL.md" in said(empty)) == (2, True)
+
     folder = agent_folder(tmp_path)
     (folder / "SKILL.md").write_bytes(b"---\nname: echo\n\xff\xfe")
     broken = bare_shell("agent", "check", str(folder))
     assert (broken.returncode, "SKILL.md line 3: not UTF-8" in said(broken)) == (1, True)
+
     (folder / "SKILL.md").write_bytes(b"x" * 10_000_000)
     assert "must have 1 to 65536 bytes" in bare_shell("agent", "check", str(folder)).stdout
 
@@ -96,6 +102,7 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     answered = shell("steer", "echo", "hello")
     assert answered.returncode == 0, answered.stderr
     assert re.match(r"Event [0-9a-f-]{36}\.\n", answered.stderr)
+
     by_pipe = shell.json("steer", "echo", stdin="hello again", COLUMNS="80")
     assert by_pipe["status"] == "processed"
     assert by_pipe["request_json"]["message"] == "hello again"
@@ -104,12 +111,14 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     assert [event["status"] for event in events] == ["processed", "processed"]
     assert shell.json("events", "echo", "--status", "cancelled")["items"] == []
     assert len(shell.json("events", "--actor", "steer:*", "--since", "1h", "--limit", "1")["items"]) == 1
+
     table = shell("events").stdout
     assert events[0]["event_id"] in table
     assert "echo" in table
 
     looked = shell("agent", "show", "echo")
     assert "For another one take its trigger" in looked.stderr
+
     shown = looked.stdout
     assert re.search(r"^status +active$", shown, re.MULTILINE)
     assert re.search(r"^woken by +webhook:nobody$", shown, re.MULTILINE)
@@ -117,17 +126,20 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     assert "# At work" in shell("agent", "show", "echo", "--files").stdout
 
     assert shell("agent", "stop", "echo").stdout == "Agent echo is stopped.\n"
+
     refused = shell("steer", "echo", "hello")
     assert refused.returncode == 1
     assert "UZ-ZMB-012" in refused.stderr
     assert "sexton agent resume" in refused.stderr
     assert shell("agent", "resume", "echo").stdout == "Agent echo is active.\n"
+
     listed = shell.json("agent", "list", "--status", "active")["items"]
     assert [row["name"] for row in listed] == ["echo"]
 
     unsure = shell("agent", "kill", "echo")
     assert (unsure.returncode, "--yes" in said(unsure)) == (2, True)
     assert shell("agent", "kill", "echo", "--yes").stdout == "Agent echo is killed.\n"
+
     again = shell("agent", "resume", "echo")
     assert (again.returncode, "UZ-ZMB-010" in said(again)) == (1, True)
 
@@ -137,12 +149,14 @@ def test_what_is_not_there_says_so_and_is_not_searched_for_by_a_pattern(shell: S
         ended = shell("agent", "show", name)
         assert (ended.returncode, "sexton agent list" in said(ended)) == (1, True), name
     ended = shell("agent", "show", NOWHERE)
+
     assert (ended.returncode, "UZ-ZMB-009" in said(ended)) == (1, True)
 
 
 def test_a_folder_with_faults_is_not_sent(shell: Shell, tmp_path: Path) -> None:
     folder = agent_folder(tmp_path, "faulty", config="colour: red")
     ended = shell("agent", "install", str(folder))
+
     assert (ended.returncode, "UZ-ZMB-008" in said(ended)) == (1, True)
     assert "sexton agent check" in said(ended)
     assert "faulty" not in [row["name"] for row in shell.json("agent", "list")["items"]]
@@ -156,6 +170,7 @@ def test_a_message_without_letters_or_with_too_many_is_not_sent(shell: Shell) ->
 def test_an_event_that_goes_wrong_ends_the_command_with_its_reason(shell: Shell, tmp_path: Path) -> None:
     shell("agent", "install", str(agent_folder(tmp_path, "broken", script="exit 3")))
     ended = shell("steer", "broken", "go")
+
     assert ended.returncode == 1
     assert "the event ended agent_error: agent_run" in ended.stderr
 
@@ -168,12 +183,15 @@ def test_a_person_is_asked_before_an_agent_is_deleted(shell: Shell, tmp_path: Pa
     with shell.terminal("agent", "kill", "doomed") as terminal:
         terminal.expect("Kill agent doomed for good? (yes/no) ")
         terminal.type("no\n")
+
         assert terminal.ends() == 1
     assert "active" in shell("agent", "show", "doomed").stdout
+
     with shell.terminal("agent", "kill", "doomed") as terminal:
         terminal.expect("(yes/no) ")
         terminal.type("yes\n")
         terminal.expect("Agent doomed is killed.")
+
         assert terminal.ends() == 0
 
 
@@ -182,9 +200,11 @@ def test_a_person_is_asked_before_an_agent_is_deleted(shell: Shell, tmp_path: Pa
 
 def test_a_credential_comes_from_a_pipe_or_a_file_and_is_never_shown(shell: Shell, tmp_path: Path) -> None:
     assert shell("credentials", "set", "hook", "--field", "webhook_secret", stdin="s3cret\n").returncode == 0
+
     file = tmp_path / "two.json"
     file.write_text('{"user": "u", "password": "pass-word"}')
     assert shell("credentials", "set", "two", "--file", str(file)).returncode == 0
+
     listed = shell("credentials", "list").stdout
     assert {"hook", "two"} <= {row["name"] for row in shell.json("credentials", "list")["items"]}
     assert "s3cret" not in listed
@@ -197,6 +217,7 @@ def test_a_credential_typed_in_a_terminal_is_not_on_the_screen(shell: Shell) -> 
         terminal.expect("token: ")
         terminal.type("hidden-words\n")
         terminal.expect("Keeping credential typed.")
+
         assert terminal.ends() == 0
     assert "hidden-words" not in terminal.screen
 
@@ -214,7 +235,9 @@ def test_a_credential_that_is_none_is_not_sent(shell: Shell, tmp_path: Path) -> 
     raw = shell("credentials", "set", "x", "--field", "k", "--file", str(tmp_path / "raw"))
     assert (raw.returncode, "not UTF-8" in said(raw)) == (2, True)
     assert "secret \\xfe" not in raw.stderr
+
     gone = shell("credentials", "set", "x", "--file", str(tmp_path / "gone"))
     assert (gone.returncode, "No such file" in said(gone)) == (2, True)
+
     empty = shell("credentials", "set", "x", stdin="{}")
     assert (empty.returncode, "UZ-VAULT-001" in said(empty)) == (1, True)

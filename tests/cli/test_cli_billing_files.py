@@ -31,6 +31,7 @@ def file_of(*rows: dict[str, object], version: str = "2026-11-20") -> bytes:
 def test_the_catalogue_that_is_shipped_has_models_of_both_protocols(tmp_path: Path) -> None:
     shipped = load_catalogue(None, tmp_path)
     assert {"anthropic", "openai"} <= {model.provider for model in shipped.models}
+
     for model in shipped.models:
         assert model.cached_input_nanos_per_mtok < model.input_nanos_per_mtok < model.output_nanos_per_mtok
         assert model.context_cap_tokens >= 100_000
@@ -40,6 +41,7 @@ def test_the_file_of_the_data_folder_takes_its_place_and_a_named_one_before_that
     (tmp_path / "catalogue.json").write_bytes(file_of({**ROW, "id": "mine"}))
     named = tmp_path / "named.json"
     named.write_bytes(file_of(version="2027-01-01"))
+
     assert [model.id for model in load_catalogue(None, tmp_path).models] == ["mine"]
     assert load_catalogue(named, tmp_path).version == "2027-01-01"
 
@@ -65,11 +67,13 @@ def test_a_mistake_in_a_catalogue_is_named(raw: bytes, said: str, tmp_path: Path
     file.write_bytes(raw)
     with pytest.raises(StartupFault) as fault:
         load_catalogue(file, tmp_path)
+
     assert str(file) in str(fault.value)
 
 
 def test_plans_are_as_the_file_says_and_else_as_they_were(tmp_path: Path) -> None:
     assert load_terms(None, tmp_path) is DEFAULT_TERMS
+
     (tmp_path / "billing.toml").write_text(
         """
 [plans.free]
@@ -96,6 +100,7 @@ dollars_per_hour = 0.036
 
 def test_the_first_tenant_has_no_limit_unless_the_file_sets_one() -> None:
     assert (DEFAULT_TERMS.first_tenant_nanos, DEFAULT_TERMS.sign_in_nanos) == (None, 5_000_000_000)
+
     terms = read_terms("[credit]\nfirst_tenant_dollars = 2.5\nsign_in_dollars = 'unlimited'")
     assert (terms.first_tenant_nanos, terms.sign_in_nanos) == (2_500_000_000, None)
     assert read_terms("").first_tenant_nanos is None
@@ -142,4 +147,5 @@ def test_a_mistake_ends_every_start_with_status_78(tmp_path: Path) -> None:
             for _ in range(AT_A_TIME)
         ]
         statuses += [one.wait() for one in started]
+
     assert statuses == [CONFIG] * STARTS

@@ -51,6 +51,7 @@ def good(**body: Any) -> httpx2.Response:
 def test_a_call_bears_the_token_and_says_who_calls() -> None:
     line = Line(good(items=[]))
     assert line.client.get("/v1/x") == {"items": []}
+
     (call,) = line.calls
     assert call.headers["authorization"] == f"Bearer {TOKEN}"
     assert call.headers["user-agent"] == "sexton-cli"
@@ -59,6 +60,7 @@ def test_a_call_bears_the_token_and_says_who_calls() -> None:
 def test_a_look_at_the_server_bears_no_token() -> None:
     line = Line(good())
     line.client.look("/healthz")
+
     assert "authorization" not in line.calls[0].headers
 
 
@@ -67,6 +69,7 @@ def test_a_call_that_may_be_made_twice_waits_as_long_as_it_is_told(
     status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = Line(problem(status, "UZ-REQ-006", retry_after="2"), good(total=0))
+
     assert line.client.get("/v1/x") == {"total": 0}
     assert line.slept == [2.0]
     assert "2 s" in capsys.readouterr().err
@@ -75,6 +78,7 @@ def test_a_call_that_may_be_made_twice_waits_as_long_as_it_is_told(
 def test_a_delete_may_be_made_twice_too() -> None:
     line = Line(problem(503, "UZ-API-003", retry_after="1"), httpx2.Response(204))
     line.client.delete("/v1/x")
+
     assert line.slept == [1.0]
 
 
@@ -83,6 +87,7 @@ def test_a_call_that_may_have_been_done_is_never_made_again(method: str) -> None
     line = Line(problem(503, "UZ-API-003", retry_after="1"))
     with pytest.raises(Refused, match="UZ-API-003") as refused:
         getattr(line.client, method)("/v1/x", {})
+
     assert refused.value.status == UNAVAILABLE
     assert (len(line.calls), line.slept) == (1, [])
 
@@ -91,6 +96,7 @@ def test_patience_has_an_end() -> None:
     line = Line(*[problem(429, "UZ-REQ-006", retry_after="1")] * TRIES)
     with pytest.raises(Refused, match="UZ-REQ-006"):
         line.client.get("/v1/x")
+
     assert (len(line.calls), line.slept) == (TRIES, [1.0] * (TRIES - 1))
 
 
@@ -99,6 +105,7 @@ def test_nobody_is_kept_waiting_for_an_hour_or_for_nonsense(wait: str) -> None:
     line = Line(httpx2.Response(429, json={"error_code": "X"}, headers=[(b"retry-after", wait.encode())]))
     with pytest.raises(Refused):
         line.client.get("/v1/x")
+
     assert line.slept == []
 
 
@@ -121,6 +128,7 @@ def test_the_exit_status_tells_the_kind_of_refusal(status: int, ends: int) -> No
     line = Line(problem(status, "UZ-REQ-001"))
     with pytest.raises(Refused) as refused:
         line.client.post("/v1/x", {})
+
     assert refused.value.status == ends
     assert refused.value.line() == "UZ-REQ-001: what happened. (request r-1)"
 
@@ -129,6 +137,7 @@ def test_no_answer_at_all_says_where_and_keeps_the_token_to_itself() -> None:
     line = Line(httpx2.ConnectError("refused"))
     with pytest.raises(Unreachable, match=BASE) as fault:
         line.client.get("/v1/x")
+
     assert fault.value.status == UNAVAILABLE
     assert fault.value.__suppress_context__
     assert TOKEN not in f"{fault.value!r} {fault.value.line()} {line.client!r}"
@@ -160,6 +169,7 @@ def test_a_token_is_not_carried_to_where_a_redirect_points() -> None:
     line = Line(httpx2.Response(302, headers={"location": "http://elsewhere.test/"}))
     with pytest.raises(NotSexton, match=r"elsewhere\.test"):
         line.client.get("/v1/x")
+
     assert len(line.calls) == 1
 
 
@@ -167,6 +177,7 @@ def test_what_a_server_says_cannot_steer_the_terminal() -> None:
     body = {"error_code": "UZ-X\x1b[2J", "detail": "a\nb\x07\u202e", "request_id": "\x9b31m"}
     with pytest.raises(Refused) as refused:
         Line(httpx2.Response(400, json=body)).client.get("/v1/x")
+
     assert refused.value.line().isprintable()
 
 

@@ -33,10 +33,13 @@ def make_keys(server: ServerProcess, names: set[str]) -> None:
 def test_a_key_lives_from_its_making_to_its_end(shell: Shell) -> None:
     made = shell("keys", "create", "robot", "--role", "user", "--description", "For the robot.")
     assert made.returncode == 0, made.stderr
+
     value = made.stdout.strip()
     assert re.fullmatch(r"zmb_t_[0-9a-f]{64}", value)
+
     me = shell.json("whoami", "--token", value)
     assert (me["kind"], me["name"], me["role"]) == ("api_key", "robot", "user")
+
     (item,) = [key for key in shell.json("keys", "list")["items"] if key["key_name"] == "robot"]
     assert (item["role"], item["description"], item["active"]) == ("user", "For the robot.", True)
     assert value not in shell("keys", "list").stdout
@@ -45,9 +48,11 @@ def test_a_key_lives_from_its_making_to_its_end(shell: Shell) -> None:
     assert (early.returncode, "UZ-APIKEY-008" in said(early)) == (1, True)
     assert "sexton keys revoke" in said(early)
     assert shell("keys", "revoke", "robot").stdout == "Revoked key robot.\n"
+
     again = shell("keys", "revoke", item["id"])
     assert (again.returncode, "UZ-APIKEY-006" in said(again)) == (1, True)
     assert shell.json("keys", "delete", item["id"]) == {"id": item["id"], "deleted": True}
+
     gone = shell("keys", "delete", item["id"])
     assert (gone.returncode, "UZ-APIKEY-003" in said(gone)) == (1, True)
 
@@ -56,17 +61,21 @@ def test_with_json_the_key_is_in_the_document_once(shell: Shell) -> None:
     made = shell.json("keys", "create", "script")
     assert made["key"].startswith("zmb_t_")
     assert made.keys() == {"id", "key_name", "key", "created_at", "request_id"}
+
     revoked = shell.json("keys", "revoke", "script")
     assert (revoked["active"], revoked["revoked_at"] > 0) == (False, True)
 
 
 def test_a_key_that_cannot_be_made_says_why(shell: Shell) -> None:
     assert shell("keys", "create", "twice").returncode == 0
+
     taken = shell("keys", "create", "twice")
     assert (taken.returncode, "UZ-APIKEY-005" in said(taken)) == (1, True)
+
     misnamed = shell("keys", "create", "two words")
     assert (misnamed.returncode, "UZ-REQ-001" in said(misnamed)) == (1, True)
     assert shell("keys", "create", "x", "--role", "emperor").returncode == 2
+
     unknown = shell("keys", "revoke", "nobody")
     assert (unknown.returncode, "sexton keys list" in said(unknown)) == (1, True)
 
@@ -74,6 +83,7 @@ def test_a_key_that_cannot_be_made_says_why(shell: Shell) -> None:
 def test_a_key_of_a_low_role_may_read_and_not_make(shell: Shell) -> None:
     low = shell.json("keys", "create", "low", "--role", "user")["key"]
     assert shell("keys", "list", "--token", low).returncode == 0
+
     ended = shell("keys", "create", "mine", "--token", low)
     assert (ended.returncode, "UZ-AUTH-009" in said(ended)) == (77, True)
 
@@ -83,6 +93,7 @@ def test_more_keys_than_fit_a_page_are_all_listed(server: ServerProcess, shell: 
     names = {f"page-{number}" for number in range(101 - before)}
     make_keys(server, names)
     listed = shell.json("keys", "list")
+
     assert listed["total"] == len(listed["items"]) == 101
     assert names <= {key["key_name"] for key in listed["items"]}
 
@@ -95,8 +106,10 @@ def test_a_table_fits_the_terminal_and_keeps_its_ids_whole(shell: Shell) -> None
     lines = [bold.sub("", line) for line in terminal.screen.splitlines()]
     assert lines[0].split() == ["NAME", "ID", "STATE"]
     assert max(map(len, lines)) <= 60
+
     items = shell.json("keys", "list")["items"]
     assert all(sum(key["id"] in line for line in lines) == 1 for key in items)
+
     piped = shell("keys", "list").stdout
     assert all(key["key_name"] in piped for key in items), "a file has no edge"
 
@@ -109,6 +122,7 @@ def test_a_workspace_is_made_chosen_and_used(server: ServerProcess, shell: Shell
     made = shell.json("workspace", "create", "garden")
     assert made["name"] == "garden"
     assert shell("workspace", "use", "garden").stdout.startswith("Using workspace garden ")
+
     in_use = [row["name"] for row in shell.json("workspace", "list")["items"] if row["in_use"]]
     assert in_use == ["garden"]
     assert shell.json("whoami")["workspace"] == {"id": made["workspace_id"], "name": "garden"}
@@ -120,6 +134,7 @@ def test_a_workspace_is_made_chosen_and_used(server: ServerProcess, shell: Shell
 
 def test_a_workspace_can_be_made_without_a_name_and_used_at_once(shell: Shell) -> None:
     made = shell.json("workspace", "create", "--use")
+
     assert made["name"].startswith("workspace-")
     assert made["in_use"] is True
     assert shell.json("whoami")["workspace"]["name"] == made["name"]
@@ -127,11 +142,14 @@ def test_a_workspace_can_be_made_without_a_name_and_used_at_once(shell: Shell) -
 
 def test_workspaces_that_are_not_there_or_are_there_already_say_so(shell: Shell) -> None:
     assert shell("workspace", "create", "twice").returncode == 0
+
     taken = shell("workspace", "create", "twice")
     assert (taken.returncode, "UZ-WORKSPACE-004" in said(taken)) == (1, True)
+
     foreign = shell("workspace", "use", NOWHERE)
     assert (foreign.returncode, "UZ-WORKSPACE-001" in said(foreign)) == (1, True)
     assert "(request " in said(foreign)
+
     unknown = shell("workspace", "use", "nowhere")
     assert (unknown.returncode, "sexton workspace list" in said(unknown)) == (1, True)
 
@@ -140,19 +158,23 @@ def test_a_choice_that_is_not_there_any_more_is_forgotten_and_one_that_is_asked_
     server: ServerProcess, shell: Shell
 ) -> None:
     assert shell("workspace", "use", "default").returncode == 0
+
     file = CredentialFile(shell.credentials.parent)
     url, gone = server.ready["base_url"], Kept(workspace_id=NOWHERE)
     file.change(lambda credentials: credentials.with_server(url, gone))
     assert shell.json("whoami")["workspace"] is None
     assert not any(row["in_use"] for row in shell.json("workspace", "list")["items"])
+
     told = {check["name"]: check for check in shell.json("doctor")["checks"]}
     assert told["workspace"]["state"] == "warn"
+
     asked = shell("whoami", "--workspace", "nowhere")
     assert (asked.returncode, "sexton workspace list" in said(asked)) == (1, True)
 
 
 def test_the_list_for_a_person_marks_the_one_in_use(shell: Shell) -> None:
     assert shell("workspace", "use", "default").returncode == 0
+
     lines = shell("workspace", "list").stdout.splitlines()
     assert lines[0].split() == ["NAME", "ID", "PLAN", "PAUSED", "CREATED"]
     assert [line.split()[1] for line in lines if line.startswith("*")] == ["default"]
@@ -160,6 +182,7 @@ def test_the_list_for_a_person_marks_the_one_in_use(shell: Shell) -> None:
 
 def test_a_locale_without_a_letter_shows_another_and_json_is_utf_8_all_the_same(shell: Shell) -> None:
     poor = {"PYTHONIOENCODING": "ascii"}
+
     assert shell("workspace", "create", "jardín").returncode == 0
     assert "jard?n" in shell("workspace", "list", **poor).stdout
     assert "jardín" in [row["name"] for row in shell.json("workspace", "list", **poor)["items"]]
@@ -183,10 +206,12 @@ CHECKS = [
 
 def test_the_doctor_looks_at_everything(shell: Shell) -> None:
     assert shell("workspace", "use", "default").returncode == 0
+
     told = shell.json("doctor")
     assert told["ok"] is True
     assert [check["name"] for check in told["checks"]] == CHECKS
     assert {check["state"] for check in told["checks"]} == {"ok"}
+
     spoken = shell("doctor")
     assert spoken.returncode == 0
     assert len(spoken.stdout.splitlines()) == len(CHECKS)
@@ -196,6 +221,7 @@ def test_the_doctor_ends_with_the_status_of_what_failed_first(shell: Shell) -> N
     away = shell("doctor", SEXTON_BASE_URL="http://127.0.0.1:1")
     assert away.returncode == 69
     assert "sexton up" in away.stdout
+
     unknown = shell("doctor", SEXTON_TOKEN="zmb_t_" + "0" * 64)
     assert unknown.returncode == 77
     assert "UZ-AUTH-002" in unknown.stdout
@@ -204,6 +230,7 @@ def test_the_doctor_ends_with_the_status_of_what_failed_first(shell: Shell) -> N
 
 def test_the_doctor_reports_a_file_that_others_can_read(shell: Shell) -> None:
     assert shell("workspace", "use", "default").returncode == 0
+
     shell.credentials.chmod(0o644)
     ended = shell("doctor", "--json")
     assert ended.returncode == 78
@@ -212,11 +239,13 @@ def test_the_doctor_reports_a_file_that_others_can_read(shell: Shell) -> None:
 
 def test_the_doctor_tells_which_database_a_server_here_would_use(shell: Shell) -> None:
     ended = shell("doctor", DATABASE_URL="postgresql://sexton:very-secret@db.internal/sexton")
+
     assert "the PostgreSQL of DATABASE_URL" in ended.stdout
     assert "very-secret" not in ended.stdout + ended.stderr
 
 
 def test_the_doctor_says_what_to_install_for_a_sandbox(shell: Shell) -> None:
     ended = shell("doctor", PATH="/nowhere")
+
     assert ended.returncode == 69
     assert "apt-get install util-linux" in ended.stdout

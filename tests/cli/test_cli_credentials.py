@@ -25,6 +25,7 @@ def test_a_folder_that_is_not_there_keeps_nothing(tmp_path: Path) -> None:
 def test_what_is_kept_is_found_again_and_is_its_owners_alone(tmp_path: Path) -> None:
     file = CredentialFile(tmp_path / "a" / "b")
     keep(file, ONE, TOKEN)
+
     assert CredentialFile(tmp_path / "a" / "b").load().of(ONE).token == TOKEN
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
@@ -35,6 +36,7 @@ def test_a_token_belongs_to_one_server(tmp_path: Path) -> None:
     keep(file, ONE, TOKEN)
     keep(file, OTHER, "theirs")
     kept = file.load()
+
     assert (kept.of(ONE).token, kept.of(OTHER).token, kept.current) == (TOKEN, "theirs", OTHER)
     assert kept.of("https://third.example").token is None
 
@@ -45,6 +47,7 @@ def test_forgetting_the_last_server_removes_the_file(tmp_path: Path) -> None:
     keep(file, OTHER, TOKEN)
     assert file.change(lambda kept: kept.without(OTHER)).current is None
     assert file.path.exists()
+
     file.change(lambda kept: kept.without(ONE))
     assert not file.path.exists()
 
@@ -53,6 +56,7 @@ def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
     urls = [f"https://{number}.example" for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda url: keep(CredentialFile(tmp_path), url, TOKEN), urls))
+
     assert sorted(CredentialFile(tmp_path).load().servers) == sorted(urls)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -67,6 +71,7 @@ def test_a_change_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
 
     with pytest.raises(LookupError):
         file.change(fails)
+
     assert file.path.read_bytes() == before
 
 
@@ -76,6 +81,7 @@ def test_a_file_that_others_can_read_is_refused_with_the_way_out(tmp_path: Path)
     file.path.chmod(0o640)
     with pytest.raises(Fault) as fault:
         file.load()
+
     assert fault.value.status == CONFIG
     assert fault.value.way_out == f"chmod 600 {file.path}"
 
@@ -90,6 +96,7 @@ def test_a_broken_file_is_named_and_not_quoted(tmp_path: Path, text: str) -> Non
     file.path.chmod(0o600)
     with pytest.raises(Fault) as fault:
         file.load()
+
     assert fault.value.status == CONFIG
     assert str(file.path) in fault.value.line()
     assert "zmb_t_" not in fault.value.line()
@@ -102,6 +109,7 @@ def test_a_file_of_another_release_is_left_alone(tmp_path: Path) -> None:
     file.path.chmod(0o600)
     with pytest.raises(Fault, match="another release"):
         keep(file, ONE, TOKEN)
+
     assert "unknown" in file.path.read_text()
 
 
@@ -111,6 +119,7 @@ def test_who_keeps_the_file_elsewhere_and_links_to_it_keeps_the_link(tmp_path: P
     elsewhere.mkdir()
     (folder / "credentials.json").symlink_to(elsewhere / "mine.json")
     keep(CredentialFile(folder), ONE, TOKEN)
+
     assert (folder / "credentials.json").is_symlink()
     assert (elsewhere / "mine.json").is_file()
     assert CredentialFile(folder).load().of(ONE).token == TOKEN
@@ -119,6 +128,7 @@ def test_who_keeps_the_file_elsewhere_and_links_to_it_keeps_the_link(tmp_path: P
 def test_the_folder_is_where_the_xdg_convention_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/world/of/one")
     plain = Path("/world/of/one/.config/sexton")
+
     assert default_folder({}) == plain
     assert default_folder({"XDG_CONFIG_HOME": ""}) == plain
     assert default_folder({"XDG_CONFIG_HOME": "relative"}) == plain

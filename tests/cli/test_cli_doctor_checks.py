@@ -36,6 +36,7 @@ def test_a_clock_that_is_a_little_off_is_well(skew: int) -> None:
 @pytest.mark.parametrize("skew", [32, -32, 3600, -86_400])
 def test_a_clock_that_is_far_off_fails_with_the_way_out(skew: int) -> None:
     check = doctor_checks._clock(client(200, {}, date=formatdate(NOW + skew, usegmt=True)), lambda: NOW)
+
     assert (check.state, check.status) == (State.FAIL, 78)
     assert f"{skew:+}" in check.detail or f"{skew + 1:+}" in check.detail
     assert check.way_out
@@ -55,6 +56,7 @@ def test_a_server_that_does_not_tell_the_time_is_not_judged_by_it() -> None:
 )
 def test_a_server_that_is_not_ready_says_why(body: dict[str, Any], words: str) -> None:
     check = doctor_checks._ready(client(503, body))
+
     assert (check.state, check.status) == (State.FAIL, 69)
     assert words in check.detail
     assert check.way_out
@@ -63,6 +65,7 @@ def test_a_server_that_is_not_ready_says_why(body: dict[str, Any], words: str) -
 def test_a_server_of_another_version_is_a_warning() -> None:
     same = {"status": "ok", "service": "sexton", "version": version("sexton")}
     assert doctor_checks._healthy(caller(), client(200, same)).state is State.OK
+
     check = doctor_checks._healthy(caller(), client(200, {**same, "version": "0.0.9"}))
     assert check.state is State.WARN
     assert "0.0.9" in check.detail
@@ -83,6 +86,7 @@ def test_an_address_in_the_open_is_a_warning() -> None:
 def test_the_verdict_is_that_of_the_first_that_failed() -> None:
     well, warned = Check("a", State.OK, ""), Check("b", State.WARN, "")
     first, second = Check("c", State.FAIL, "", None, 69), Check("d", State.FAIL, "", None, 77)
+
     assert verdict([well, warned]) == 0
     assert verdict([well, first, warned, second]) == 69
     assert verdict([Check("e", State.FAIL, "")]) == 1

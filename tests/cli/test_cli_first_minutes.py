@@ -28,6 +28,7 @@ def narrow_shell(tmp_path: Path) -> Shell:
 
 def test_the_demo_says_before_it_begins_that_commands_cannot_be_shut_in(narrow_shell: Shell) -> None:
     ended = narrow_shell("demo")
+
     assert ended.returncode == UNAVAILABLE
     assert ended.stderr.startswith(
         "sexton: UZ-RUN-007: commands cannot be sandboxed here: bwrap: setting up uid"
@@ -42,6 +43,7 @@ def test_a_server_with_runners_says_so_before_it_makes_a_database(
 ) -> None:
     data = tmp_path / "data"
     ended = narrow_shell("up", "--data", str(data), "--port", "0")
+
     assert ended.returncode == UNAVAILABLE
     assert ended.stderr.startswith("sexton: UZ-RUN-007: ")
     assert len((ended.stdout + ended.stderr).splitlines()) <= 3
@@ -53,6 +55,7 @@ def test_the_first_commands_can_be_pasted_as_they_stand(server: ServerProcess, b
     lines = [line.strip() for line in after.splitlines() if line.startswith("  ")]
     assert [line.split()[1] for line in lines] == ["login", "agent", "steer", "doctor"]
     assert {line.split()[0] for line in lines} == {program_name(Path.cwd())}
+
     for line in lines:
         # Nobody carries it out here, so nobody waits for the answer.
         words = f"{line} --no-wait" if " steer " in line else line
@@ -72,6 +75,7 @@ def test_a_program_on_the_path_is_called_by_its_name(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     assert program_name(program.parents[2]) == str(program.relative_to(program.parents[2]))
     assert program_name(tmp_path) == str(program)
+
     (tmp_path / "sexton").symlink_to(program)
     assert program_name(tmp_path) == "sexton"
 
@@ -82,11 +86,13 @@ def test_another_program_of_that_name_is_not_taken_for_it(
     (tmp_path / "sexton").write_text("#!/bin/sh\n")
     (tmp_path / "sexton").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+
     assert Path(program_name(tmp_path)).is_absolute()
 
 
 async def test_a_child_that_has_been_reaped_is_waited_for_like_any_other() -> None:
     process = subprocess.Popen(["/bin/sh", "-c", "exit 69"])
     assert process.wait() == UNAVAILABLE
+
     with trio.fail_after(10):
         assert await local_runners.wait(process) == UNAVAILABLE

@@ -46,6 +46,7 @@ def test_a_terminal_is_signed_in_by_the_code_that_the_browser_shows(
     with shell.terminal("login", "--name", "laptop, upstairs") as terminal:
         url = address(terminal)
         assert browser.session(url)["token_name"] == "laptop, upstairs"
+
         terminal.type("12345\n")
         terminal.expect("The code is six digits.")
         terminal.expect(PROMPT)
@@ -61,6 +62,7 @@ def test_a_terminal_is_signed_in_by_the_code_that_the_browser_shows(
         terminal.expect("Signed in to ")
         terminal.expect("admin")
         assert terminal.ends() == 0
+
     assert token not in terminal.screen
     assert browser.session(url)["status"] == "consumed"
     assert stat.S_IMODE(shell.credentials.stat().st_mode) == 0o600
@@ -80,8 +82,10 @@ def test_the_browser_is_opened_on_the_page_and_on_nothing_else(shell: Shell, bro
         wait_until(opened.exists)
         assert opened.read_text() == f"{url}|"
         assert "noise" not in terminal.screen
+
         terminal.type("\x04")
         assert terminal.ends() == 1
+
     assert browser.session(url)["status"] == "aborted"
 
 
@@ -96,6 +100,7 @@ def test_five_wrong_codes_end_the_session_and_keep_nothing(
         terminal.type(f"{wrong}\n")
         terminal.expect("UZ-AUTH-013")
         terminal.expect("(request ")
+
         assert terminal.ends() == 1
     assert not shell.credentials.exists()
 
@@ -105,6 +110,7 @@ def test_a_session_that_was_aborted_elsewhere_says_so(shell: Shell, browser: Bro
         browser.abort(address(terminal))
         terminal.type("123456\n")
         terminal.expect("UZ-AUTH-013")
+
         assert terminal.ends() == 1
 
 
@@ -112,6 +118,7 @@ def test_ctrl_c_at_the_prompt_is_no_fault_and_ends_the_session(shell: Shell, bro
     with shell.terminal("login") as terminal:
         url = address(terminal)
         terminal.interrupt()
+
         assert terminal.ends() == 130
         assert "Traceback" not in terminal.screen
     assert browser.session(url)["status"] == "aborted"
@@ -124,6 +131,7 @@ def test_what_was_sealed_for_somebody_else_is_not_taken(shell: Shell, browser: B
         one.type(f"{code}\n")
         one.expect("the seal is broken")
         assert one.ends() == 76
+
         other.interrupt()
         assert other.ends() == 130
     assert not shell.credentials.exists()
@@ -134,6 +142,7 @@ def test_a_token_that_the_server_does_not_take_is_not_kept(shell: Shell, browser
         code = browser.approve(address(terminal), f"zmb_t_{'0' * 64}")
         terminal.type(f"{code}\n")
         terminal.expect("UZ-AUTH-002")
+
         assert terminal.ends() == 77
     assert not shell.credentials.exists()
 
@@ -143,8 +152,10 @@ def test_with_json_the_answer_alone_is_on_standard_output(shell: Shell, browser:
         code = browser.approve(address(terminal), token)
         terminal.type(f"{code}\n")
         assert terminal.ends() == 0
+
         output = terminal.output()
     document = orjson.loads(output)
+
     assert (document["kind"], document["role"]) == ("user", "admin")
     assert token not in output.decode()
 
@@ -171,6 +182,7 @@ async def test_a_session_that_has_expired_says_so(tmp_path: Path) -> None:
                 return terminal.ends(), terminal.screen
 
         status, screen = await trio.to_thread.run_sync(sign_in)
+
     assert status == 77
     assert "UZ-AUTH-006" in screen
     assert "Begin again with 'sexton login'." in screen
@@ -259,6 +271,7 @@ async def test_a_user_token_that_has_expired_asks_to_sign_in_again(tmp_path: Pat
         file.change(lambda credentials: credentials.with_server(world.base_url, kept))
         now[0] += 16 * 60 * 1000
         ended = await trio.to_thread.run_sync(lambda: shell("whoami"))
+
     assert ended.returncode == 77
     assert "UZ-AUTH-003" in said(ended)
     assert "Sign in again with 'sexton login'." in said(ended)

@@ -84,6 +84,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 def test_every_line_is_one_object_with_time_level_and_logger(node: Node) -> None:
     lines = node.lines()
     assert all({"timestamp", "level", "logger", "event"} <= line.keys() for line in lines)
+
     told = {line["logger"]: line["event"] for line in lines}
     assert told["sexton_cli.up"] == "server_up"
     assert told["sexton.storage"].startswith("ran ")  # Through the standard library, at ``info``.
@@ -96,6 +97,7 @@ def test_a_refused_request_is_found_by_the_id_that_its_client_was_told(node: Nod
     body = answer.json()
     assert answer.status_code == 404
     assert body["request_id"] == answer.headers["x-request-id"]
+
     line = node.line_of(body["request_id"])
     assert line["duration_ms"] >= 0
     assert {name: line[name] for name in ("event", "level", "status", "code", "method", "path")} == {
@@ -138,6 +140,7 @@ def test_no_secret_of_an_address_is_in_the_log(node: Node) -> None:
             http.post(f"/nothing/{secret}").headers["x-request-id"],
             http.get(f"/auth/sign-in/{link}").headers["x-request-id"],
         ]
+
     assert all("..." in node.line_of(one)["path"] for one in ids)
     assert secret not in node.errors()
     assert link not in node.errors()
@@ -157,6 +160,7 @@ def test_a_request_that_fails_is_an_error_and_one_that_succeeds_is_not_told(node
                 os.kill(int(backend), signal.SIGCONT)
         wait_until(lambda: http.get("/readyz").status_code == 200)
     assert failed.status_code == 503
+
     line = node.line_of(failed.headers["x-request-id"])
     assert (line["event"], line["level"], line["status"]) == ("request_failed", "error", 503)
     assert fine not in node.errors()
@@ -165,6 +169,7 @@ def test_a_request_that_fails_is_an_error_and_one_that_succeeds_is_not_told(node
 def test_a_local_runner_says_which_runner_it_is(node: Node) -> None:
     text = (node.folder / "data" / "runners" / "runner-1.log").read_text()
     up = next(line for line in map(orjson.loads, text.splitlines()) if line["event"] == "runner_up")
+
     assert up.keys() >= {"timestamp", "level", "logger", "runner_id", "host_id"}
 
 
@@ -174,10 +179,12 @@ def test_secrets_are_shown_at_the_first_start_and_never_again(tmp_path: Path) ->
     key = node.ready["api_key"]
     assert key in node.output()
     assert "/auth/sign-in/" in node.output()
+
     with node.http() as http:
         answered = http.get("/healthz").headers["x-request-id"]
     line = node.line_of(answered)
     assert (line["event"], line["status"], line["route"]) == ("request_answered", 200, "GET /healthz")
+
     node.stop()
     assert key not in node.errors()
 

@@ -83,14 +83,17 @@ async def test_a_role_that_may_create_nothing_serves_what_another_has_migrated(
     names = [m.name for m in shipped_migrations()]
     assert _sexton(tmp_path, "migrate", postgres_dsn) == (OK, "\n".join(names) + "\n", [])
     assert _sexton(tmp_path, "migrate", postgres_dsn)[:2] == (OK, "")
+
     status, _, [line] = _sexton(tmp_path, "serve", guest_dsn, "--port", "0")
     assert (status, line.partition(":")[0]) == (CONFIG, "sexton")
     assert "the role may not read which migrations ran: permission denied" in line
+
     _execute(postgres_dsn, GRANTS)
 
     async with open_nodes(tmp_path, (guest_dsn, guest_dsn), "--database-wait", "5") as nodes:
         agent = await nodes[0].install("watcher")
         event_id = await nodes[1].say(agent)
+
         assert [event["event_id"] for event in await nodes[0].history()] == [event_id]
 
 

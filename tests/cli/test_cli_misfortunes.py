@@ -76,8 +76,10 @@ def test_ctrl_c_ends_a_call_that_hangs(bare_shell: Shell, deaf: socket.socket) -
         connection, _ = deaf.accept()
         with connection:
             assert connection.recv(4096).startswith(b"GET /v1/whoami")
+
             terminal.interrupt()
             assert terminal.ends() == 130
+
     assert terminal.screen.strip() in {"", "^C"}
 
 
@@ -90,6 +92,7 @@ def test_a_server_that_hangs_up_is_no_server(bare_shell: Shell, deaf: socket.soc
     url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
     ended = bare_shell("whoami", "--base-url", url, SEXTON_TOKEN=TOKEN)
     thread.join()
+
     assert ended.returncode == 69
     assert url in said(ended)
     assert TOKEN not in ended.stderr
@@ -97,6 +100,7 @@ def test_a_server_that_hangs_up_is_no_server(bare_shell: Shell, deaf: socket.soc
 
 def test_a_certificate_of_nobody_is_not_trusted_and_gets_no_token(bare_shell: Shell, secure: str) -> None:
     ended = bare_shell("whoami", "--base-url", secure, SEXTON_TOKEN=TOKEN)
+
     assert ended.returncode == 76
     assert f"{secure} is not trusted" in said(ended)
     assert "SSL_CERT_FILE" in said(ended)
@@ -133,6 +137,7 @@ def test_a_reader_that_has_gone_is_no_traceback(bare_shell: Shell, plain: str) -
         env=bare_shell.environment | {"SEXTON_TOKEN": TOKEN},
     )
     os.close(theirs)
+
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
@@ -147,6 +152,7 @@ def test_a_full_disk_is_said(bare_shell: Shell, plain: str) -> None:
             check=False,
             env=bare_shell.environment | {"SEXTON_TOKEN": TOKEN},
         )
+
     assert ended.returncode == 1
     assert ended.stderr == "sexton: standard output: No space left on device\n"
 
@@ -161,14 +167,17 @@ def test_no_secret_is_among_the_words_that_others_can_read(bare_shell: Shell, de
         env=bare_shell.environment,
     ) as process:
         assert process.stdin is not None
+
         process.stdin.write(TOKEN.encode())
         process.stdin.close()
         connection, _ = deaf.accept()
         with connection:
             assert f"Bearer {TOKEN}".encode() in connection.recv(4096)
+
             folder = Path(f"/proc/{process.pid}")
             assert TOKEN.encode() not in (folder / "cmdline").read_bytes()
             assert TOKEN.encode() not in (folder / "environ").read_bytes()
         process.kill()
     wait_until(lambda: process.poll() is not None)
+
     assert not bare_shell.credentials.exists()

@@ -74,26 +74,32 @@ def test_a_used_up_balance_is_told_everywhere_and_credit_lets_work_go_on(
         runner = str(enrolled.json()["runner_token"])
         assert http.get(path).json()["waiting_for"] is None
         assert http.post(url, json={"event_id": "1", "type": "t", "data": {}}).status_code == 202
+
         wait_until(lambda: leased(server, runner) == 0 and http.get(path).json()["waiting_for"] == "credit")
     told = shell.json("balance")
     assert (told["balance_nanos"], told["is_exhausted"], told["is_unlimited"]) == (0, True, False)
     assert "UZ-BILLING-005" in said(shell("steer", "worker", "go"))
     assert re.search("^waiting for +credit$", shell("agent", "show", "worker").stdout, re.MULTILINE)
     assert "1 events wait for credit, 1 tenants have none" in shell("top").stdout
+
     checks = {check["name"]: check for check in orjson.loads(shell("doctor", "--json").stdout)["checks"]}
     assert checks["balance"]["state"] == "fail"
     assert "sexton credit" in checks["balance"]["way_out"]
+
     wait_until(lambda: metric(server, "sexton_events_blocked") == 1)
     assert metric(server, "sexton_tenants_exhausted") == 1
     assert (shell("credit", "much").returncode, shell("credit", "-1").returncode) == (2, 2)
     assert "20.0000 dollars" in shell("credit", "20", "--reason", "try").stdout
+
     wait_until(lambda: leased(server, runner) == 1)
     assert shell.json("balance")["is_exhausted"] is False
+
     wait_until(lambda: metric(server, "sexton_events_blocked") == 0)
 
 
 def test_the_tenant_of_the_first_start_has_no_limit(server: ServerProcess, tmp_path: Path) -> None:
     shell = shell_of(server, tmp_path)
     told = shell.json("balance")
+
     assert (told["balance_nanos"], told["is_exhausted"], told["is_unlimited"]) == (5_000_000_000, False, True)
     assert "none: work goes on below zero" in shell("balance").stdout

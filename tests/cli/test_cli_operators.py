@@ -41,6 +41,7 @@ def waiting(server: ServerProcess) -> str:
 
 def test_a_script_gets_one_document(shell: Shell, waiting: str) -> None:
     seen = shell.json("top", "--once")
+
     assert seen.keys() == {"at", "queue", "leases", "runners", "runners_total", "supervisor"}
     assert seen["queue"]["depth"] == 1
     assert seen["queue"]["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1, "ready_agents": 1}]
@@ -50,6 +51,7 @@ def test_a_script_gets_one_document(shell: Shell, waiting: str) -> None:
 
 def test_a_pipe_gets_it_once_and_whole(shell: Shell, waiting: str) -> None:
     ended = shell("top")
+
     assert ended.returncode == 0, ended.stderr
     assert re.search(r"^gpu +1 +no runner has these labels", ended.stdout, re.MULTILINE)
     assert re.search(r"^    dispatcher +awake", ended.stdout, re.MULTILINE)
@@ -61,19 +63,23 @@ def test_it_lives_in_a_terminal_until_ctrl_c(server: ServerProcess, shell: Shell
         terminal.expect("dispatcher")
         terminal.expect("1 events wait")
         terminal.interrupt()
+
         assert terminal.ends() == 130
+
     assert "Traceback" not in terminal.screen
     assert "\x1b[?1049l" in terminal.screen, "the shell's own lines are there again"
 
 
 def test_who_is_no_platform_admin_is_told_so(server: ServerProcess, shell: Shell) -> None:
     ended = shell("top", "--token", server.ready["api_key"])
+
     assert (ended.returncode, "UZ-AUTH-021" in said(ended)) == (77, True)
     assert "sexton sign-in-link" in said(ended)
 
 
 def test_a_key_of_a_platform_admin_needs_no_browser(server: ServerProcess, shell: Shell) -> None:
     made = shell.json("keys", "create", "watcher", "--platform-admin", "--role", "user")
+
     assert "supervisor" in shell.json("top", "--once", "--token", made["key"])
     assert re.search("watcher .* user, platform", shell("keys", "list", COLUMNS="200").stdout)
     assert shell("keys", "revoke", "watcher").returncode == 0
@@ -90,18 +96,21 @@ def test_a_fresh_link_signs_the_operator_in_once_and_needs_the_servers_own_folde
     link = shell("sign-in-link", "--data", data, SEXTON_TOKEN="").stdout.strip()
     assert link.startswith(f"{base}/auth/sign-in/")
     assert shell.json("sign-in-link", SEXTON_DATA=data)["sign_in_url"] != link
+
     with httpx2.Client(base_url=base, timeout=30) as browser:
         assert browser.post(link, headers=OURS).status_code == 303
         assert "local:admin" in browser.get("/").text
         assert browser.post(link, headers=OURS).status_code == 410
     elsewhere = shell("sign-in-link", "--data", data, "--server", "https://sexton.example/x/")
     assert elsewhere.stdout.startswith("https://sexton.example/x/auth/sign-in/")
+
     wrong = shell("sign-in-link", "--data", data, "--server", "javascript:1")
     assert (wrong.returncode, wrong.stdout) == (2, "")
 
 
 def test_without_a_server_there_is_nothing_to_sign_in_to(bare_shell: Shell, tmp_path: Path) -> None:
     ended = bare_shell("sign-in-link", "--data", str(tmp_path))
+
     assert (ended.returncode, ended.stdout) == (69, "")
     assert "UZ-STARTUP-003" in said(ended)
     assert "sexton up" in said(ended)
@@ -141,6 +150,7 @@ def test_a_busy_server_fits_every_screen(width: int, height: int) -> None:
     queue = {"depth": 9, "by_tags": tags, "unsatisfiable": [], "oldest_age_ms": 61_000}
     seen = Look(queue, [lease(n, 20_000) for n in range(LEASES)], 0, runners, 5000, tree)
     lines = spelled(seen, width, height)
+
     assert max(map(len, lines)) <= width
     assert len(lines) <= height + 6
     assert "runners, 5000" in "\n".join(lines)
@@ -149,6 +159,7 @@ def test_a_busy_server_fits_every_screen(width: int, height: int) -> None:
 def test_a_lease_that_is_nearly_over_stands_first_and_shows_what_is_left() -> None:
     seen = Look({"depth": 0}, [lease(1, -200), lease(2, 15_000)], 0, [], 0, {"name": "sexton"})
     text = "\n".join(spelled(seen, 200, None))
+
     assert re.search(r"lease-1 .* -0\.2 s +\.{10}", text)
     assert re.search(r"lease-2 .* 15\.0 s +#{5}\.{5}", text)
 
@@ -159,6 +170,7 @@ def test_an_outage_is_told_above_what_was_seen_last() -> None:
     with console.capture() as captured:
         console.print(screen(seen, "http://x", height=24, trouble="http://x cannot be reached."))
     first, second, *_ = captured.get().splitlines()
+
     assert "3 events wait" in first
     assert second == "http://x cannot be reached."
 
@@ -168,5 +180,6 @@ def test_what_a_server_says_cannot_steer_the_screen() -> None:
     row = {"id": ID, "host_id": evil, "liveness": evil, "admin_state": evil, "labels": [evil]}
     seen = Look({"depth": 0}, [], 0, [row], 1, {"name": evil, "state": evil})
     text = "\n".join(spelled(seen, 300, None))
+
     assert "\x1b" not in text
     assert "[bold]x[/bold]" in text

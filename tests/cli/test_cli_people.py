@@ -54,17 +54,21 @@ def test_what_waits_is_listed_shown_and_approved_and_then_it_runs(shell: Shell, 
         table = shell("approvals", "list").stdout
         assert gate["gate_id"] in table
         assert gated in table
+
         shown = shell("approvals", "show", gate["gate_id"]).stdout
         assert "pending" in shown
         assert re.search(r"^message +please$", shown, re.MULTILINE)
         assert re.search(r"^reach +runs as command; ", shown, re.MULTILINE)
+
         approved = shell("approvals", "approve", gate["gate_id"], "--reason", "go on")
         assert approved.stdout == f"Approval {gate['gate_id']} is approved.\n"
+
         asking.expect("Event ")
         assert asking.ends() == 0
     again = shell("approvals", "deny", gate["gate_id"])
     assert (again.returncode, "UZ-APPROVAL-002" in said(again)) == (1, True)
     assert "approvals list --status all" in said(again)
+
     resolved = shell.json("approvals", "show", gate["gate_id"])
     assert (resolved["status"], resolved["detail"]) == ("approved", "go on")
 
@@ -74,6 +78,7 @@ def test_what_is_denied_ends_the_event_and_the_one_who_asked_is_told(shell: Shel
         wait_until(lambda: shell.json("approvals", "list", "--agent", gated)["items"])
         (gate,) = shell.json("approvals", "list", "--agent", gated)["items"]
         assert shell("approvals", "deny", gate["gate_id"]).returncode == 0
+
         asking.expect("the event ended gate_blocked: approval_denied")
         assert asking.ends() == 1
     assert shell.json("approvals", "list", "--agent", gated)["items"] == []
@@ -83,12 +88,15 @@ def test_an_event_is_cancelled_and_done_again(shell: Shell, gated: str) -> None:
     event_id = shell("steer", gated, "please", "--no-wait").stdout.strip()
     wait_until(lambda: shell.json("approvals", "list", "--agent", gated)["items"])
     assert shell("cancel", event_id).stdout == f"Event {event_id}: cancelled.\n"
+
     (event,) = shell.json("events", gated)["items"]
     assert (event["event_id"], event["status"]) == (event_id, "cancelled")
     assert shell("cancel", event_id).returncode == 1
+
     made = shell.json("replay", event_id)
     assert made["resumes_event_id"] == event_id
     assert shell("cancel", made["event_id"]).returncode == 0
+
     gone = shell("replay", NOWHERE)
     assert (gone.returncode, "UZ-EVENT-001" in said(gone)) == (1, True)
 
@@ -99,15 +107,18 @@ def test_an_event_is_cancelled_and_done_again(shell: Shell, gated: str) -> None:
 def test_a_grant_is_asked_for_decided_and_taken_back(shell: Shell, gated: str) -> None:
     asked = shell.json("grants", "request", gated, "slack", "--reason", "to tell people")
     assert asked["status"] == "pending"
+
     grant = asked["grant_id"]
     (row,) = shell.json("grants", "list", "--agent", gated)["items"]
     assert (row["grant_id"], row["service"]) == (grant, "slack")
     assert grant in shell("grants", "list", "--status", "pending").stdout
     assert shell("grants", "approve", grant).stdout == "Grant of slack is approved.\n"
     assert shell("grants", "revoke", grant).stdout == "Grant of slack is revoked.\n"
+
     refused = shell("grants", "deny", grant)
     assert refused.returncode == 1
     assert "(request " in said(refused)
+
     unknown = shell("grants", "approve", NOWHERE)
     assert (unknown.returncode, "sexton grants list" in said(unknown)) == (1, True)
 
@@ -120,17 +131,22 @@ def test_a_proposal_is_shown_line_by_line_and_decided(
     made = [propose(server, agent_id, better) for _ in range(2)]
     listed = shell("proposals", "list", gated).stdout
     assert all(proposal in listed for proposal in made)
+
     shown = shell("proposals", "show", gated, made[0]).stdout
     assert "+echo better" in shown
     assert "-cat > event.json" in shown
+
     applied = shell("proposals", "approve", gated, made[0])
     assert (applied.returncode, applied.stdout) == (0, f"Proposal {made[0]} is applied.\n")
     assert "echo better" in shell("agent", "show", gated, "--files").stdout
+
     late = shell("proposals", "approve", gated, made[1])
     assert late.returncode == 1
     assert "changed after this was proposed" in said(late)
+
     again = shell("proposals", "reject", gated, made[0], "--reason", "no")
     assert (again.returncode, "UZ-AGENT-002" in said(again)) == (1, True)
+
     third = propose(server, agent_id, better + "\nAnd more.\n")
     assert shell("proposals", "reject", gated, third, "--reason", "no").returncode == 0
     assert shell.json("proposals", "show", gated, third)["rejection_reason"] == "no"
@@ -155,12 +171,15 @@ def test_an_agent_is_given_new_files_and_tells_how_it_does(shell: Shell, gated: 
     assert updated.returncode == 0, updated.stderr
     assert f"Agent {gated} is now at revision 2." in updated.stdout
     assert shell("steer", gated, "go").returncode == 0
+
     told = shell("agent", "status", gated).stdout
     assert "processed" in told
     assert "1 good runs in a row" in told
+
     document = shell.json("agent", "status", gated)
     assert (document["profile"]["status"], document["pending_approvals"]) == ("ACTIVE", 0)
     assert shell.json("agent", "delete", gated, "--yes")["deleted"] is True
+
     gone = shell("agent", "show", gated)
     assert (gone.returncode, "sexton agent list" in said(gone)) == (1, True)
 
@@ -174,15 +193,19 @@ def test_watching_goes_on_over_a_restart_without_a_gap_or_a_repeat(
     shell("agent", "install", str(agent_folder(tmp_path, "watched")))
     with shell.terminal("watch", "watched", "--json", "--from", "0") as watching:
         assert shell("steer", "watched", "one").returncode == 0
+
         watching.expect('"kind":"event_complete"')
         assert trio.run(server.stop) == 0
+
         trio.run(server.start)
         assert shell("steer", "watched", "two").returncode == 0
+
         watching.expect('"kind":"event_complete"')
         watching.interrupt()
         assert watching.ends() == 130
     frames = [orjson.loads(line) for line in watching.screen.splitlines() if line.startswith("{")]
     ids = [int(frame["id"]) for frame in frames]
+
     assert ids == list(range(1, len(ids) + 1))
     assert [frame["kind"] for frame in frames].count("event_complete") == 2
 
@@ -190,9 +213,11 @@ def test_watching_goes_on_over_a_restart_without_a_gap_or_a_repeat(
 def test_watching_for_a_person_is_one_line_a_frame_and_can_be_counted(shell: Shell) -> None:
     told = shell("watch", "watched", "--from", "0", "--count", "2")
     assert told.returncode == 0, told.stderr
+
     first, second = told.stdout.splitlines()
     assert "event_received" in first
     assert "event_leased" in second
+
     bad = shell("watch", "watched", "--from", "nonsense")
     assert (bad.returncode, "UZ-REQ-001" in said(bad)) == (1, True)
 

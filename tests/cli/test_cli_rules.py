@@ -26,6 +26,7 @@ def test_an_address_is_refused_or_has_one_spelling(text: str) -> None:
         url = read_base_url(text)
     except ValueError:
         return
+
     assert read_base_url(url) == url
     assert url.startswith(("http://", "https://"))
     assert not url.endswith("/")
@@ -42,6 +43,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_any_text_may_be_asked_for_its_claims(text: str) -> None:
     token = Token(text, "test")
     token.claims()
+
     assert repr(token) == "Token(source='test')"
 
 
@@ -55,6 +57,7 @@ def test_any_middle_part_may_be_asked_for_its_claims(raw: bytes) -> None:
 def test_a_time_that_nobody_can_mean_is_left_out(exp: str) -> None:
     part = base64.urlsafe_b64encode(f'{{"exp":{exp}}}'.encode()).decode()
     claims = Token(f"a.{part}.c", "test").claims()
+
     assert claims is not None
     assert claims.expires_at_ms is None
 
@@ -69,6 +72,7 @@ def test_what_can_stand_in_a_header_is_known(text: str) -> None:
 @given(st.sampled_from([int(status) for status in HTTPStatus if status >= 400]), st.binary())
 def test_any_bytes_may_come_with_a_failure(status: int, body: bytes) -> None:
     fault = read_problem("http://x", status, body)
+
     assert fault.status in MEANINGS
     assert fault.line().isprintable()
 
@@ -115,6 +119,7 @@ def test_a_table_is_never_wider_than_the_terminal_and_never_cuts_an_id(
     title, *lines = lay_out(COLUMNS, items, width)
     assert title.split()[:2] == ["NAME", "ID"]
     assert len(lines) == len(items)
+
     for line, item in zip(lines, items, strict=True):
         assert str(item["id"]) in line
         assert "\n" not in line
@@ -155,6 +160,7 @@ def test_without_a_screen_no_browser_is_opened() -> None:
 
 def test_a_terminal_is_named_after_its_host_unless_somebody_says_otherwise() -> None:
     assert token_name("laptop, upstairs") == "laptop, upstairs"
+
     made = token_name(None)
     assert made.startswith("cli-")
     assert len(made) <= 64
@@ -167,4 +173,5 @@ def test_who_lists_keys_does_not_wait_for_a_server_to_be_imported() -> None:
         "print([name for name in ('quart', 'trio', 'asyncpg', 'sexton_http') if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
     assert ended.stdout == "[]\n"

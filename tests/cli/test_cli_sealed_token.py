@@ -27,6 +27,7 @@ def test_the_key_agreement_is_that_of_the_published_example() -> None:
     private = ec.derive_private_key(PRIVATE, ec.SECP256R1())
     theirs = ec.derive_private_key(THEIRS, ec.SECP256R1()).public_key()
     agreed = private.exchange(ec.ECDH(), theirs)
+
     assert agreed.hex() == AGREED
     assert derive(agreed).hex() == DERIVED
 
@@ -35,6 +36,7 @@ def test_the_public_key_is_spki_without_padding() -> None:
     key = TokenReceiver().public_key
     assert len(key) == 122
     assert "=" not in key
+
     loaded = load_der_public_key(unpacked(key))
     assert isinstance(loaded, ec.EllipticCurvePublicKey)
     assert loaded.curve.name == "secp256r1"

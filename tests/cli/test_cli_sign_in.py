@@ -25,10 +25,12 @@ async def test_the_first_start_prints_a_link_and_what_it_signs_in_outlives_a_cra
         base = server.ready["base_url"]
         (link,) = links(server)
         assert link.startswith(f"{base}/auth/sign-in/")
+
         terminal, browser = Party(), Party()
         async with httpx2.AsyncClient(base_url=base, timeout=30) as client:
             assert (await client.get(link)).status_code == 200
             assert (await client.post(link, headers=OURS)).status_code == 303
+
             cookie = client.cookies["sexton"]
             made = (await client.post(SESSIONS, json={"public_key": terminal.public_key})).json()
             at = f"{SESSIONS}/{made['session_id']}"
@@ -49,11 +51,14 @@ async def test_the_first_start_prints_a_link_and_what_it_signs_in_outlives_a_cra
         async with httpx2.AsyncClient(base_url=base, timeout=30) as client:
             kept = {"cookie": f"sexton={cookie}"}
             assert "local:admin" in (await client.get("/", headers=kept)).text
+
             given = (await client.post(f"{at}/verify", json=CODE)).json()
             opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
             assert opened == token
+
             me = {"authorization": f"Bearer {opened}"}
             assert (await client.get("/v1/tenants/me/workspaces", headers=me)).status_code == 200
+
             used = link.rsplit("/", 1)[1]
             assert (await client.post(f"/auth/sign-in/{used}", headers=OURS)).status_code == 410
         assert links(server) == [link], "a later start prints none"
@@ -88,6 +93,7 @@ def test_a_mistake_about_whom_to_trust_stops_the_start(
         timeout=120,
     )
     assert ended.returncode == 78, ended.stderr
+
     last = ended.stderr.splitlines()[-1]
     assert last.startswith("sexton: UZ-STARTUP-002: ")
     assert words in ended.stderr

@@ -57,6 +57,7 @@ def imported(*words: str, **environment: str) -> tuple[str, frozenset[str]]:
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("--version",)])
 def test_help_needs_no_server(words: tuple[str, ...]) -> None:
     said, packages = imported(*words)
+
     assert said
     assert packages & HEAVY == frozenset()
     assert "httpx2" in packages  # The list is of packages indeed.
@@ -77,6 +78,7 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
     made = shell(_SEXTON_COMPLETE=f"{kind}_source")
     assert made.returncode == 0, made.stderr
     assert "_SEXTON_COMPLETE" in made.stdout
+
     program = shutil.which(kind)
     if program is None:
         assert f"{kind}_complete" in made.stdout
@@ -100,6 +102,7 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
 def test_what_is_begun_is_completed(words: str, expected: list[str]) -> None:
     count = len(words.split()) - 1
     said, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(count))
+
     assert said.splitlines() == expected
     assert packages & (HEAVY - {"sexton_actors"}) == frozenset()
 

@@ -45,6 +45,7 @@ def test_the_answer_is_shown_as_it_comes_and_once(capsys: pytest.CaptureFixture[
     ]
     server = Server(stream(*frames), accepted(), ended())
     assert steer(server)["status"] == "processed"
+
     out, err = capsys.readouterr()
     assert out == "First line\nand the�[2Jsecond\n"
     assert "… shell" in err
@@ -54,6 +55,7 @@ def test_the_answer_is_shown_as_it_comes_and_once(capsys: pytest.CaptureFixture[
 def test_an_answer_without_pieces_is_shown_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     server = Server(stream(told(1, "event_complete", status="processed")), accepted(), ended())
     steer(server)
+
     assert capsys.readouterr().out == "whole\n"
 
 
@@ -66,6 +68,7 @@ def test_what_happened_while_the_server_was_away_is_not_missed(capsys: pytest.Ca
         ended(),
     )
     steer(server)
+
     assert capsys.readouterr().out == "one two\n"
     assert [call.headers.get("last-event-id") for call in server.calls if "stream" in call.url.path] == [
         None,
@@ -84,5 +87,6 @@ def test_a_message_that_is_refused_ends_it(capsys: pytest.CaptureFixture[str]) -
 def test_with_json_nothing_but_the_document_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     frames = [told(1, "chunk", text="x"), told(2, "event_complete", status="agent_error")]
     event = steer(Server(stream(*frames), accepted(), ended(status="agent_error")), as_json=True)
+
     assert event["status"] == "agent_error"
     assert capsys.readouterr().out == ""

@@ -74,6 +74,7 @@ def refusal(status: int, code: str) -> httpx2.Response:
 def test_a_stream_that_is_cut_goes_on_behind_the_last_frame_it_brought() -> None:
     server = Server(stream(frame(1), frame(2)), stream(frame(3)))
     frames = list(islice(server.follow(), 4))
+
     assert [(f.id, f.kind) for f in frames] == [("", OPENED), ("1", "chunk"), ("2", "chunk"), ("3", "chunk")]
     assert server.resumed_from == [None, "2"]
     assert server.slept == [3.0]
@@ -83,6 +84,7 @@ def test_who_is_cut_before_the_first_frame_goes_on_from_where_it_began() -> None
     away = (httpx2.ConnectError("refused"), refusal(503, "UZ-API-003"))
     server = Server(stream(begin=41), *away, stream(frame(42)))
     frames = list(islice(server.follow(), 2))
+
     assert frames[1].id == "42"
     assert server.resumed_from == [None, "41", "41", "41"]
     assert len(server.notes) == 2
@@ -92,6 +94,7 @@ def test_the_first_try_is_no_time_for_patience() -> None:
     server = Server()
     with pytest.raises(Unreachable):
         next(server.follow())
+
     assert server.slept == []
 
 
@@ -99,6 +102,7 @@ def test_a_server_that_stays_away_is_given_up_in_the_end() -> None:
     server = Server(stream(frame(1)))
     with pytest.raises(Unreachable):
         list(server.follow())
+
     assert PATIENCE_S <= server.now <= PATIENCE_S + 10
 
 
@@ -107,6 +111,7 @@ def test_who_may_not_look_any_more_is_told_so_at_once(status: int) -> None:
     server = Server(stream(frame(1)), refusal(status, "UZ-ZMB-009"))
     with pytest.raises(Refused, match="UZ-ZMB-009"):
         list(server.follow())
+
     assert len(server.calls) == 2
 
 
@@ -123,6 +128,7 @@ def test_what_is_no_stream_is_known_for_none(answer: httpx2.Response) -> None:
 def test_a_frame_that_is_no_object_does_not_end_the_stream(data: str) -> None:
     server = Server(stream(f"id: 1\nevent: odd\ndata: {data}", frame(2)))
     _, odd, good = islice(server.follow(), 3)
+
     assert (odd.kind, odd.data) == ("odd", {"data": data})
     assert good.id == "2"
 
@@ -130,6 +136,7 @@ def test_a_frame_that_is_no_object_does_not_end_the_stream(data: str) -> None:
 def test_half_a_frame_is_none_and_comes_whole_the_next_time() -> None:
     torn = httpx2.Response(200, text='retry: 1\nid: 0\n\nid: 1\nevent: chunk\ndata: {"kind"', headers=STREAM)
     server = Server(torn, stream(frame(1)))
+
     assert [f.id for f in islice(server.follow(), 2)] == ["", "1"]
     assert server.resumed_from == [None, "0"]
 
@@ -157,6 +164,7 @@ def test_a_list_is_walked_page_by_page_with_its_filters() -> None:
         "b",
         "c",
     ]
+
     queries = [dict(call.url.params) for call in server.calls]
     assert queries == [
         {"status": "active", "limit": str(PAGE)},
@@ -167,6 +175,7 @@ def test_a_list_is_walked_page_by_page_with_its_filters() -> None:
 def test_no_more_is_asked_for_than_is_wanted() -> None:
     server = Server(page_of("a", "b", cursor="c1"), page_of("c", cursor="c2"))
     found = first_of(server.client, "/l", {}, KINDS, 3)
+
     assert ([row["name"] for row in found.items], found.next_cursor) == (["a", "b", "c"], "c2")
     assert [call.url.params["limit"] for call in server.calls] == ["3", "1"]
 
@@ -189,4 +198,5 @@ def test_what_can_be_no_name_is_not_even_asked_for(name: str) -> None:
     server = Server()
     with pytest.raises(Fault) as fault:
         agent_id(server.client, "/w", name)
+
     assert (fault.value.status, server.calls) == (FAILED, [])

@@ -26,6 +26,7 @@ async def test_a_local_runner_and_the_command_line_trust_what_their_server_shows
     async with open_server(tmp_path, *options, *files) as server:
         base_url = server.ready["base_url"]
         assert base_url.startswith("https://127.0.0.1:")
+
         trusting = ssl.create_default_context(cafile=str(tls.certificate))
         trusting.check_hostname = False
         bearer = {"authorization": f"Bearer {server.ready['admin_token']}"}
@@ -46,6 +47,7 @@ async def test_a_local_runner_and_the_command_line_trust_what_their_server_shows
         stranger = Shell(tmp_path, SEXTON_BASE_URL=base_url, SEXTON_TOKEN=server.ready["api_key"])
         ended = await trio.to_thread.run_sync(lambda: stranger("workspace", "list"))
         assert ended.returncode == PROTOCOL
+
         shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(tls.certificate.read_text())).digest()
         assert shown.hex(":").upper() in said(ended)
         assert "SSL_CERT_FILE" in said(ended)
@@ -67,6 +69,7 @@ async def test_a_runner_that_does_not_trust_its_server_says_so_at_once_and_how_t
         assert "self-signed certificate" in refused
         assert "SSL_CERT_FILE" in refused
         assert "--server-cert" in refused
+
         # Trusted, it gets as far as its token: on loopback too the variable counts.
         trusting = await trio.to_thread.run_sync(lambda: run(SSL_CERT_FILE=str(tls.certificate)))
         assert trusting.startswith("77 ")
@@ -94,6 +97,7 @@ def test_a_certificate_that_cannot_be_shown_is_named_before_anything_is_served(
     files = ("--tls-cert", str(certificate), "--tls-key", str(key))
     ended = sexton("serve", "--data", str(tmp_path / "data"), "--port", "0", *files)
     assert ended.returncode == CONFIG
+
     line = ended.stderr.splitlines()[-1]
     assert line.startswith("sexton: UZ-STARTUP-002: ")
     assert str(certificate) in line

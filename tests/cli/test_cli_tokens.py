@@ -45,6 +45,7 @@ def another_service() -> Iterator[str]:
 
 def test_a_flag_comes_before_the_environment_and_that_before_standard_input(shell: Shell, key: str) -> None:
     asked = ("whoami", "--token-stdin")
+
     assert (
         shell.json(*asked, "--token", key, stdin=NOBODYS, SEXTON_TOKEN=NOBODYS)["token_source"] == "--token"
     )
@@ -55,6 +56,7 @@ def test_a_flag_comes_before_the_environment_and_that_before_standard_input(shel
 def test_what_is_kept_comes_last(shell: Shell, key: str) -> None:
     assert shell("login", "--token", key).returncode == 0
     assert shell.json("whoami")["token_source"] == str(shell.credentials)
+
     ended = shell("whoami", "--token", NOBODYS)
     assert ended.returncode == 77
     assert "UZ-AUTH-002" in said(ended)
@@ -64,6 +66,7 @@ def test_sign_in_takes_a_piped_token_unasked_in_the_same_order(shell: Shell, key
     assert shell("login", stdin=key).returncode == 0
     assert key in shell.credentials.read_text()
     assert shell("login", stdin=NOBODYS, SEXTON_TOKEN=key).returncode == 0
+
     refused = shell("login", "--token", NOBODYS, stdin=key, SEXTON_TOKEN=key)
     assert refused.returncode == 77
     assert key in shell.credentials.read_text(), "what is refused replaces nothing"
@@ -77,6 +80,7 @@ def test_other_commands_leave_a_piped_standard_input_alone(shell: Shell, key: st
 @pytest.mark.parametrize("text", ["", "\n", "two words", "zmb_t_\u00e9", "a" * 20_000])
 def test_what_is_no_token_is_never_sent(shell: Shell, text: str) -> None:
     ended = shell("login", stdin=text, SEXTON_BASE_URL="http://127.0.0.1:1")
+
     assert ended.returncode == 2
     assert "standard input" in said(ended)
 
@@ -86,6 +90,7 @@ def test_what_is_no_token_is_never_sent(shell: Shell, text: str) -> None:
 
 def test_a_kept_token_goes_to_its_own_server_only(shell: Shell, key: str, another_service: str) -> None:
     assert shell("login", "--token", key).returncode == 0
+
     ended = shell("whoami", "--base-url", another_service)
     assert ended.returncode == 77
     assert said(ended) == f"sexton: not signed in to {another_service}. Run 'sexton login'."
@@ -95,6 +100,7 @@ def test_after_signing_in_the_address_need_not_be_named(
     bare_shell: Shell, server: ServerProcess, key: str
 ) -> None:
     base_url = server.ready["base_url"]
+
     assert bare_shell("login", "--base-url", f"{base_url}/", "--token", key).returncode == 0
     assert bare_shell.json("whoami")["base_url"] == base_url
 
@@ -106,6 +112,7 @@ def test_options_stand_on_either_side_and_the_nearer_one_wins(shell: Shell, key:
 
 def test_no_server_is_status_69_and_says_how_to_start_one(shell: Shell, key: str) -> None:
     ended = shell("whoami", "--token", key, SEXTON_BASE_URL="http://127.0.0.1:1")
+
     assert ended.returncode == 69
     assert "http://127.0.0.1:1 cannot be reached" in said(ended)
     assert "sexton up" in said(ended)
@@ -114,6 +121,7 @@ def test_no_server_is_status_69_and_says_how_to_start_one(shell: Shell, key: str
 
 def test_another_service_is_status_76(shell: Shell, key: str, another_service: str) -> None:
     ended = shell("whoami", "--token", key, SEXTON_BASE_URL=another_service)
+
     assert ended.returncode == 76
     assert f"{another_service} does not answer as a Sexton server" in said(ended)
 
@@ -124,6 +132,7 @@ def test_another_service_is_status_76(shell: Shell, key: str, another_service: s
 def test_what_is_no_address_is_said_before_anything_is_sent(shell: Shell, key: str, url: str) -> None:
     flag = shell("whoami", "--token", key, "--base-url", url)
     assert (flag.returncode, "--base-url" in said(flag)) == (2, True)
+
     variable = shell("whoami", "--token", key, SEXTON_BASE_URL=url)
     assert (variable.returncode, "SEXTON_BASE_URL" in said(variable)) == (78, True)
 
@@ -142,6 +151,7 @@ def test_a_revoked_key_says_so_with_code_and_request(shell: Shell, key: str) -> 
     made = shell.json("keys", "create", "short-lived", "--token", key)
     assert shell("login", "--token", made["key"]).returncode == 0
     assert shell("keys", "revoke", "short-lived", "--token", key).returncode == 0
+
     ended = shell("whoami")
     assert ended.returncode == 77
     assert "UZ-APIKEY-004" in said(ended)
@@ -151,6 +161,7 @@ def test_a_revoked_key_says_so_with_code_and_request(shell: Shell, key: str) -> 
 
 def test_with_json_an_error_is_a_document_too(shell: Shell) -> None:
     ended = shell("whoami", "--json", "--token", NOBODYS)
+
     assert ended.returncode == 77
     assert ended.stdout == ""
     assert '"code":"UZ-AUTH-002"' in said(ended)
@@ -159,6 +170,7 @@ def test_with_json_an_error_is_a_document_too(shell: Shell) -> None:
 
 def test_a_file_that_others_can_read_is_status_78(shell: Shell, key: str) -> None:
     assert shell("login", "--token", key).returncode == 0
+
     shell.credentials.chmod(0o644)
     ended = shell("whoami")
     assert ended.returncode == 78
@@ -170,6 +182,7 @@ def test_a_file_that_others_can_read_is_status_78(shell: Shell, key: str) -> Non
 
 def test_a_user_token_says_who_bears_it(shell: Shell, server: ServerProcess) -> None:
     me = shell.json("whoami", "--token", server.ready["admin_token"])
+
     assert me.keys() == {
         "base_url",
         "kind",
@@ -190,6 +203,7 @@ def test_a_user_token_says_who_bears_it(shell: Shell, server: ServerProcess) -> 
 
 def test_signing_out_forgets_the_token_and_tells_that_a_key_lives_on(shell: Shell, key: str) -> None:
     assert shell("login", "--token", key).returncode == 0
+
     ended = shell("logout")
     assert ended.returncode == 0
     assert "still valid" in ended.stderr
@@ -204,12 +218,14 @@ def test_signing_out_of_all_leaves_nothing(shell: Shell, server: ServerProcess, 
     for url in (server.ready["base_url"], f"http://localhost:{port}"):
         assert shell("login", "--token", key, "--base-url", url).returncode == 0
     gone = shell.json("logout", "--all")
+
     assert len(gone["signed_out"]) == 2
     assert not shell.credentials.exists()
 
 
 def test_xdg_config_home_is_honoured(shell: Shell, key: str, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
+
     assert shell("login", "--token", key, XDG_CONFIG_HOME=str(elsewhere)).returncode == 0
     assert (elsewhere / "sexton" / "credentials.json").is_file()
     assert not shell.credentials.exists()

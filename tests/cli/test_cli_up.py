@@ -41,16 +41,20 @@ async def test_the_ready_file_holds_all_that_a_script_needs_and_is_its_owners_al
         assert stat.S_IMODE((tmp_path / "ready.json").stat().st_mode) == 0o600
         assert server.ready["pids"].keys() == {"server", "postgres", "runners"}
         assert len(server.ready["pids"]["runners"]) == 1
+
         async with httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30) as http:
             assert (await http.get("/readyz")).json()["ready"] is True
+
             bearer = {"authorization": f"Bearer {server.ready['admin_token']}"}
             fleet = (await http.get("/v1/fleet/runners", headers=bearer)).json()
             assert [runner["liveness"] for runner in fleet["items"]] == ["online"]
         assert await server.stop() == 0
+
         first = server.ready
         await server.start()
         assert server.ready["api_key"] == first["api_key"]
         assert server.ready["workspace_id"] == first["workspace_id"]
+
         await _the_same_runner_is_back(server)
 
 
@@ -67,6 +71,7 @@ async def test_a_second_server_on_the_same_folder_is_told_so_and_the_first_goes_
         assert second.returncode == UNAVAILABLE
         assert second.stderr.startswith("sexton: UZ-STARTUP-003: ")
         assert "Traceback" not in second.stderr
+
         async with httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30) as http:
             assert (await http.get("/healthz")).status_code == 200
 
@@ -76,6 +81,7 @@ def test_a_port_that_is_taken_is_one_clear_line_and_status_78(tmp_path: Path) ->
         port = taken.getsockname()[1]
         ended = sexton("up", "--data", str(tmp_path / "data"), "--port", str(port), "--runners", "0")
     assert ended.returncode == CONFIG
+
     *logged, said = ended.stderr.splitlines()
     assert said.startswith("sexton: UZ-STARTUP-002: ")
     assert "--port" in said
@@ -93,6 +99,7 @@ def test_a_database_that_is_no_address_is_one_clear_line_and_status_69(tmp_path:
         "0.5",
         DATABASE_URL="postgresql://nobody@127.0.0.1:1/no?x=y",
     )
+
     assert ended.returncode == UNAVAILABLE, ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("sexton: UZ-STARTUP-003: ")
     assert "DATABASE_URL" in ended.stderr
@@ -101,6 +108,7 @@ def test_a_database_that_is_no_address_is_one_clear_line_and_status_69(tmp_path:
 def test_a_folder_that_cannot_be_made_is_one_clear_line_and_status_78(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     ended = sexton("up", "--data", str(tmp_path / "file" / "data"), "--port", "0", "--runners", "0")
+
     assert ended.returncode == CONFIG
     assert "--data" in ended.stderr
 
@@ -112,23 +120,27 @@ def test_a_master_key_that_others_can_read_stops_the_start(tmp_path: Path) -> No
     keys.write_text("1:" + "00" * 32)
     keys.chmod(0o644)
     ended = sexton("up", "--data", str(data), "--port", "0", "--runners", "0")
+
     assert ended.returncode == CONFIG
     assert "mode 0600" in ended.stderr
 
 
 def test_certificate_and_key_go_together(tmp_path: Path) -> None:
     ended = sexton("up", "--data", str(tmp_path / "data"), "--tls-cert", str(tmp_path / "cert.pem"))
+
     assert ended.returncode == 2
     assert "--tls-key" in ended.stderr
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
     ended = sexton("--version")
+
     assert ended.returncode == 0
     assert ended.stdout.strip() == "sexton, version 0.1.0"
 
 
 def test_a_runner_without_its_settings_says_what_is_missing() -> None:
     ended = sexton("runner")
+
     assert ended.returncode == 2
     assert "--base-url" in ended.stderr

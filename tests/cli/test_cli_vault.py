@@ -28,17 +28,21 @@ def test_the_master_key_is_rotated_over_a_kill_and_everything_opens(
     secrets = keep_secrets(server, 3)
     refused = shell("vault", "status", SEXTON_TOKEN=server.ready["api_key"])
     assert (refused.returncode != 0, "UZ-AUTH-021" in said(refused)) == (True, True)
+
     shell.environment["SEXTON_TOKEN"] = server.ready["admin_token"]
     before = shell.json("vault", "status")
     assert [(key["version"], key["secrets"]) for key in before["keys"]] == [(1, 6)]
+
     after = shell.json("vault", "rotate")
     assert [(key["version"], key["secrets"], key["seals"]) for key in after["keys"]] == [
         (1, 0, False),
         (2, 6, True),
     ]
+
     table = shell("vault", "status")
     assert table.returncode == 0
     assert "SECRETS" in table.stdout
+
     trio.run(_kill_and_start, server)
     headers = {"authorization": f"Bearer {server.ready['api_key']}"}
     with httpx2.Client(base_url=server.ready["base_url"], headers=headers) as http:
@@ -55,6 +59,7 @@ def test_the_start_tells_where_the_catalogue_is_and_it_has_prices(server: Server
     lines = [line for line in server.log().splitlines() if "/cap.json" in line]
     address = lines[-1].split()[-1]
     assert address.startswith(f"{base_url}/_um/")
+
     with httpx2.Client() as http:
         shown = http.get(address).json()
         assert {"anthropic", "openai"} <= {row["provider"] for row in shown["models"]}

@@ -18,6 +18,7 @@ from tests.worlds.storage import StorageWorld, new_id
 
 async def test_an_agent_is_loaded_as_it_was_created(world: StorageWorld) -> None:
     agent = await world.agent(allows_unsandboxed=True, required_tags=("a", "b"))
+
     assert await world.storage.zombies.load(agent.id) == agent
     assert await world.storage.zombies.load_config(agent.config_version_id) == world.config_of(agent)
     assert await world.storage.zombies.load(new_id()) is None
@@ -41,10 +42,12 @@ async def test_a_save_goes_by_version(world: StorageWorld) -> None:
     stopped = replace(agent, status=ZombieStatus.STOPPED, version=2, updated_at=agent.updated_at + 1)
     await world.storage.zombies.save(stopped, (world.frame(agent, "status_changed"),))
     assert await world.storage.zombies.load(agent.id) == stopped
+
     with pytest.raises(Conflict):
         await world.storage.zombies.save(replace(agent, version=2), (world.frame(agent, "status_changed"),))
     assert await world.storage.zombies.load(agent.id) == stopped
     assert await world.storage.frames.bounds(agent.id) == (1, 1)
+
     with pytest.raises(Conflict):
         await world.storage.zombies.save(
             world.agent_record(version=2, config_version_id=agent.config_version_id), ()
@@ -56,6 +59,7 @@ async def test_a_save_leaves_what_events_move(world: StorageWorld) -> None:
     event = await world.append(agent)
     await world.storage.zombies.save(replace(agent, version=2, last_event_at=None), ())
     loaded = await world.storage.zombies.load(agent.id)
+
     assert loaded is not None
     assert loaded.last_event_at == event.created_at
 
@@ -69,9 +73,11 @@ async def test_a_new_configuration_takes_the_place_of_the_old(world: StorageWorl
     await world.storage.zombies.save(changed, (), config)
     assert await world.storage.zombies.load(agent.id) == replace(changed, compiled=config.compiled)
     assert await world.storage.zombies.load_config(config.id) == replace(config, status=ConfigStatus.ACTIVE)
+
     old = await world.storage.zombies.load_config(agent.config_version_id)
     assert old is not None
     assert old.status is ConfigStatus.SUPERSEDED
+
     back = replace(changed, version=3, config_version_id=old.id, config_revision=1)
     await world.storage.zombies.save(back, (), old)
     loaded = await world.storage.zombies.load(agent.id)
@@ -87,6 +93,7 @@ async def test_agents_are_listed_newest_first_by_pages(world: StorageWorld) -> N
     while part := await world.storage.zombies.list(world.workspace_id, limit=3, after=page):
         found += [a.id for a in part]
         page = Page(part[-1].created_at, part[-1].id)
+
     assert found == [a.id for a in expected]
     assert await world.storage.zombies.count(world.workspace_id) == 7
 
@@ -98,6 +105,7 @@ async def test_agents_are_found_by_status_and_name(world: StorageWorld) -> None:
     await world.agent(name="a[x]b")
     listed = await world.storage.zombies.list(world.workspace_id, limit=9, status=ZombieStatus.STOPPED)
     assert [a.id for a in listed] == [stopped.id]
+
     by_glob = {
         g: await world.storage.zombies.list(world.workspace_id, limit=9, name_glob=g)
         for g in ("a_*", "a?b", "a[x]b", "a[*]b", "a*b", "%", "a\\?b")
@@ -123,6 +131,7 @@ async def test_a_kill_ends_all_that_is_open_in_one_commit(world: StorageWorld) -
     assert await world.storage.leases.load(lease.id) == replace(
         lease, status=LeaseStatus.CANCELLING, version=2
     )
+
     for event_id in (waiting.id, at_gate.id):
         ended = await world.storage.events.load(event_id)
         assert ended is not None
@@ -130,6 +139,7 @@ async def test_a_kill_ends_all_that_is_open_in_one_commit(world: StorageWorld) -
     still = await world.storage.events.load(running.id)
     assert still is not None
     assert still.status is EventStatus.RUNNING
+
     for gate_id in (gate.id, in_run.id):
         closed = await world.storage.gates.load(gate_id)
         assert closed is not None
@@ -153,6 +163,7 @@ async def test_a_kill_ends_all_that_is_open_in_one_commit(world: StorageWorld) -
         "resolved_by": "system:kill",
     }
     assert frames[2].data == {"status": "cancelled", "failure_label": "cancelled"}
+
     with pytest.raises(Conflict):
         await world.storage.zombies.kill(killed, (), now)
 
@@ -160,6 +171,7 @@ async def test_a_kill_ends_all_that_is_open_in_one_commit(world: StorageWorld) -
 async def test_a_kill_of_an_idle_agent_has_no_leases(world: StorageWorld) -> None:
     agent = await world.agent()
     assert not await world.storage.zombies.kill(replace(agent, version=2), (), world.now)
+
     loaded = await world.storage.zombies.load(agent.id)
     assert loaded is not None
     assert loaded.status is ZombieStatus.KILLED
@@ -182,6 +194,7 @@ async def test_a_deleted_agent_leaves_only_its_accounts(world: StorageWorld) -> 
     assert await world.storage.gates.load(gate.id) is None
     assert await world.storage.frames.bounds(agent.id) == (1, 0)
     assert await world.storage.frames.read(agent.id, after=0, limit=9) == []
+
     (row,) = await world.storage.metering.list(world.tenant_id, event.id)
     assert row.charged_nanos == 5
 
@@ -190,6 +203,7 @@ async def test_metering_rows_are_their_own_tenants(world: StorageWorld) -> None:
     lease = await world.lease()
     await world.renew(lease)
     other = await world.beside()
+
     assert len(await world.storage.metering.list(world.tenant_id, lease.event_id)) == 1
     assert not await world.storage.metering.list(other.tenant_id, lease.event_id)
     assert not await world.storage.metering.list(world.tenant_id, new_id())
@@ -201,12 +215,15 @@ async def test_metering_rows_are_their_own_tenants(world: StorageWorld) -> None:
 async def test_an_agent_with_work_is_ready(world: StorageWorld) -> None:
     agent = await world.agent(allows_unsandboxed=True)
     assert await world.storage.events.ready_agent(agent.id) is None
+
     first = await world.append(agent)
     await world.append(agent)
     ready = ReadyAgent(agent.id, agent.workspace_id, agent.tenant_id, ("gpu",), True, first.created_at, None)  # noqa: FBT003
     assert await world.storage.events.ready_agent(agent.id) == ready
+
     lease = (await world.claim(agent)).lease
     assert await world.storage.events.ready_agent(agent.id) is None
+
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     again = await world.storage.events.ready_agent(agent.id)
     assert again is not None
@@ -226,6 +243,7 @@ async def test_the_ready_are_walked_by_pages_in_order_of_their_ids(world: Storag
     while part := await world.storage.events.ready(after=after, limit=3):
         found += [r.zombie_id for r in part]
         after = part[-1].zombie_id
+
     assert found == expected
 
 
@@ -234,6 +252,7 @@ async def test_nothing_is_ready_in_a_paused_workspace(world: StorageWorld) -> No
     await world.append(agent)
     workspace = await world.storage.workspaces.load(world.workspace_id)
     assert workspace is not None
+
     await world.storage.workspaces.save(replace(workspace, paused=True))
     assert await world.storage.events.ready_agent(agent.id) is None
     assert list(await world.storage.events.ready(after=None, limit=9)) == []

@@ -25,12 +25,14 @@ async def test_an_event_is_kept_as_it_was_given(world: StorageWorld) -> None:
         traceparent="00-a",
         request_json='{"x": "\\u0000", "y": "\u00e9"}',
     )
+
     assert await world.storage.events.load(event.id) == event
 
 
 async def test_text_that_no_row_can_hold_is_mended_not_refused(world: StorageWorld) -> None:
     event = await world.append(await world.agent(), request_json="a\x00b\ud800")
     kept = await world.storage.events.load(event.id)
+
     assert kept is not None
     assert kept.request_json == "a\ufffdb?"
 
@@ -40,6 +42,7 @@ async def test_an_event_moves_the_agents_last_event_at_but_never_back(world: Sto
     event = await world.append(agent)
     await world.append(agent, created_at=event.created_at - 5_000)
     loaded = await world.storage.zombies.load(agent.id)
+
     assert loaded is not None
     assert loaded.last_event_at == event.created_at
     assert loaded.version == 1
@@ -47,6 +50,7 @@ async def test_an_event_moves_the_agents_last_event_at_but_never_back(world: Sto
 
 async def test_an_agent_that_does_not_exist_takes_no_event(world: StorageWorld) -> None:
     event = world.event_of(world.agent_record())
+
     assert isinstance(await world.storage.journal.write(AppendEvent(event, None, None, None, ())), Lost)
     assert await world.storage.events.load(event.id) is None
 
@@ -55,6 +59,7 @@ async def test_a_killed_agent_takes_no_event(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.storage.zombies.kill(replace(agent, version=2), (), world.now)
     event = world.event_of(agent)
+
     assert isinstance(await world.storage.journal.write(AppendEvent(event, None, None, None, ())), Lost)
 
 
@@ -68,6 +73,7 @@ async def test_the_same_key_within_the_window_is_a_duplicate_of_the_first(world:
     first, second = world.event_of(agent), world.event_of(agent)
     journal = world.storage.journal
     frames = (world.frame(agent),)
+
     assert await journal.write(AppendEvent(first, b"k", None, None, frames)) == Appended(first.id)
     assert await journal.write(AppendEvent(second, b"k", None, None, frames)) == Duplicate(first.id)
     assert await world.storage.events.load(second.id) is None
@@ -88,6 +94,7 @@ async def test_a_key_is_free_again_after_the_window(world: StorageWorld) -> None
     new = world.event_of(agent, created_at=old.created_at + DEDUP_WINDOW_MS)
     third = world.event_of(agent, created_at=new.created_at + 1)
     journal = world.storage.journal
+
     assert await journal.write(AppendEvent(old, b"k", None, None, ())) == Appended(old.id)
     assert await journal.write(AppendEvent(new, b"k", None, None, ())) == Appended(new.id)
     assert await journal.write(AppendEvent(third, b"k", None, None, ())) == Duplicate(new.id)
@@ -105,6 +112,7 @@ async def test_of_many_with_one_key_at_once_exactly_one_is_kept(world: StorageWo
         for i in range(len(events)):
             nursery.start_soon(append, i)
     (kept,) = [a.event_id for a in answers if isinstance(a, Appended)]
+
     assert {a.event_id for a in answers if isinstance(a, Duplicate)} == {kept}
     assert len(await world.storage.events.list(world.workspace_id, limit=100)) == 1
 
@@ -125,10 +133,12 @@ async def test_an_event_over_budget_is_not_kept(
 ) -> None:
     agent = await world.storage.zombies.load(await _spend(world, 1_000))
     assert agent is not None
+
     event = world.event_of(agent)
     write = AppendEvent(event, b"k", daily, monthly, (world.frame(agent),))
     assert await world.storage.journal.write(write) == OverBudget(period)
     assert await world.storage.events.load(event.id) is None
+
     again = world.event_of(agent)
     assert await world.storage.journal.write(AppendEvent(again, b"k", None, None, ())) == Appended(again.id)
 
@@ -136,6 +146,7 @@ async def test_an_event_over_budget_is_not_kept(
 async def test_an_event_within_its_budgets_is_kept(world: StorageWorld) -> None:
     agent = await world.storage.zombies.load(await _spend(world, 1_000))
     assert agent is not None
+
     event = world.event_of(agent)
     assert await world.storage.journal.write(AppendEvent(event, None, 1_001, 1_001, ())) == Appended(event.id)
 
@@ -143,6 +154,7 @@ async def test_an_event_within_its_budgets_is_kept(world: StorageWorld) -> None:
 async def test_a_duplicate_is_a_duplicate_even_over_budget(world: StorageWorld) -> None:
     agent = await world.storage.zombies.load(await _spend(world, 10))
     assert agent is not None
+
     first = world.event_of(agent)
     await world.storage.journal.write(AppendEvent(first, b"k", None, None, ()))
     write = AppendEvent(world.event_of(agent), b"k", 10, None, ())
@@ -155,6 +167,7 @@ async def test_an_event_that_must_wait_is_kept_with_its_gate(world: StorageWorld
     gate = world.gate_of(event)
     await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
     kept = await world.storage.events.load(event.id)
+
     assert kept is not None
     assert kept.status is EventStatus.WAITING_APPROVAL
     assert await world.storage.gates.load(gate.id) == gate
@@ -172,6 +185,7 @@ async def test_an_event_whose_gate_was_decided_at_once_keeps_the_status_it_was_g
         event, status=GateStatus.AUTO_KILLED, resolved_by="system:auto_kill", updated_at=world.now
     )
     await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
+
     assert await world.storage.events.load(event.id) == event
     assert await world.storage.gates.load(gate.id) == gate
 
@@ -186,6 +200,7 @@ async def test_a_second_event_of_the_same_id_is_refused_alone(world: StorageWorl
     while len(answers) < 6:
         await trio.sleep(0.001)
     kinds = [type(answer) for answer in answers]
+
     assert kinds.count(Appended) == 5
     assert kinds.count(RowRefused) == 1
 
@@ -207,6 +222,7 @@ async def test_frames_of_one_agent_are_numbered_in_the_order_their_writes_arrive
             nursery.start_soon(world.storage.journal.write, write)
     kept = await world.storage.frames.read(agent.id, after=0, limit=100)
     assert [f.seq for f in kept] == list(range(1, 61))
+
     pairs = [(kept[i].data["n"], kept[i + 1].data["n"]) for i in range(0, 60, 2)]
     assert sorted(pairs) == [(2 * i, 2 * i + 1) for i in range(30)]
     assert max(seq for _, seq in heard) == 60

@@ -29,6 +29,7 @@ PROCESSED = EventEnd(EventStatus.PROCESSED)
 async def test_a_tenant_is_made_with_its_plan(world: StorageWorld) -> None:
     found = await world.storage.plans.load(world.tenant_id)
     assert found is not None
+
     tenant, plan = found
     assert plan == first_plan(tenant)
     assert await world.storage.plans.load(new_id()) is None
@@ -39,6 +40,7 @@ async def test_a_plan_is_saved_with_the_tenants_tier_by_one_of_two(world: Storag
     found = await plans.load(world.tenant_id)
     assert found is not None
     assert found[1] is not None
+
     changed = replace(found[1], version=2, tier=PlanTier.PRO, sku="pro_v1", subscription_id="sub_abc")
     await plans.save(changed)
     with pytest.raises(Conflict):
@@ -57,6 +59,7 @@ async def test_a_grace_that_is_over_is_found(world: StorageWorld) -> None:
         await plans.save(
             replace(found[1], version=2, status=PlanStatus.GRACE, tier=PlanTier.PRO, grace_expires_at=expires)
         )
+
     assert await plans.overdue(limit=9) == [world.tenant_id]
     assert await plans.overdue(limit=0) == []
 
@@ -80,6 +83,7 @@ async def test_a_plans_events_are_counted_exactly_however_they_come(world: Stora
     assert answers.count(OverBudget("plan")) == 19
     assert [isinstance(answer, Appended) for answer in answers] == [True] * 11 + [False] * 19
     assert await world.storage.charges.events_of_day(world.tenant_id, day) == 11
+
     tomorrow = replace(world.event_of(agents[0]), created_at=events[0].created_at + DAY_MS)
     write = AppendEvent(tomorrow, None, None, None, (), events_limit=11)
     assert await world.storage.journal.write(write) == Appended(tomorrow.id)
@@ -94,6 +98,7 @@ async def test_only_what_is_kept_under_a_limit_counts(world: StorageWorld) -> No
         return await world.storage.journal.write(AppendEvent(event, key, daily, None, (), events_limit=limit))
 
     first = await append(b"k", 2)
+
     assert isinstance(first, Appended)
     assert await append(b"k", 2) == Duplicate(first.event_id)
     assert await append(None, 2, 0) == OverBudget("day")
@@ -126,10 +131,12 @@ async def test_each_lease_that_was_billed_is_one_charge_and_stays_when_its_agent
     assert {charge.id: charge.credit_deducted_nanos for charge in charges} == {first.id: 300, third.id: 500}
     assert {charge.charge_type for charge in charges} == {"stage"}
     assert sum(charge.credit_deducted_nanos for charge in charges) == RICH - await world.balance()
+
     by_id = {charge.id: charge for charge in charges}
     assert (by_id[first.id].posture, by_id[first.id].model) == ("self_managed", "m")
     assert (by_id[third.id].posture, by_id[third.id].model) == ("platform", None)
     assert (by_id[third.id].token_count_input, by_id[third.id].token_count_output) == (12, 5)
+
     newest = charges[0]
     page = Page(newest.recorded_at, newest.id)
     assert await world.storage.charges.list(world.tenant_id, limit=9, before=page) == [charges[1]]
@@ -144,6 +151,7 @@ async def test_a_credit_under_an_id_is_given_once(world: StorageWorld) -> None:
         assert tenant.balance_nanos == before + 5
     await world.storage.tenants.credit(world.tenant_id, 5, "r", "a", credit_id=new_id())
     await world.storage.tenants.credit(world.tenant_id, 5, "r", "a")
+
     assert await world.balance() == before + 15
     assert await world.storage.tenants.credit(new_id(), 5, "r", "a", credit_id=new_id()) is None
 
@@ -160,6 +168,7 @@ async def test_a_tenants_provider_is_kept_replaced_and_forgotten(world: StorageW
     for kept in (own, lent):
         await providers.put(kept)
         assert await providers.load(world.tenant_id) == kept
+
     assert await providers.delete(world.tenant_id) is True
     assert await providers.delete(world.tenant_id) is False
     assert await providers.load(world.tenant_id) is None
@@ -178,6 +187,7 @@ async def test_a_tenants_own_entry_comes_before_the_shared_one_of_which_there_is
         await providers.put_platform_key(each)
     assert await providers.lent_keys(world.tenant_id) == [shared, mine]
     assert await providers.platform_keys(world.tenant_id) == [mine]
+
     newer = key(world, "a", shared=True)
     await providers.put_platform_key(newer)
     (of_a, _of_b) = await providers.platform_keys(other.tenant_id)
@@ -211,10 +221,12 @@ async def test_rows_under_an_older_master_key_are_found_page_by_page(world: Stor
     assert seen == ["a", "b", "d"]
     assert await credentials.sealed_before(1, after=None, limit=9) == []
     assert await credentials.count_by_key() == {1: 3, 300: 1}
+
     row = await credentials.load(world.workspace_id, "a")
     assert row is not None
     assert await credentials.reseal(row, new.reseal(row.sealed, b"a")) is True
     assert await credentials.reseal(row, b"x") is False, "it is another by now"
+
     after_all = await credentials.load(world.workspace_id, "a")
     assert after_all is not None
     assert (version_of(after_all.sealed), after_all.updated_at) == (300, 1)
@@ -223,6 +235,7 @@ async def test_rows_under_an_older_master_key_are_found_page_by_page(world: Stor
 async def test_a_setting_is_swapped_for_what_was_seen_only(world: StorageWorld) -> None:
     instance = world.storage.instance
     await instance.put_setting("s", b"1")
+
     assert await instance.swap_setting("s", b"1", b"2") is True
     assert await instance.swap_setting("s", b"1", b"3") is False
     assert await instance.swap_setting("none", b"", b"3") is False

@@ -62,11 +62,14 @@ async def shown(world: StorageWorld, post: ChatPost, now: int = 1000) -> None:
 async def test_an_install_is_kept_replaced_refused_and_removed(world: StorageWorld) -> None:
     chats, install = world.storage.chats, install_of(world)
     assert await chats.load(world.workspace_id) is None
+
     await chats.save(install)
     assert await chats.load(world.workspace_id) == install
+
     await chats.revoke(world.workspace_id, 5)
     await chats.revoke(world.workspace_id, 6)
     assert await chats.load(world.workspace_id) == replace(install, revoked_at=5)
+
     again = replace(install, channel_id="C2", updated_at=9)
     await chats.save(again)
     assert await chats.load(world.workspace_id) == again
@@ -81,11 +84,14 @@ async def test_a_pending_gate_waits_to_be_shown_only_where_there_is_a_good_insta
     chats, gate = world.storage.chats, await pending_gate(world)
     assert list(await chats.waiting(1000, limit=9)) == []
     assert await claim(world) is None
+
     await chats.save(install_of(world))
     assert list(await chats.waiting(1000, limit=9)) == [world.workspace_id]
+
     await chats.revoke(world.workspace_id, 5)
     assert list(await chats.waiting(1000, limit=9)) == []
     assert await claim(world) is None
+
     await chats.save(install_of(world))
     work = await claimed(world)
     assert (work.gate, work.post.gate_id) == (gate, gate.id)
@@ -105,6 +111,7 @@ async def test_gates_are_claimed_oldest_first_and_each_by_one(world: StorageWorl
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(take)
+
     assert sorted(found) == sorted(gate.id for gate in gates)
 
 
@@ -115,6 +122,7 @@ async def test_a_claim_that_nobody_finished_comes_again_and_says_that_it_is_unsu
     await pending_gate(world)
     first = await claimed(world)
     assert await claim(world, 1000 + LATER - 1) is None
+
     second = await claimed(world, 1000 + LATER)
     assert (second.post.unsure, second.post.attempts) == (True, 2)
     assert not await world.storage.chats.keep(replace(first.post, message_id="late"))
@@ -130,8 +138,10 @@ async def test_what_is_shown_rests_until_the_gate_has_its_outcome(world: Storage
     await shown(world, (await claimed(world)).post)
     assert list(await chats.waiting(99_000, limit=9)) == []
     assert await claim(world, 99_000) is None
+
     await resolve(world, gate.id)
     assert list(await chats.waiting(99_000, limit=9)) == [world.workspace_id]
+
     work = await claimed(world, 99_000)
     assert work.gate is not None
     assert (work.gate.status, work.post.message_id, work.post.unsure) == (GateStatus.DENIED, "m1", False)
@@ -144,6 +154,7 @@ async def test_a_message_outlives_the_gate_that_was_purged_with_its_agent(world:
     gate = await pending_gate(world)
     await shown(world, (await claimed(world)).post)
     assert await world.storage.zombies.delete(gate.zombie_id)
+
     work = await claimed(world)
     assert (work.gate, work.post.message_id) == (None, "m1")
 
@@ -157,8 +168,10 @@ async def test_a_new_install_makes_what_waited_long_due_at_once_and_none_forgets
     work = await claimed(world)
     await chats.keep(replace(work.post, unsure=False, due_at=9_000_000))
     assert await claim(world) is None
+
     await chats.save(install_of(world, channel_id="C2"))
     assert (await claimed(world)).post.gate_id == work.post.gate_id
+
     await chats.remove(world.workspace_id)
     await chats.save(install_of(world))
     assert (await claimed(world)).post.attempts == 1
@@ -171,8 +184,10 @@ async def test_a_pending_gate_of_an_event_that_is_over_is_found(world: StorageWo
     gate = world.gate_of(world.event_of(agent, id=lease.event_id), lease)
     await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
     assert list(await world.storage.gates.orphaned(limit=9)) == []
+
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     assert list(await world.storage.gates.orphaned(limit=9)) == [gate.id]
+
     await resolve(world, gate.id)
     assert list(await world.storage.gates.orphaned(limit=9)) == []
 
@@ -189,6 +204,7 @@ async def test_what_an_agent_asked_before_is_known_by_tool_and_action(world: Sto
         )
         await world.storage.journal.write(OpenGate(gate, lease.fencing_token, ()))
     gates = world.storage.gates
+
     assert list(await gates.asked(agent.id, "git", "push", since=20, limit=9)) == [(20, "a1"), (30, "a2")]
     assert list(await gates.asked(agent.id, "git", "push", since=0, limit=1)) == [(30, "a2")]
     assert list(await gates.asked(new_id(), "git", "push", since=0, limit=9)) == []

@@ -16,6 +16,7 @@ async def test_the_oldest_event_goes_first(world: StorageWorld) -> None:
     agent = await world.agent()
     events = [await world.append(agent) for _ in range(3)]
     claimed = await world.claim(agent)
+
     assert claimed.event.id == events[0].id
     assert claimed.event.status is EventStatus.RUNNING
     assert claimed.event.attempts == 1
@@ -26,6 +27,7 @@ async def test_the_oldest_event_goes_first(world: StorageWorld) -> None:
 async def test_the_last_event_leaves_no_more(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.append(agent)
+
     assert not (await world.claim(agent)).more
 
 
@@ -35,6 +37,7 @@ async def test_the_lease_is_what_was_asked_for(world: StorageWorld) -> None:
     write = world.claim_of(agent, budget_daily_nanos=5, budget_monthly_nanos=7)
     claimed = await world.storage.journal.write(write)
     assert isinstance(claimed, Claimed)
+
     lease = claimed.lease
     assert (lease.id, lease.runner_id, lease.event_id) == (write.lease_id, write.runner_id, event.id)
     assert (lease.fencing_token, lease.attempt, lease.status, lease.version) == (1, 1, LeaseStatus.ACTIVE, 1)
@@ -54,6 +57,7 @@ async def test_a_claim_is_told_in_the_agents_stream(world: StorageWorld) -> None
     await world.append(agent)
     lease = (await world.claim(agent)).lease
     (frame,) = await world.storage.frames.read(agent.id, after=0, limit=9)
+
     assert (frame.kind, frame.event_id, frame.at_ms) == ("event_leased", lease.event_id, lease.granted_at)
     assert frame.data == {
         "runner_id": str(lease.runner_id),
@@ -79,6 +83,7 @@ async def test_an_agent_that_is_not_active_keeps_its_events(
     agent = await world.agent()
     await world.append(agent)
     await world.storage.zombies.save(replace(agent, status=status, version=2), ())
+
     assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("not_active")
 
 
@@ -87,6 +92,7 @@ async def test_an_agent_has_one_live_lease_at_a_time(world: StorageWorld) -> Non
     await world.append(agent)
     await world.append(agent)
     await world.claim(agent)
+
     assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("leased")
 
 
@@ -102,6 +108,7 @@ async def test_of_many_claims_at_once_one_gets_the_agent(world: StorageWorld) ->
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             nursery.start_soon(claim, world.claim_of(agent))
+
     assert sum(isinstance(a, Claimed) for a in answers) == 1
     assert answers.count(NothingToClaim("leased")) == 9
 
@@ -111,8 +118,10 @@ async def test_a_paused_workspace_starts_nothing(world: StorageWorld) -> None:
     await world.append(agent)
     workspace = await world.storage.workspaces.load(world.workspace_id)
     assert workspace is not None
+
     await world.storage.workspaces.save(replace(workspace, paused=True))
     assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("workspace_paused")
+
     await world.storage.workspaces.save(workspace)
     await world.claim(agent)
 
@@ -122,14 +131,17 @@ async def test_an_event_without_money_is_set_aside_until_credit_comes(world: Sto
     agent = await poor.agent()
     event = await poor.append(agent)
     assert await poor.storage.journal.write(poor.claim_of(agent)) == Exhausted(event.id)
+
     blocked = await poor.storage.events.load(event.id)
     assert blocked is not None
     assert (blocked.status, blocked.failure_label) == (EventStatus.GATE_BLOCKED, BALANCE_EXHAUSTED)
     assert (blocked.error_code, blocked.completed_at) == ("UZ-BILLING-005", None)
     assert await poor.storage.journal.write(poor.claim_of(agent)) == NothingToClaim("empty")
+
     credited = await poor.storage.tenants.credit(poor.tenant_id, 50, "gift", "user:1")
     assert credited is not None
     assert credited.balance_nanos == 50
+
     freed = (await poor.claim(agent)).event
     assert (freed.id, freed.failure_label, freed.error_code) == (event.id, None, None)
 
@@ -149,6 +161,7 @@ async def test_tokens_grow_with_every_lease_of_an_agent_and_attempts_of_an_event
     await world.append(agent)
     await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.PROCESSED))
     second = await world.claim(agent)
+
     assert (second.lease.fencing_token, second.lease.attempt) == (5, 1)
 
 
@@ -158,6 +171,7 @@ async def test_the_ceiling_counts_from_the_first_lease_over_reclaims(world: Stor
     first = await world.claim(agent, now=world.now - HOUR_MS, term_ms=2 * HOUR_MS)
     await world.end(first.lease, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RECLAIMED)
     second = await world.claim(agent)
+
     assert second.event.attempts == 2
     assert second.event.first_leased_at == first.lease.granted_at
     assert second.lease.ceiling_at == first.lease.ceiling_at
@@ -168,6 +182,7 @@ async def test_a_lease_never_outlives_its_ceiling(world: StorageWorld) -> None:
     await world.append(agent)
     now = world.now
     lease = (await world.claim(agent, now=now, ceiling_ms=10_000)).lease
+
     assert lease.expires_at == lease.ceiling_at == now + 10_000
 
 
@@ -181,6 +196,7 @@ async def test_time_parked_at_a_gate_moves_the_ceiling(world: StorageWorld) -> N
         first.lease, parked, status=LeaseStatus.PARKED, now=now + 1_000, parked_gate_id=new_id()
     )
     assert (ended.event.status, ended.event.parked_at) == (EventStatus.RECEIVED, now + 1_000)
+
     again = await world.claim(agent, now=now + 61_000)
     assert again.event.id == event.id
     assert (again.event.parked_ms, again.event.parked_at) == (60_000, None)

@@ -53,6 +53,7 @@ async def test_each_schedule_of_an_agent_in_each_zone_is_an_entry_without_a_plan
         ("0 3 * * *", "Europe/Berlin"),
         ("0 3 * * *", "UTC"),
     ]
+
     entry = await world.storage.crons.load(agent.id, "0 3 * * *", "UTC")
     assert entry == CronEntry(agent.id, "0 3 * * *", "UTC", agent.updated_at, None)
     assert await world.storage.crons.next_at() is None
@@ -63,9 +64,11 @@ async def test_only_active_agents_have_entries_and_a_new_start_has_a_new_plan(wo
     stopped = replace(agent, status=ZombieStatus.STOPPED, version=2)
     await world.storage.zombies.save(stopped, ())
     assert await entries(world) == []
+
     resumed = replace(agent, version=3, updated_at=agent.updated_at + 5)
     await world.storage.zombies.save(resumed, ())
     assert await only(world) == CronEntry(agent.id, "0 * * * *", "UTC", agent.updated_at + 5, None)
+
     await world.storage.zombies.kill(replace(agent, status=ZombieStatus.KILLED, version=4), (), world.now)
     assert await entries(world) == []
 
@@ -73,6 +76,7 @@ async def test_only_active_agents_have_entries_and_a_new_start_has_a_new_plan(wo
 async def test_a_deleted_agent_leaves_no_entry(world: StorageWorld) -> None:
     agent, _ = await planned(world)
     await world.storage.zombies.delete(agent.id)
+
     assert await entries(world) == []
     assert await world.storage.crons.next_at() is None
 
@@ -89,6 +93,7 @@ async def test_a_new_configuration_keeps_the_plan_of_what_stays(world: StorageWo
     )
     await world.storage.zombies.save(changed, (), world.config_of(changed))
     assert await world.storage.crons.load(agent.id, "0 * * * *", "UTC") == entry
+
     new = await world.storage.crons.load(agent.id, "0 3 * * *", "Europe/Berlin")
     assert new == CronEntry(agent.id, "0 3 * * *", "Europe/Berlin", agent.updated_at + 7, None)
 
@@ -98,6 +103,7 @@ async def test_those_without_a_plan_come_first_then_the_most_overdue(world: Stor
         await planned(world, next_at)
     await scheduled(world, NIGHTLY)
     crons = world.storage.crons
+
     assert [e.next_at for e in await crons.due(before=SOON, limit=9)] == [None, SOON - 1, SOON]
     assert [e.next_at for e in await crons.due(before=SOON, limit=2)] == [None, SOON - 1]
     assert [e.next_at for e in await crons.due(before=0, limit=9)] == [None]
@@ -110,6 +116,7 @@ async def test_a_plan_holds_only_for_what_was_seen(world: StorageWorld) -> None:
     assert await world.storage.crons.plan(entry, LATER)
     assert (await only(world)).next_at == LATER
     assert not await world.storage.crons.plan(replace(entry, zombie_id=new_id()), LATER)
+
     await world.storage.zombies.delete(agent.id)
     assert not await world.storage.crons.plan(entry, LATER)
 
@@ -119,6 +126,7 @@ async def test_a_firing_is_over_with_the_event_that_it_makes(world: StorageWorld
     write = firing(world, agent, SOON, LATER)
     assert await world.storage.journal.write(write) == Appended(write.event.id)
     assert (await only(world)).next_at == LATER
+
     again = firing(world, agent, SOON, LATER)
     assert await world.storage.journal.write(again) == Lost(STALE)
     assert await world.storage.events.load(again.event.id) is None
@@ -128,6 +136,7 @@ async def test_a_firing_is_over_with_the_event_that_it_makes(world: StorageWorld
 async def test_a_firing_that_cannot_be_paid_for_is_over_without_an_event(world: StorageWorld) -> None:
     agent, _ = await planned(world)
     write = firing(world, agent, SOON, LATER)
+
     assert await world.storage.journal.write(replace(write, budget_daily_nanos=0)) == OverBudget("day")
     assert (await only(world)).next_at == LATER
     assert await world.storage.events.load(write.event.id) is None
@@ -139,5 +148,6 @@ async def test_a_firing_of_an_agent_that_was_stopped_meanwhile_makes_nothing(
 ) -> None:
     agent, _ = await planned(world)
     await world.storage.zombies.save(replace(agent, status=status, version=2), ())
+
     assert await world.storage.journal.write(firing(world, agent, SOON, LATER)) == Lost(STALE)
     assert await world.storage.events.list(world.workspace_id, limit=9) == []

@@ -38,6 +38,7 @@ async def test_a_report_settles_and_finishes_the_event(world: StorageWorld) -> N
     ended = await world.storage.journal.write(write)
     assert isinstance(ended, Ended)
     assert (ended.charged_nanos, ended.balance_nanos, ended.more) == (40, RICH - 140, False)
+
     event = ended.event
     assert (event.status, event.completed_at, event.updated_at) == (
         EventStatus.PROCESSED,
@@ -57,6 +58,7 @@ async def test_a_report_settles_and_finishes_the_event(world: StorageWorld) -> N
     )
     assert event.charged_nanos == 140
     assert await world.storage.events.load(event.id) == event
+
     kept = await world.storage.leases.load(lease.id)
     assert kept is not None
     assert (kept.status, kept.version, kept.ended_at) == (LeaseStatus.REPORTED, lease.version + 1, write.now)
@@ -73,6 +75,7 @@ async def test_an_end_without_a_slice_charges_nothing(world: StorageWorld) -> No
     assert (ended.charged_nanos, ended.balance_nanos) == (0, RICH)
     assert (ended.event.failure_label, ended.event.error_code) == ("oom_kill", "UZ-EXEC-013")
     assert await world.storage.metering.list(world.tenant_id, lease.event_id) in ([], ())
+
     kept = await world.storage.leases.load(lease.id)
     assert kept is not None
     assert (kept.metered_at, kept.slice_seq) == (lease.metered_at, 0)
@@ -81,6 +84,7 @@ async def test_an_end_without_a_slice_charges_nothing(world: StorageWorld) -> No
 async def test_a_final_slice_is_clamped_at_the_balance(world: StorageWorld) -> None:
     poor = await world.beside(balance=30)
     ended = await poor.end(await poor.lease(), EventEnd(EventStatus.PROCESSED), nanos=50)
+
     assert (ended.charged_nanos, ended.balance_nanos, ended.event.charged_nanos) == (30, 0, 30)
 
 
@@ -89,6 +93,7 @@ async def test_a_final_slice_is_clamped_at_the_balance(world: StorageWorld) -> N
 )
 async def test_every_way_to_finish_closes_the_event(world: StorageWorld, status: EventStatus) -> None:
     ended = await world.end(await world.lease(), EventEnd(status))
+
     assert ended.event.status is status
     assert ended.event.completed_at is not None
 
@@ -110,6 +115,7 @@ async def test_an_event_that_goes_back_is_there_for_the_next_claim(world: Storag
         None,
     )
     assert ended.more
+
     second = await world.claim(agent)
     assert (second.event.id, second.event.attempts, second.event.checkpoint) == (event.id, 2, {"at": 1})
     assert second.lease.slice_seq == 0
@@ -128,6 +134,7 @@ async def test_fields_that_are_not_given_stay_and_tokens_add_up_over_leases(worl
     event = ended.event
     assert (event.failure_label, event.checkpoint) == ("runner_lost", {"a": 1})
     assert (event.input_tokens, event.wall_ms, event.charged_nanos) == (7, 15, 15)
+
     rows = await world.storage.metering.list(world.tenant_id, event.id)
     assert [(r.attempt, r.slice_seq, r.charged_nanos) for r in rows] == [(1, 1, 7), (2, 1, 8)]
 
@@ -137,6 +144,7 @@ async def test_more_events_waiting_are_told(world: StorageWorld) -> None:
     await world.append(agent)
     await world.append(agent)
     claimed = await world.claim(agent)
+
     assert (await world.end(claimed.lease, EventEnd(EventStatus.PROCESSED))).more
 
 
@@ -148,6 +156,7 @@ async def test_frames_of_an_end_commit_with_it(world: StorageWorld) -> None:
     await world.end(lease, EventEnd(EventStatus.PROCESSED), frames=frames)
     kept = await world.storage.frames.read(agent.id, after=1, limit=9)
     assert [(f.seq, f.kind) for f in kept] == [(2, "event_complete")]
+
     lost = world.end_of(lease, EventEnd(EventStatus.PROCESSED), frames=frames)
     assert isinstance(await world.storage.journal.write(lost), Lost)
     assert await world.storage.frames.bounds(agent.id) == (1, 2)
@@ -183,6 +192,7 @@ async def test_an_end_at_another_version_is_lost(world: StorageWorld) -> None:
     assert isinstance(
         await world.storage.journal.write(world.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost
     )
+
     await world.end(renewed, EventEnd(EventStatus.PROCESSED))
     again = world.end_of(renewed, EventEnd(EventStatus.PROCESSED))
     assert isinstance(await world.storage.journal.write(again), Lost)
@@ -191,6 +201,7 @@ async def test_an_end_at_another_version_is_lost(world: StorageWorld) -> None:
 async def test_an_end_of_an_unknown_lease_is_lost(world: StorageWorld) -> None:
     lease = await world.lease()
     await world.storage.zombies.delete(lease.zombie_id)
+
     assert isinstance(
         await world.storage.journal.write(world.end_of(lease, EventEnd(EventStatus.PROCESSED))), Lost
     )
@@ -208,6 +219,7 @@ async def test_of_two_ends_at_one_version_one_wins(world: StorageWorld) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(end)
         nursery.start_soon(end)
+
     assert sorted(type(a).__name__ for a in answers) == ["Ended", "Lost"]
     assert await world.balance() == RICH - 9
 
@@ -248,16 +260,20 @@ async def _parked(world: StorageWorld, *, resolve_first: bool = False) -> tuple[
 async def test_a_parked_run_waits_at_its_gate_and_goes_on_when_it_is_resolved(world: StorageWorld) -> None:
     ended, resolve = await _parked(world)
     assert (ended.event.status, ended.event.attempts, ended.more) == (EventStatus.WAITING_APPROVAL, 0, False)
+
     resolved = await world.storage.journal.write(resolve)
     assert isinstance(resolved, GateResolved)
     assert resolved.event_freed
+
     freed = await world.storage.events.load(ended.event.id)
     assert freed is not None
     assert (freed.status, freed.checkpoint) == (EventStatus.RECEIVED, {"turn": 4})
     assert freed.parked_at == ended.event.parked_at
     assert (freed.input_tokens, freed.wall_ms) == (3, 2_000)
+
     agent = await world.storage.zombies.load(freed.zombie_id)
     assert agent is not None
+
     again = await world.claim(agent)
     done = await world.end(again.lease, EventEnd(EventStatus.PROCESSED, input_tokens=4, wall_ms=500))
     assert (done.event.input_tokens, done.event.wall_ms) == (7, 2_500)
@@ -265,6 +281,7 @@ async def test_a_parked_run_waits_at_its_gate_and_goes_on_when_it_is_resolved(wo
 
 async def test_a_run_whose_gate_was_resolved_meanwhile_goes_straight_back(world: StorageWorld) -> None:
     ended, _ = await _parked(world, resolve_first=True)
+
     assert (ended.event.status, ended.more) == (EventStatus.RECEIVED, True)
     assert ended.event.parked_at is not None
 
@@ -273,6 +290,7 @@ async def test_a_park_at_a_gate_that_does_not_exist_goes_straight_back(world: St
     lease = await world.lease()
     park = EventEnd(EventStatus.WAITING_APPROVAL, give_attempt_back=True)
     ended = await world.end(lease, park, status=LeaseStatus.PARKED, parked_gate_id=new_id())
+
     assert ended.event.status is EventStatus.RECEIVED
 
 
@@ -295,6 +313,7 @@ async def test_a_park_and_the_gates_resolution_at_once_never_leave_the_event_wai
         nursery.start_soon(world.storage.journal.write, resolve)
         nursery.start_soon(world.storage.journal.write, park)
     after = await world.storage.events.load(claimed.event.id)
+
     assert after is not None
     assert after.status is EventStatus.RECEIVED
 
@@ -304,6 +323,7 @@ async def test_a_run_that_is_to_be_cancelled_can_still_report(world: StorageWorl
     await world.storage.journal.write(CancelEvent(lease.zombie_id, lease.event_id, world.now, ()))
     marked = await world.storage.leases.load(lease.id)
     assert marked is not None
+
     ended = await world.end(
         marked, EventEnd(EventStatus.CANCELLED, failure_label="cancelled"), require_unexpired=True
     )
@@ -316,4 +336,5 @@ async def test_activity_under_an_ended_lease_is_refused(world: StorageWorld) -> 
     lease = (await world.claim(agent)).lease
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     write = AppendFrames(agent.id, (world.frame(agent, "chunk"),), lease.id, lease.fencing_token)
+
     assert isinstance(await world.storage.journal.write(write), Lost)

@@ -40,6 +40,7 @@ async def test_a_runners_history_tells_its_leases_its_standing_and_its_beginning
     change = await cordoned(world, runner, world.now + 1_000)
     found = await world.storage.fleet.history(runner.id, limit=10)
     assert [item.kind for item in found] == [HistoryKind.ADMIN_STATE, HistoryKind.LEASE, HistoryKind.ENROLLED]
+
     standing, held, begun = found
     assert standing.data == {"from": "active", "to": "cordoned", "by": "user:ann"}
     assert (standing.id, standing.at) == (change.id, change.at)
@@ -66,6 +67,7 @@ async def test_a_history_is_read_page_by_page_without_a_gap_or_a_repeat(world: S
     while page := await world.storage.fleet.history(runner.id, limit=2, before=place):
         paged += page
         place = Page(page[-1].at, page[-1].id)
+
     assert paged == list(whole)
     assert len(paged) == 7
     assert await world.storage.fleet.history(new_id(), limit=2) == []
@@ -76,6 +78,7 @@ async def test_live_leases_come_with_the_least_time_left_first(world: StorageWor
     ended = await world.lease()
     await world.end(ended, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RELEASED)
     found = await world.storage.fleet.live_leases(limit=10)
+
     assert [lease.lease_id for lease in found] == [soon.id, late.id]
     assert (found[0].runner_id, found[0].expires_at) == (soon.runner_id, soon.expires_at)
     assert not found[0].cancelling
@@ -86,6 +89,7 @@ async def test_the_census_counts_what_waits_and_what_is_held(world: StorageWorld
     empty = await world.storage.fleet.census()
     assert (empty.queued, empty.leases, empty.gates) == (0, 0, 0)
     assert (empty.oldest_event_at, empty.oldest_gate_at, empty.runners) == (None, None, ())
+
     agent = await world.agent()
     oldest = await world.append(agent, created_at=world.now - 60_000)
     await world.append(agent)
@@ -93,12 +97,14 @@ async def test_the_census_counts_what_waits_and_what_is_held(world: StorageWorld
     told = await world.storage.fleet.census()
     assert (told.queued, told.oldest_event_at, told.leases) == (2, oldest.created_at, 1)
     assert abs(told.at - world.now) < 60_000
+
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     assert (await world.storage.fleet.census()).leases == 0
 
 
 async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(world: StorageWorld) -> None:
     assert list(await world.storage.fleet.waiting()) == []
+
     leased, stopped = await world.agent(), await world.agent()
     oldest = await world.append(leased, created_at=world.now - 60_000)
     await world.append(leased)
@@ -120,6 +126,7 @@ async def test_events_of_those_who_have_runners_of_their_own_are_counted_apart(w
         (world.tenant_id, None, 1),
         (None, None, 1),
     }
+
     await enrolled(world, tenant_id=other.tenant_id, workspace_id=other.workspace_id)
     assert {(g.tenant_id, g.workspace_id) for g in await world.storage.fleet.waiting()} == {
         (world.tenant_id, None),
@@ -137,6 +144,7 @@ async def test_an_agent_that_may_not_run_makes_nobody_look_late(world: StorageWo
     workspace = await world.storage.workspaces.load(other.workspace_id)
     assert workspace is not None
     assert await world.storage.workspaces.save(replace(workspace, paused=True))
+
     waits = await world.append(await world.agent(), created_at=world.now - 1_000)
     told = await world.storage.fleet.census()
     assert (told.queued, told.oldest_event_at) == (3, waits.created_at)
@@ -152,6 +160,7 @@ async def test_the_census_groups_runners_by_liveness_and_standing(world: Storage
         [(seen.id, now), (busy.id, now - 2 * ONLINE_MS), (gone.id, now - 2 * ONLINE_MS)]
     )
     await cordoned(world, gone, now)
+
     assert (await world.storage.fleet.census()).runners == (
         RunnerGroup(Liveness.BUSY, AdminState.ACTIVE, 1, 8),
         RunnerGroup(Liveness.OFFLINE, AdminState.CORDONED, 1, 4),
@@ -163,6 +172,7 @@ async def test_the_census_groups_runners_by_liveness_and_standing(world: Storage
 async def test_changes_of_standing_are_swept_when_they_are_old(world: StorageWorld) -> None:
     runner = await enrolled(world)
     change = await cordoned(world, runner, world.now)
+
     assert await world.storage.instance.sweep(change.at + CHANGES_KEEP_MS - 1) == 0
     assert await world.storage.instance.sweep(change.at + CHANGES_KEEP_MS) == 1
     assert [i.kind for i in await world.storage.fleet.history(runner.id, limit=9)] == [HistoryKind.ENROLLED]

@@ -39,8 +39,10 @@ async def test_a_continuation_is_the_next_to_be_leased_and_has_its_checkpoint(wo
     assert (ended.more, ended.next_event_at) == (True, continuation.created_at)
     assert ended.event.status is EventStatus.PROCESSED
     assert await world.storage.events.load(continuation.id) == continuation
+
     agent = await world.storage.zombies.load(lease.zombie_id)
     assert agent is not None
+
     claimed = await world.claim(agent)
     assert claimed.event.id == continuation.id
     assert claimed.event.checkpoint == continuation.checkpoint
@@ -53,8 +55,10 @@ async def test_an_end_that_is_lost_leaves_no_continuation(world: StorageWorld) -
     late = world.end_of(replace(lease, version=lease.version - 1), PROCESSED, continuation=continuation)
     assert isinstance(await world.storage.journal.write(late), Lost)
     assert await world.storage.events.load(continuation.id) is None
+
     twice = world.end_of(lease, PROCESSED, continuation=continuation)
     assert isinstance(await world.storage.journal.write(twice), Ended)
+
     again = world.end_of(lease, PROCESSED, continuation=replace(continuation, id=new_id()))
     assert isinstance(await world.storage.journal.write(again), Lost)
 
@@ -67,6 +71,7 @@ async def test_a_continuation_that_cannot_be_kept_lets_nothing_else_be_kept(worl
     event = await world.storage.events.load(lease.event_id)
     assert event is not None
     assert event.status is EventStatus.RUNNING
+
     live = await world.storage.leases.live_of_zombie(lease.zombie_id)
     assert live is not None
     assert live.id == lease.id

@@ -36,6 +36,7 @@ async def test_a_gate_is_opened_under_a_live_lease(world: StorageWorld) -> None:
     event = world.event_of(agent, id=lease.event_id)
     gate = world.gate_of(event, lease)
     frames = (world.frame(agent, "gate_pending"),)
+
     assert await world.storage.journal.write(OpenGate(gate, lease.fencing_token, frames)) == GateOpened(
         gate, existed=False
     )
@@ -59,6 +60,7 @@ async def test_the_same_action_of_an_event_has_one_gate(world: StorageWorld) -> 
         for gate in (first, second):
             nursery.start_soon(open_gate, OpenGate(gate, lease.fencing_token, frames))
     opened = [a for a in answers if isinstance(a, GateOpened)]
+
     assert sorted(a.existed for a in opened) == [False, True]
     assert len({a.gate.id for a in opened}) == 1
     assert await world.storage.frames.bounds(agent.id) == (1, 2)
@@ -73,6 +75,7 @@ async def test_a_resolved_gate_is_given_again_for_the_same_action(world: Storage
     )
     resolved = await world.storage.journal.write(resolve)
     assert isinstance(resolved, GateResolved)
+
     again = replace(gate, id=new_id())
     opened = await world.storage.journal.write(OpenGate(again, lease.fencing_token, ()))
     assert opened == GateOpened(resolved.gate, existed=True)
@@ -87,6 +90,7 @@ async def test_no_gate_is_opened_without_the_lease(world: StorageWorld, fault: s
     if fault == "unknown":
         gate = replace(gate, lease_id=new_id())
     token = lease.fencing_token + (fault == "token")
+
     assert isinstance(await world.storage.journal.write(OpenGate(gate, token, ())), Lost)
     assert await world.storage.gates.load(gate.id) is None
 
@@ -109,6 +113,7 @@ async def test_a_gate_is_resolved_once(world: StorageWorld) -> None:
     assert await world.storage.gates.load(gate.id) == won.gate
     assert (won.gate.resolved_by, won.gate.detail, won.event_freed) == ("user:1", "why", False)
     assert won.gate.updated_at is not None
+
     kinds = [f.kind for f in await world.storage.frames.read(agent.id, after=0, limit=9)]
     assert kinds.count("gate_resolved") == 1
 
@@ -140,6 +145,7 @@ async def test_an_event_waiting_at_the_door_becomes_what_its_gate_says(
     resolved = await world.storage.journal.write(write)
     assert isinstance(resolved, GateResolved)
     assert resolved.event_freed is freed
+
     after = await world.storage.events.load(event.id)
     assert after is not None
     assert (after.status, after.failure_label, after.updated_at) == (becomes, label, now)
@@ -161,6 +167,7 @@ async def test_another_gate_does_not_free_an_event_that_waits(world: StorageWorl
     resolved = await world.storage.journal.write(write)
     assert isinstance(resolved, GateResolved)
     assert not resolved.event_freed
+
     waiting = await world.storage.events.load(event.id)
     assert waiting is not None
     assert waiting.status is EventStatus.WAITING_APPROVAL
@@ -176,6 +183,7 @@ async def test_an_event_that_waits_is_cancelled_at_once(world: StorageWorld) -> 
     now = world.now
     answer = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
     assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED)
+
     ended = await world.storage.events.load(event.id)
     assert ended is not None
     assert (ended.status, ended.completed_at, ended.failure_label) == (
@@ -184,6 +192,7 @@ async def test_an_event_that_waits_is_cancelled_at_once(world: StorageWorld) -> 
         "cancelled",
     )
     assert await world.storage.frames.bounds(agent.id) == (1, 1)
+
     again = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, frames))
     assert again == Cancelled(CancelOutcome.CLOSED, None, EventStatus.CANCELLED)
     assert await world.storage.frames.bounds(agent.id) == (1, 1)
@@ -198,9 +207,11 @@ async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(world: Stora
     now, complete = world.now, world.frame(agent, "event_complete")
     answer = await world.storage.journal.write(CancelEvent(agent.id, event.id, now, (complete,)))
     assert answer == Cancelled(CancelOutcome.ENDED, None, EventStatus.CANCELLED, (gate.id,))
+
     closed = await world.storage.gates.load(gate.id)
     assert closed is not None
     assert (closed.status, closed.resolved_by, closed.updated_at) == (GateStatus.DENIED, "system:cancel", now)
+
     frames = await world.storage.frames.read(agent.id, after=0, limit=9)
     assert [frame.kind for frame in frames] == ["gate_resolved", "event_complete"]
     assert frames[0].data == {
@@ -209,8 +220,10 @@ async def test_an_event_at_a_gate_is_cancelled_at_once_and_stays_so(world: Stora
         "status": "denied",
         "resolved_by": "system:cancel",
     }
+
     write = ResolveGate(gate.id, GateStatus.APPROVED, world.now, "user:1", "", EventStatus.RECEIVED, None, ())
     assert isinstance(await world.storage.journal.write(write), Lost)
+
     ended = await world.storage.events.load(event.id)
     assert ended is not None
     assert ended.status is EventStatus.CANCELLED
@@ -222,6 +235,7 @@ async def test_a_running_event_has_its_lease_marked(world: StorageWorld) -> None
     assert await world.storage.journal.write(write) == Cancelled(
         CancelOutcome.CANCELLING, lease.id, EventStatus.RUNNING
     )
+
     marked = await world.storage.leases.load(lease.id)
     assert marked == replace(lease, status=LeaseStatus.CANCELLING, version=lease.version + 1)
     assert await world.storage.journal.write(write) == Cancelled(
@@ -234,6 +248,7 @@ async def test_a_running_event_has_its_lease_marked(world: StorageWorld) -> None
 async def test_another_agents_event_cannot_be_cancelled(world: StorageWorld) -> None:
     event = await world.append(await world.agent())
     other = await world.agent()
+
     assert isinstance(await world.storage.journal.write(CancelEvent(other.id, event.id, world.now, ())), Lost)
 
 
@@ -245,6 +260,7 @@ async def test_activity_is_kept_under_its_lease(world: StorageWorld) -> None:
     frames = tuple(world.frame(agent, "chunk", {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3))
     write = AppendFrames(agent.id, frames, lease.id, lease.fencing_token)
     assert await world.storage.journal.write(write) == FramesAppended(3)
+
     kept = await world.storage.frames.read(agent.id, after=1, limit=9)
     assert [(f.seq, f.data) for f in kept] == [(2 + i, {"text": f"\u00e9{i}\x00", "n": i}) for i in range(3)]
 
@@ -259,6 +275,7 @@ async def test_activity_without_the_lease_is_refused(world: StorageWorld, fault:
         write = replace(write, lease_id=new_id())
     if fault == "unknown agent":
         write = replace(write, zombie_id=new_id())
+
     assert isinstance(await world.storage.journal.write(write), Lost)
     assert await world.storage.frames.bounds(agent.id) == (1, 1)
 
@@ -267,6 +284,7 @@ async def test_frames_without_a_lease_need_only_the_agent(world: StorageWorld) -
     agent = await world.agent()
     write = AppendFrames(agent.id, (world.frame(agent, "webhook_rejected"),))
     assert await world.storage.journal.write(write) == FramesAppended(1)
+
     gone = world.agent_record()
     assert isinstance(await world.storage.journal.write(AppendFrames(gone.id, (world.frame(gone),))), Lost)
 
@@ -281,6 +299,7 @@ async def test_streams_of_many_agents_are_numbered_apart(world: StorageWorld) ->
     for agent in agents:
         kept = await world.storage.frames.read(agent.id, after=0, limit=99)
         assert [f.seq for f in kept] == list(range(1, 11))
+
     assert await world.storage.frames.heads([a.id for a in agents]) == {a.id: 10 for a in agents}
 
 
@@ -296,6 +315,7 @@ async def test_a_pending_gate_that_is_asked_for_again_belongs_to_the_lease_that_
     again = replace(gate, id=new_id(), lease_id=later.id)
     opened = await world.storage.journal.write(OpenGate(again, later.fencing_token, ()))
     adopted = replace(gate, lease_id=later.id)
+
     assert opened == GateOpened(adopted, existed=True)
     assert await world.storage.gates.of_lease(later.id) == [adopted]
     assert await world.storage.gates.of_lease(lease.id) == []
@@ -305,6 +325,7 @@ async def test_a_lease_is_read_with_its_gates_oldest_first(world: StorageWorld) 
     agent, lease = await _running(world)
     assert await world.storage.leases.load_with_gates(new_id()) is None
     assert await world.storage.leases.load_with_gates(lease.id) == (lease, [])
+
     event = world.event_of(agent, id=lease.event_id)
     gates = [replace(world.gate_of(event, lease), requested_at=1000 - i) for i in range(3)]
     for gate in gates:

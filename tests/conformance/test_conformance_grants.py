@@ -41,6 +41,7 @@ async def test_a_grant_is_kept_with_its_frames(world: StorageWorld) -> None:
     agent = await world.agent()
     grant = grant_of(agent, reason="caf\u00e9 \x00")
     assert await world.storage.grants.save(grant, [world.frame(agent, "grant_changed")]) is None
+
     kept = await world.storage.grants.load(grant.id)
     assert kept == replace(grant, reason="caf\u00e9 \ufffd")
     assert await world.storage.grants.find(agent.id, "slack") == kept
@@ -57,10 +58,12 @@ async def test_a_save_holds_only_at_the_version_that_it_saw(world: StorageWorld)
     await grants.save(first, ())
     approved = replace(first, version=2, status=GrantStatus.APPROVED, decided_at=7, decided_by="user:2")
     assert await grants.save(approved, ()) is None
+
     late = replace(first, version=2, status=GrantStatus.DENIED)
     assert await grants.save(late, [world.frame(agent, "grant_changed")]) == Lost("stale")
     assert await grants.load(first.id) == approved
     assert not await world.storage.frames.read(agent.id, after=0, limit=9)
+
     unknown = grant_of(agent, "other", version=5)
     assert await grants.save(unknown, ()) == Lost("stale")
 
@@ -69,6 +72,7 @@ async def test_a_second_grant_for_the_same_service_is_not_made(world: StorageWor
     agent, other = await world.agent(), await world.agent()
     grants = world.storage.grants
     first = grant_of(agent)
+
     assert await grants.save(first, ()) is None
     assert await grants.save(grant_of(agent), ()) == Lost("stale")
     assert await grants.save(first, ()) == Lost("stale")
@@ -86,6 +90,7 @@ async def test_of_many_requests_at_once_one_makes_the_grant(world: StorageWorld)
     async with trio.open_nursery() as nursery:
         for _ in range(8):
             nursery.start_soon(ask)
+
     assert sorted(outcomes, key=str) == [Lost("stale")] * 7 + [None]
     assert len(await world.storage.grants.of_zombie(agent.id)) == 1
     assert len(await world.storage.frames.read(agent.id, after=0, limit=99)) == 1
@@ -96,6 +101,7 @@ async def test_an_agent_has_so_many_grants_and_no_more(world: StorageWorld) -> N
     grants = world.storage.grants
     for n in range(GRANTS_LIMIT):
         assert await grants.save(grant_of(agent, f"s{n}"), ()) is None
+
     assert await grants.save(grant_of(agent, "one-more"), ()) == Lost("full")
     assert await grants.save(grant_of(agent, "s0"), ()) == Lost("stale")
     assert len(await grants.of_zombie(agent.id)) == GRANTS_LIMIT
@@ -113,6 +119,7 @@ async def test_a_run_asks_only_while_it_holds_its_lease(world: StorageWorld) -> 
     for wrong in (held_by(lease, fencing_token=lease.fencing_token + 1), held_by(lease, lease_id=new_id())):
         assert await grants.save(grant_of(agent), (), wrong) == Lost("fenced")
     assert await grants.save(grant_of(agent), (), held_by(lease)) is None
+
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     assert await grants.save(grant_of(agent, "other"), (), held_by(lease)) == Lost("fenced")
 
@@ -121,6 +128,7 @@ async def test_a_run_whose_term_has_passed_does_not_ask(world: StorageWorld) -> 
     agent = await world.agent()
     await world.append(agent)
     lease = (await world.claim(agent, now=world.now - 60_000)).lease
+
     assert await world.storage.grants.save(grant_of(agent), (), held_by(lease)) == Lost("fenced")
 
 
@@ -135,8 +143,10 @@ async def test_grants_are_listed_newest_first_and_filtered(world: StorageWorld) 
     order = [g.id for g in sorted(made, key=lambda g: (g.created_at, g.id), reverse=True)]
     seen = await grants.list(world.workspace_id, limit=4)
     assert [grant.id for grant in seen] == order[:4]
+
     rest = await grants.list(world.workspace_id, limit=9, before=Page(seen[-1].created_at, seen[-1].id))
     assert [grant.id for grant in rest] == order[4:]
+
     denied = await grants.list(world.workspace_id, limit=9, zombie_id=agent.id, status=GrantStatus.DENIED)
     assert [grant.id for grant in denied] == [made[1].id]
     assert not await grants.list(new_id(), limit=9)
@@ -147,6 +157,7 @@ async def test_a_claim_tells_whether_there_are_grants(world: StorageWorld) -> No
     for each in (agent, other):
         await world.append(each)
     await world.storage.grants.save(grant_of(agent), ())
+
     assert [(await world.claim(each)).endowed for each in (agent, other)] == [True, False]
 
 
@@ -156,4 +167,5 @@ async def test_grants_go_with_their_agent_and_with_no_other(world: StorageWorld,
     grant = grant_of(agent)
     await world.storage.grants.save(grant, ())
     await world.storage.zombies.delete(other.id if keeps else agent.id)
+
     assert (await world.storage.grants.load(grant.id) is not None) is keeps

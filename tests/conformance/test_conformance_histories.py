@@ -257,5 +257,6 @@ async def test_the_same_steps_end_in_the_same_history(postgres_dsn: str) -> None
                 # Ids are of a millisecond: the next one is of a later.
                 await trio.sleep(0.001)
             assert await walks[0].history() == await walks[1].history(), f"seed {seed}"
+
     assert {"append Appended", "append Duplicate", "claim claimed", "end ended", "end lost"} <= seen
     assert {"cancel ended", "cancel cancelling", "cancel closed", "replay Appended", "fire Appended"} <= seen

@@ -38,6 +38,7 @@ async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(world:
     store, session = world.storage.auth_sessions, session_of(world)
     assert await store.create(session, limit=1)
     assert await store.load(session.id) == session
+
     approved = replace(
         session,
         status=AuthSessionStatus.VERIFICATION_PENDING,
@@ -55,6 +56,7 @@ async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(world:
     )
     await store.save(approved)
     assert await store.load(session.id) == approved
+
     with pytest.raises(Conflict):
         await store.save(approved)
     with pytest.raises(Conflict):
@@ -71,6 +73,7 @@ async def test_no_more_sessions_are_open_than_the_limit_says(world: StorageWorld
     async with trio.open_nursery() as nursery:
         for _ in range(6):
             nursery.start_soon(create)
+
     assert sorted(made) == [False] * 3 + [True] * 3
 
 
@@ -84,6 +87,7 @@ async def test_no_more_sessions_are_open_than_the_limit_says(world: StorageWorld
 )
 async def test_a_session_that_is_over_makes_room(world: StorageWorld, over: dict[str, Any]) -> None:
     store = world.storage.auth_sessions
+
     assert await store.create(session_of(world, **over), limit=1)
     assert await store.create(session_of(world), limit=1)
     assert not await store.create(session_of(world), limit=1)
@@ -95,6 +99,7 @@ async def test_open_sessions_are_listed_by_who_approved_them(world: StorageWorld
     third = session_of(world, created_at=3, approved_by="user:2", status=AuthSessionStatus.COMPLETE)
     for session in (third, second, first, session_of(world, status=AuthSessionStatus.CONSUMED)):
         assert await store.create(session, limit=9)
+
     assert await store.list_open(approved_by=None, limit=9) == [first.id, second.id, third.id]
     assert await store.list_open(approved_by=None, limit=2) == [first.id, second.id]
     assert await store.list_open(approved_by="user:1", limit=9) == [second.id]
@@ -112,8 +117,10 @@ async def test_a_link_signs_its_user_in_once(world: StorageWorld) -> None:
     await store.offer(link)
     await store.offer(SignInLink(b"late", user.id, now - HOUR_MS, now))
     assert await store.find_link(b"good") == link
+
     other = await user_of(world)
     assert not await store.sign_in(browser_of(other, now), link_hash=b"good")
+
     done: list[bool] = []
 
     async def sign_in() -> None:
@@ -123,6 +130,7 @@ async def test_a_link_signs_its_user_in_once(world: StorageWorld) -> None:
         for _ in range(3):
             nursery.start_soon(sign_in)
     assert sorted(done) == [False, False, True]
+
     used = await store.find_link(b"good")
     assert used is not None
     assert used.used_at is not None
@@ -137,6 +145,7 @@ async def test_a_browser_session_lives_until_it_is_ended(world: StorageWorld) ->
     assert await store.sign_in(session, link_hash=None)
     assert await store.find_session(session.token_hash) == session
     assert await store.load_session(session.id) == session
+
     await store.touch(session.id, seen_at=now + 5, idle_ends_at=now + HOUR_MS + 5)
     await store.touch(session.id, seen_at=now + 3, idle_ends_at=now)
     touched = replace(session, seen_at=now + 5, idle_ends_at=now + HOUR_MS + 5)
@@ -165,6 +174,7 @@ async def test_a_terminal_signs_in_once_under_its_id_and_is_listed_beside_browse
         for _ in range(3):
             nursery.start_soon(sign_in)
     assert sorted(done) == [False, False, True]
+
     for session in (browser, over, browser_of(await user_of(world), now)):
         assert await store.sign_in(session, link_hash=None)
     listed = await store.list_sessions(user.id, limit=9)
@@ -187,6 +197,7 @@ async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(world: S
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(take)
+
     assert [found for found in taken if found is not None] == [attempt]
     assert await store.take(b"state") is None
 
@@ -202,6 +213,7 @@ async def test_a_sweep_takes_what_signs_nobody_in_any_more(world: StorageWorld) 
     for browser in (idle, old, live):
         await storage.sign_ins.sign_in(browser, link_hash=None)
     await storage.sign_ins.begin(SignInAttempt(b"state", "codehost", b"b", b"s", now, now + 10))
+
     assert await storage.instance.sweep(now + 9) == 0
     assert await storage.instance.sweep(now + 10) == 4
     assert await storage.sign_ins.load_session(live.id) == live
@@ -220,5 +232,6 @@ async def test_a_setting_is_settled_once(world: StorageWorld) -> None:
     async with trio.open_nursery() as nursery:
         for value in (b"one", b"two", b"three"):
             nursery.start_soon(settle, value)
+
     assert len(set(kept)) == 1
     assert await instance.setting("key") == kept[0]

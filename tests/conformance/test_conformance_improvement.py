@@ -81,8 +81,10 @@ async def test_a_proposal_is_kept_and_listed_newest_first(world: StorageWorld) -
     await propose(world, other)
     expected = sorted(made, key=lambda p: (p.created_at, p.id), reverse=True)
     assert list(await store.list(agent.id, limit=9)) == expected
+
     page = Page(expected[1].created_at, expected[1].id)
     assert list(await store.list(agent.id, limit=2, before=page)) == expected[2:4]
+
     await store.decide(rejected(world, made[0]))
     assert [p.id for p in await store.list(agent.id, limit=9, status=ProposalStatus.REJECTED)] == [made[0].id]
     assert await store.load(new_id()) is None
@@ -91,6 +93,7 @@ async def test_a_proposal_is_kept_and_listed_newest_first(world: StorageWorld) -
 async def test_text_that_no_column_can_hold_is_made_to_fit(world: StorageWorld) -> None:
     made = await propose(world, await world.agent(), title="a\x00b", rationale="\ud800", diff="\x00")
     kept = await world.storage.improvement.load(made.id)
+
     assert kept is not None
     assert (kept.title, kept.rationale, kept.diff) == ("a\ufffdb", "?", "\ufffd")
 
@@ -98,6 +101,7 @@ async def test_text_that_no_column_can_hold_is_made_to_fit(world: StorageWorld) 
 async def test_nothing_is_proposed_for_an_agent_that_is_gone(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.storage.zombies.delete(agent.id)
+
     assert not await world.storage.improvement.propose(proposal_of(world, agent))
 
 
@@ -106,6 +110,7 @@ async def test_a_proposal_is_decided_once(world: StorageWorld) -> None:
     decided = rejected(world, made)
     await world.storage.improvement.decide(decided)
     assert await world.storage.improvement.load(made.id) == decided
+
     with pytest.raises(Conflict):
         await world.storage.improvement.decide(replace(decided, rejection_reason="later"))
     assert await world.storage.improvement.load(made.id) == decided
@@ -116,6 +121,7 @@ async def test_the_oldest_of_too_many_make_room(world: StorageWorld) -> None:
     made = [await propose(world, agent, created_at=world.now + number) for number in range(PENDING_KEPT + 1)]
     pending = await world.storage.improvement.list(agent.id, limit=99, status=ProposalStatus.PENDING)
     assert {p.id for p in pending} == {p.id for p in made[1:]}
+
     first = await world.storage.improvement.load(made[0].id)
     assert first is not None
     assert (first.status, first.decided_by) == (ProposalStatus.REJECTED, DISPLACED_BY)
@@ -138,14 +144,17 @@ async def test_an_applied_proposal_and_its_configuration_are_kept_together_or_no
     zombies = world.storage.zombies
     await zombies.save(next_one, (), config, applied)
     assert await world.storage.improvement.load(made.id) == applied
+
     loaded = await zombies.load(agent.id)
     assert loaded is not None
     assert loaded.config_version_id == config.id
+
     third = replace(config, id=new_id(), revision=3)
     after = replace(next_one, version=3, config_version_id=third.id, config_revision=3)
     with pytest.raises(Conflict):
         await zombies.save(after, (), third, replace(applied, config_version_id=third.id))
     assert await zombies.load_config(third.id) is None
+
     again = await zombies.load(agent.id)
     assert again is not None
     assert again.version == 2
@@ -156,8 +165,10 @@ async def test_what_a_run_proposes_is_kept_with_its_end_and_only_with_it(world: 
     await world.append(agent)
     lease = (await world.claim(agent, config_version_id=agent.config_version_id)).lease
     assert lease.config_version_id == agent.config_version_id
+
     kept = await world.storage.leases.load(lease.id)
     assert kept == lease
+
     made = proposal_of(world, agent)
     write = world.end_of(lease, EventEnd(EventStatus.PROCESSED), proposals=(made,))
     await world.storage.journal.write(write)
@@ -182,6 +193,7 @@ async def test_a_finished_run_is_scored_in_the_commit_that_settles_it(world: Sto
     await world.end(lease, end, nanos=500)
     (score,) = await world.storage.improvement.scores(agent.id, limit=9)
     ended = await world.storage.events.load(event.id)
+
     assert ended is not None
     assert score.created_at == ended.completed_at
     assert (score.event_id, score.outcome) == (event.id, EventStatus.AGENT_ERROR)
@@ -195,6 +207,7 @@ async def test_a_run_that_goes_back_is_not_scored(world: StorageWorld) -> None:
     await world.append(agent)
     lease = (await world.claim(agent)).lease
     await world.end(lease, EventEnd(EventStatus.RECEIVED, give_attempt_back=True))
+
     assert list(await world.storage.improvement.scores(agent.id, limit=9)) == []
     assert (await world.storage.improvement.trust(agent.id)).streak == 0
 
@@ -206,6 +219,7 @@ async def test_scores_are_listed_newest_first_by_pages(world: StorageWorld) -> N
     every = await store.scores(agent.id, limit=9)
     assert {s.event_id for s in every} == set(ids)
     assert list(every) == sorted(every, key=lambda s: (s.created_at, s.event_id), reverse=True)
+
     page = Page(every[1].created_at, every[1].event_id)
     assert list(await store.scores(agent.id, limit=2, before=page)) == list(every[2:4])
 
@@ -220,6 +234,7 @@ async def test_trust_counts_runs_in_a_row_and_compares_both_sides_of_the_last_ch
     trust = await store.trust(agent.id)
     assert (trust.streak, trust.last_decided) == (1, ())
     assert (trust.before, trust.after) == (Rate(0, 0), Rate(0, 0)), "nothing was applied yet"
+
     newest = (await store.scores(agent.id, limit=1))[0].created_at
     made = await propose(world, agent)
     applied = replace(made, status=ProposalStatus.APPLIED, decided_at=newest, decided_by="user:1")
@@ -263,6 +278,7 @@ async def test_a_run_that_was_told_nothing_has_heard_nothing(world: StorageWorld
     await world.storage.improvement.decide(rejected(world, await propose(world, agent)))
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     lessons = await world.storage.improvement.lessons(agent.id, agent.workspace_id, new_id())
+
     assert len(lessons.rejections) == 1
 
 
@@ -270,8 +286,10 @@ async def test_a_workspace_sets_its_tokens(world: StorageWorld) -> None:
     agent = await world.agent()
     store = world.storage.improvement
     assert await store.context_tokens(world.workspace_id) is None
+
     lessons = await store.lessons(agent.id, agent.workspace_id, new_id())
     assert lessons.context_tokens == DEFAULT_CONTEXT_TOKENS
+
     for tokens in (512, 8192):
         await store.put_context_tokens(world.workspace_id, tokens, world.now)
         assert await store.context_tokens(world.workspace_id) == tokens
@@ -292,9 +310,11 @@ async def test_a_version_is_drafted_and_compiled_beside_the_active_one(world: St
     drafted = version_of(world, agent, 2)
     await zombies.keep_config(drafted, None)
     assert await zombies.newest_revision(agent.id) == 2
+
     compiled = replace(drafted, status=ConfigStatus.COMPILED, compiled={"a": 1})
     await zombies.keep_config(compiled, ConfigStatus.DRAFT)
     assert await zombies.load_config(drafted.id) == compiled
+
     with pytest.raises(Conflict):
         await zombies.keep_config(
             replace(drafted, status=ConfigStatus.INVALID, findings={"errors": []}), ConfigStatus.DRAFT
@@ -302,8 +322,10 @@ async def test_a_version_is_drafted_and_compiled_beside_the_active_one(world: St
     active = await zombies.load(agent.id)
     assert active is not None
     assert active.config_version_id == agent.config_version_id
+
     listed = await zombies.list_configs(agent.id, limit=9)
     assert [c.status for c in listed] == [ConfigStatus.COMPILED, ConfigStatus.ACTIVE]
+
     page = Page(listed[0].created_at, listed[0].id)
     assert [c.id for c in await zombies.list_configs(agent.id, limit=1, before=page)] == [listed[1].id]
 
@@ -317,6 +339,7 @@ async def test_a_revision_is_given_once(world: StorageWorld) -> None:
     with pytest.raises(Conflict):
         await zombies.save(replace(agent, version=2, config_version_id=taken.id), (), taken)
     loaded = await zombies.load(agent.id)
+
     assert loaded is not None
     assert loaded.version == 1
 
@@ -326,6 +349,7 @@ async def test_no_version_is_kept_of_an_agent_that_is_gone(world: StorageWorld) 
     await world.storage.zombies.delete(agent.id)
     with pytest.raises(Conflict):
         await world.storage.zombies.keep_config(version_of(world, agent, 2), None)
+
     assert await world.storage.zombies.newest_revision(agent.id) == 0
 
 
@@ -338,4 +362,5 @@ async def test_the_oldest_of_too_many_versions_go_and_the_active_one_stays(
     for revision in range(2, 6):
         await zombies.keep_config(version_of(world, agent, revision), None)
     kept = await zombies.list_configs(agent.id, limit=9)
+
     assert sorted(c.revision for c in kept) == [1, 4, 5]

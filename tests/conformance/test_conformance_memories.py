@@ -65,6 +65,7 @@ async def test_entries_are_kept_replaced_and_forgotten(world: StorageWorld) -> N
         Memory(lease.zombie_id, "a", "one", "notes", at),
         Memory(lease.zombie_id, "b", "caf\u00e9\ufffd", "core", at),
     ]
+
     await keep(world, lease, put("a", "two", "core"), forget("b"), forget("never there"), now=at + 5)
     assert await kept(world, lease) == [Memory(lease.zombie_id, "a", "two", "core", at + 5)]
 
@@ -72,6 +73,7 @@ async def test_entries_are_kept_replaced_and_forgotten(world: StorageWorld) -> N
 async def test_the_last_word_on_a_key_counts(world: StorageWorld) -> None:
     lease = await world.lease()
     await keep(world, lease, put("a", "1"), put("a", "2"), put("b"), forget("b"), forget("c"), put("c", "3"))
+
     assert [(memory.key, memory.content) for memory in await kept(world, lease)] == [("a", "2"), ("c", "3")]
 
 
@@ -80,6 +82,7 @@ async def test_agents_remember_apart(world: StorageWorld) -> None:
     await keep(world, one, put("a", "mine"))
     await keep(world, other, put("a", "theirs"))
     assert [memory.content for memory in await kept(world, one)] == ["mine"]
+
     wrong = await world.storage.memories.keep(
         other.zombie_id, Held(one.id, one.fencing_token), [put("b")], world.now
     )
@@ -91,8 +94,10 @@ async def test_only_who_holds_the_agent_writes(world: StorageWorld) -> None:
     lease = await world.lease()
     assert await keep(world, lease, put("a"), token=lease.fencing_token + 1) is None
     assert await keep(world, replace(lease, id=new_id()), put("a")) is None
+
     await world.end(lease, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RECLAIMED)
     assert await keep(world, lease, put("a")) is None
+
     expired = await world.lease(now=world.now - 60_000)
     assert await keep(world, expired, put("a")) is None
     assert await world.storage.memories.keep(new_id(), Held(lease.id, 1), [put("a")], world.now) is None
@@ -108,6 +113,7 @@ async def test_the_oldest_that_is_not_core_makes_room(world: StorageWorld) -> No
     await fill(world, lease, "notes", 500, at=at + 1_000)
     await keep(world, lease, put("k0000", "still wanted"), now=at + 5_000)
     assert await keep(world, lease, put("new1"), put("new2", "x", "core"), now=at + 6_000) == Remembered(())
+
     found = await keys(world, lease)
     assert len(found) == MEMORY_LIMIT
     assert {"new1", "new2", "k0000", "k0003"} <= set(found)
@@ -120,6 +126,7 @@ async def test_nothing_is_added_where_all_is_core(world: StorageWorld) -> None:
     await fill(world, lease, "core", MEMORY_LIMIT, at=at)
     outcome = await keep(world, lease, put("new"), put("k0001", "changed", "core"), put("more", "x", "core"))
     assert outcome == Remembered(("new", "more"))
+
     found = await kept(world, lease)
     assert len(found) == MEMORY_LIMIT
     assert (found[0].key, found[0].content) == ("k0001", "changed")
@@ -139,6 +146,7 @@ async def test_two_writers_at_once_never_pass_the_bound(world: StorageWorld) -> 
     async with trio.open_nursery() as nursery:
         for name in "abcd":
             nursery.start_soon(write, name)
+
     assert len(await keys(world, lease)) == MEMORY_LIMIT
     assert sum(len(outcome.refused) for outcome in outcomes if outcome) == 9
 
@@ -149,6 +157,7 @@ async def test_a_daily_entry_lives_three_days_from_its_last_change(world: Storag
     await keep(world, lease, put("gone", "x", "daily"), put("stays", "x", "notes"), now=old)
     await keep(world, lease, put("fresh", "x", "daily"), now=old + 600_000)
     assert await keys(world, lease) == ["fresh", "stays"]
+
     of_lease = await world.storage.memories.of_lease(lease.zombie_id, limit=9)
     assert [memory.key for memory in of_lease] == ["fresh", "stays"]
     assert await world.storage.instance.sweep(now) >= 1
@@ -160,6 +169,7 @@ async def test_what_is_past_its_time_makes_room_first(world: StorageWorld) -> No
     await fill(world, lease, "notes", MEMORY_LIMIT - 1, at=now - DAILY_KEEP_MS - 50_000)
     await keep(world, lease, put("gone", "x", "daily"), now=now - DAILY_KEEP_MS - 1)
     assert await keep(world, lease, put("new")) == Remembered(())
+
     found = await keys(world, lease)
     assert len(found) == MEMORY_LIMIT
     assert {"new", "k0000"} <= set(found)
@@ -193,6 +203,7 @@ async def test_the_words_of_a_query_are_looked_for_anywhere(
     await keep(world, lease, put("unicode", "Stra\u00dfe \ufffd \uff34\uff35", "notes"), now=at + 1)
     await keep(world, lease, put("deploy window", "Fridays, never on friday 13", "core"), now=at + 2)
     await keep(world, lease, put("note", "on friday it was 100% of it", "daily"), now=at + 3)
+
     assert await keys(world, lease, query) == found
 
 
@@ -203,6 +214,7 @@ async def test_more_words_come_first_and_a_cut_list_tells_the_number_of_all(worl
     found, total = await world.storage.memories.search(
         lease.zombie_id, query="red green blue", category=None, limit=3
     )
+
     assert ([memory.key for memory in found], total) == (["k3", "k1", "k2"], 4)
     assert await world.storage.memories.search(new_id(), query="red", category=None, limit=3) in (
         ([], 0),
@@ -214,6 +226,7 @@ async def test_so_many_words_are_looked_for_and_no_more(world: StorageWorld) -> 
     lease = await world.lease()
     await keep(world, lease, put("a", "last"))
     others = [f"w{n}" for n in range(QUERY_WORDS - 1)]
+
     assert await keys(world, lease, " ".join([*others, *others, "last"])) == ["a"]
     assert await keys(world, lease, " ".join([*others, "more", "last"])) == []
 
@@ -221,6 +234,7 @@ async def test_so_many_words_are_looked_for_and_no_more(world: StorageWorld) -> 
 async def test_a_category_narrows(world: StorageWorld) -> None:
     lease = await world.lease()
     await keep(world, lease, put("a", "x", "core"), put("b", "x", "daily"), put("c", "y", "core"))
+
     assert await keys(world, lease, category="core") == ["a", "c"]
     assert await keys(world, lease, "y", category="core") == ["c"]
     assert await keys(world, lease, category="none") == []
@@ -231,6 +245,7 @@ async def test_a_run_begins_with_core_then_with_the_newest(world: StorageWorld) 
     for n, category in enumerate(["notes", "core", "daily", "core", "notes"]):
         await keep(world, lease, put(f"k{n}", "x", category), now=at + n)
     memories = world.storage.memories
+
     assert [m.key for m in await memories.of_lease(lease.zombie_id, limit=9)] == [
         "k3",
         "k1",
@@ -253,6 +268,7 @@ async def test_what_a_report_brings_is_kept_with_its_settle_and_once(world: Stor
         ("a", "learned \ufffd", write.now)
     ]
     assert isinstance(await world.storage.journal.write(write), Lost)
+
     late = world.end_of(replace(lease, version=9), EventEnd(EventStatus.PROCESSED), memory=(put("c"),))
     assert isinstance(await world.storage.journal.write(late), Lost)
     assert await keys(world, lease) == ["a"]
@@ -263,6 +279,7 @@ async def test_a_report_that_finds_no_room_is_settled_all_the_same(world: Storag
     await fill(world, lease, "core", MEMORY_LIMIT, at=at)
     ended = await world.end(lease, EventEnd(EventStatus.PROCESSED), memory=(put("new"), forget("k0001")))
     assert ended.event.status is EventStatus.PROCESSED
+
     found = await keys(world, lease)
     assert len(found) == MEMORY_LIMIT - 1
     assert "new" not in found
@@ -279,6 +296,7 @@ async def test_a_claim_tells_whether_there_is_anything_to_be_told(world: Storage
     await keep(world, second.lease, forget("a"))
     await world.end(second.lease, EventEnd(EventStatus.PROCESSED))
     third = await world.claim(agent)
+
     assert [claimed.endowed for claimed in (first, second, third)] == [False, True, False]
 
 
@@ -286,6 +304,7 @@ async def test_memories_go_with_their_agent(world: StorageWorld) -> None:
     one, other = await world.lease(), await world.lease()
     for lease in (one, other):
         await keep(world, lease, put("a"))
+
     assert await world.storage.zombies.delete(one.zombie_id)
     assert await keys(world, one) == []
     assert await keys(world, other) == ["a"]

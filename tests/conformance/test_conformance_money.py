@@ -138,6 +138,7 @@ async def test_two_nodes_on_one_database_agree_about_the_money(storage_dsn: str,
         async with trio.open_nursery() as nursery:
             for number, lease in enumerate(leases):
                 nursery.start_soon(renew, (here, there)[number % 2], lease, 8)
+
         assert gone == 50_000
         assert await metered(here, [lease.event_id for lease in leases]) == 50_000
         assert await there.balance() == 0

@@ -66,6 +66,7 @@ async def test_a_node_that_takes_the_time_for_earlier_than_it_is_keeps_no_event_
     second = await world.append(agent, created_at=at - 20, updated_at=at - 20)
 
     assert await listed(world) == [first.id, second.id]
+
     kept = await world.storage.events.load(second.id)
     assert kept is not None
     assert (kept.created_at, kept.updated_at) == (at, at)
@@ -114,6 +115,7 @@ async def test_a_page_goes_on_where_its_last_event_was_though_that_was_purged(wo
 
     before = Page(last.created_at, last.id)
     found = await world.storage.events.list(world.workspace_id, limit=9, before=before)
+
     assert [event.id for event in found] == [first.id]
 
 
@@ -161,6 +163,7 @@ async def test_a_clock_that_goes_back_within_a_batch_makes_no_later_event_the_ea
     kept = [await world.storage.events.load(event.id) for event in (*events, last)]
 
     assert answers == [Appended(event.id) for event in events]
+
     ages = [event.created_at for event in kept if event is not None]
     assert len(ages) == 5
     assert ages == sorted(ages)

@@ -22,6 +22,7 @@ async def test_events_are_listed_newest_first_by_pages(world: StorageWorld) -> N
     while part := await world.storage.events.list(world.workspace_id, limit=4, before=page):
         found += [e.id for e in part]
         page = Page(part[-1].created_at, part[-1].id)
+
     assert found == [e.id for e in expected]
 
 
@@ -56,6 +57,7 @@ async def test_live_leases_are_found_by_runner(world: StorageWorld) -> None:
     leases = [await world.lease(runner_id=runner) for _ in range(3)]
     await world.end(leases[0], EventEnd(EventStatus.PROCESSED))
     live = await world.storage.leases.live_of_runner(runner)
+
     assert [lease.id for lease in live] == sorted(lease.id for lease in leases[1:])
     assert await world.storage.leases.count_live_by_runner([runner, idle]) == {runner: 2, idle: 0}
     assert await world.storage.leases.live_of_runner(idle) == []
@@ -68,6 +70,7 @@ async def test_expired_leases_are_found_longest_first(world: StorageWorld) -> No
     order = [late[1].id, late[2].id, late[0].id]
     assert list(await world.storage.leases.expired(limit=9)) == order
     assert list(await world.storage.leases.expired(limit=2)) == order[:2]
+
     await world.end(late[1], EventEnd(EventStatus.RECEIVED), require_expired=True)
     assert list(await world.storage.leases.expired(limit=9)) == order[1:]
 
@@ -87,6 +90,7 @@ async def test_gates_are_listed_oldest_first_by_pages(world: StorageWorld) -> No
     await _gates(world)
     every = await world.storage.gates.list(world.workspace_id, limit=99)
     assert [(g.requested_at, g.id) for g in every] == sorted((g.requested_at, g.id) for g in every)
+
     first = await world.storage.gates.list(world.workspace_id, limit=4)
     page = Page(first[-1].requested_at, first[-1].id)
     rest = await world.storage.gates.list(world.workspace_id, limit=4, after=page)
@@ -100,6 +104,7 @@ async def test_gates_are_filtered(world: StorageWorld) -> None:
     await world.storage.journal.write(write)
     gates = world.storage.gates
     pending = await gates.list(world.workspace_id, limit=9, status=GateStatus.PENDING)
+
     assert {g.id for g in pending} == set(ids[1:])
     assert len(await gates.list(world.workspace_id, limit=9, gate_kind="deploy")) == 3
     assert await gates.list(world.workspace_id, limit=9, zombie_id=new_id()) == []
@@ -113,6 +118,7 @@ async def test_the_newest_gate_of_an_action_is_found(world: StorageWorld) -> Non
         gate = world.gate_of(event, action_id="deploy", requested_at=at + i)
         await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
         gates.append(gate)
+
     assert await world.storage.gates.find_by_action(agent.id, "deploy") == gates[0]
     assert await world.storage.gates.find_by_action(agent.id, "other") is None
     assert await world.storage.gates.load(new_id()) is None
@@ -127,6 +133,7 @@ async def test_overdue_gates_are_found_until_they_are_resolved(world: StorageWor
         await world.storage.journal.write(AppendEvent(event, None, None, None, (), gate))
         ids.append(gate.id)
     assert list(await world.storage.gates.overdue(limit=9)) == [ids[1], ids[0]]
+
     write = ResolveGate(
         ids[1], GateStatus.TIMED_OUT, now, "system:timeout", "", EventStatus.GATE_BLOCKED, "x", ()
     )
@@ -141,9 +148,11 @@ async def test_a_stream_is_read_from_where_one_was(world: StorageWorld) -> None:
     agent = await world.agent()
     assert await world.storage.frames.bounds(agent.id) == (1, 0)
     assert await world.storage.frames.bounds(new_id()) == (1, 0)
+
     frames = tuple(world.frame(agent, "chunk", {"i": i}) for i in range(10))
     await world.storage.journal.write(AppendFrames(agent.id, frames))
     assert await world.storage.frames.bounds(agent.id) == (1, 10)
+
     part = await world.storage.frames.read(agent.id, after=4, limit=3)
     assert [f.seq for f in part] == [5, 6, 7]
     assert part[0].data == {"i": 4}
@@ -164,6 +173,7 @@ async def test_frames_beyond_retention_are_pruned(
     pruned = await world.storage.frames.prune(keep_ms=keep_ms, keep_frames=keep_frames, limit=100)
     assert pruned == 10 - left
     assert await world.storage.frames.bounds(agent.id) == (11 - left, 10)
+
     await world.storage.journal.write(AppendFrames(agent.id, (world.frame(agent),)))
     assert (await world.storage.frames.bounds(agent.id))[1] == 11
 
@@ -173,4 +183,5 @@ async def test_one_pruning_is_bounded(world: StorageWorld) -> None:
     frames = tuple(replace(world.frame(agent, "chunk"), at_ms=1) for _ in range(10))
     await world.storage.journal.write(AppendFrames(agent.id, frames))
     counts = [await world.storage.frames.prune(keep_ms=1, keep_frames=9, limit=4) for _ in range(4)]
+
     assert counts == [4, 4, 2, 0]

@@ -18,6 +18,7 @@ async def test_a_renewal_moves_the_lease_and_meters_the_slice(world: StorageWorl
     lease = await world.lease()
     write = world.renewal(lease, 700)
     answer = await world.storage.journal.write(write)
+
     assert answer == Renewed(700, RICH - 700, 700, 700)
     assert await world.storage.leases.load(lease.id) == write.lease
     assert await world.storage.metering.list(world.tenant_id, lease.event_id) == [
@@ -31,6 +32,7 @@ async def test_run_fee_and_tokens_are_charged_together(world: StorageWorld) -> N
     lease = await world.lease()
     part = Slice(1, 0, 0, 0, 0, 30, 12)
     answer = await world.storage.journal.write(replace(world.renewal(lease), slice=part))
+
     assert isinstance(answer, Renewed)
     assert answer.charged_nanos == 42
 
@@ -42,9 +44,11 @@ async def test_renewals_follow_one_another(world: StorageWorld) -> None:
         assert renewed.spent_day_nanos == 10 * number
     rows = await world.storage.metering.list(world.tenant_id, lease.event_id)
     assert [row.slice_seq for row in rows] == [1, 2, 3, 4, 5]
+
     running = await world.storage.events.load(lease.event_id)
     assert running is not None
     assert running.charged_nanos == 50
+
     (listed,) = await world.storage.events.list(world.workspace_id, limit=5)
     assert listed.charged_nanos == 50
 
@@ -54,6 +58,7 @@ async def test_a_renewal_at_another_version_is_lost_and_changes_nothing(world: S
     stale = world.renewal(lease)
     lease, _ = await world.renew(lease)
     balance = await world.balance()
+
     assert isinstance(await world.storage.journal.write(stale), Lost)
     assert await world.storage.leases.load(lease.id) == lease
     assert await world.balance() == balance
@@ -70,12 +75,14 @@ async def test_of_two_renewals_at_one_version_one_wins(world: StorageWorld) -> N
     async with trio.open_nursery() as nursery:
         for _ in range(2):
             nursery.start_soon(renew, world.renewal(lease))
+
     assert sorted(type(a).__name__ for a in answers) == ["Lost", "Renewed"]
     assert len(await world.storage.metering.list(world.tenant_id, lease.event_id)) == 1
 
 
 async def test_an_expired_lease_cannot_be_renewed(world: StorageWorld) -> None:
     lease = await world.lease(term_ms=0)
+
     assert isinstance(await world.storage.journal.write(world.renewal(lease)), Lost)
     assert await world.storage.leases.load(lease.id) == lease
 
@@ -84,6 +91,7 @@ async def test_an_ended_lease_cannot_be_renewed(world: StorageWorld) -> None:
     lease = await world.lease()
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     assert isinstance(await world.storage.journal.write(world.renewal(lease)), Lost)
+
     late = world.renewal(replace(lease, version=lease.version + 1))
     assert isinstance(await world.storage.journal.write(late), Lost)
 
@@ -91,6 +99,7 @@ async def test_an_ended_lease_cannot_be_renewed(world: StorageWorld) -> None:
 async def test_an_unknown_lease_cannot_be_renewed(world: StorageWorld) -> None:
     lease = await world.lease()
     await world.storage.zombies.delete(lease.zombie_id)
+
     assert isinstance(await world.storage.journal.write(world.renewal(lease)), Lost)
 
 
@@ -98,9 +107,11 @@ async def test_a_lease_that_is_to_be_cancelled_is_renewed_and_stays_marked(world
     lease = await world.lease()
     await world.storage.journal.write(CancelEvent(lease.zombie_id, lease.event_id, world.now, ()))
     assert isinstance(await world.storage.journal.write(world.renewal(lease)), Lost)
+
     marked = await world.storage.leases.load(lease.id)
     assert marked is not None
     assert marked.status is LeaseStatus.CANCELLING
+
     await world.renew(marked)
     renewed = await world.storage.leases.load(lease.id)
     assert renewed is not None
@@ -116,6 +127,7 @@ async def test_what_is_charged_ends_where_the_money_does(world: StorageWorld) ->
     assert [r.charged_nanos for r in (first, second, third)] == [100, 150, 0]
     assert [r.balance_nanos for r in (first, second, third)] == [150, 0, 0]
     assert third.spent_day_nanos == 250
+
     tenant = await poor.storage.tenants.load(poor.tenant_id)
     assert tenant is not None
     assert tenant.exhausted_at is not None
@@ -141,6 +153,7 @@ async def test_slices_of_a_tenant_are_paid_in_the_order_they_came(world: Storage
         answer = answers[i]
         assert isinstance(answer, Renewed)
         assert (answer.charged_nanos, answer.balance_nanos) == (charged[i], left)
+
     assert await poor.balance() == 0
     assert charged[-1] == 0
 
@@ -155,6 +168,7 @@ async def test_a_renewal_and_a_report_of_one_tenant_are_paid_in_the_order_they_c
     poor.storage.journal.submit(poor.renewal(second, 80), answers.append)
     while len(answers) < 2:
         await trio.sleep(0.001)
+
     assert [getattr(a, "charged_nanos", None) for a in answers] == [80, 20]
 
 
@@ -165,6 +179,7 @@ async def test_credit_lifts_exhaustion(world: StorageWorld) -> None:
     tenant = await poor.storage.tenants.credit(poor.tenant_id, 1_000, "top-up", "user:1")
     assert tenant is not None
     assert (tenant.balance_nanos, tenant.exhausted_at) == (1_000, None)
+
     _, renewed = await poor.renew(lease, 50)
     assert renewed.charged_nanos == 50
 
@@ -181,6 +196,7 @@ async def test_spend_is_counted_by_utc_day_and_month(world: StorageWorld) -> Non
         assert isinstance(answer, Renewed)
         spent.append((answer.spent_day_nanos, answer.spent_month_nanos))
         lease = write.lease
+
     assert spent == [(100, 100), (100, 100), (100, 200)]
     assert await world.storage.zombies.spend(lease.zombie_id, second_of_month) == (100, 200)
     assert await world.storage.zombies.spend(lease.zombie_id, last_of_month) == (100, 100)
@@ -190,6 +206,7 @@ async def test_a_slice_that_is_there_already_is_refused(world: StorageWorld) -> 
     lease = await world.lease()
     renewed, _ = await world.renew(lease)
     again = replace(world.renewal(renewed), slice=world.slice_of(lease, 5))
+
     assert isinstance(await _answer(world, again), RowRefused)
     assert await world.storage.leases.load(lease.id) == renewed
 
@@ -207,6 +224,7 @@ async def test_a_slice_out_of_range_hurts_only_its_own_writer(world: StorageWorl
     while len(answers) < len(leases):
         await trio.sleep(0.001)
     kinds = [type(answers[i]).__name__ for i in range(6)]
+
     assert kinds == ["Renewed", "Renewed", "RowRefused", "Renewed", "RowRefused", "Renewed"]
     assert await world.balance() == RICH - 40
 

@@ -83,6 +83,7 @@ async def test_many_at_once_are_one_event_for_each_id_and_none_without(world: St
                 nursery.start_soon(send, key)
     kept = await world.storage.events.list(world.workspace_id, limit=99)
     appended = {outcome.event_id for outcome in outcomes if isinstance(outcome, Appended)}
+
     assert {event.id for event in kept} == appended
     # One when the bare one came first, for then the others are repeats of it.
     assert len(kept) in {1, 2}

@@ -40,6 +40,7 @@ async def test_a_runner_of_another_tenant_or_workspace_claims_nothing(
     other = await world.beside()
     owner = other.workspace_id if narrow else None
     refused = NothingToClaim(OUT_OF_SCOPE)
+
     assert await claim_by(world, tenant_id=other.tenant_id, workspace_id=owner) == refused
     assert await claim_by(world, tenant_id=world.tenant_id, workspace_id=other.workspace_id) == refused
     assert {OUT_OF_SCOPE} <= NOT_FOR_RUNNER
@@ -49,6 +50,7 @@ async def test_in_one_batch_each_runner_gets_its_own_tenants(world: StorageWorld
     other = await world.beside()
     runner = world.runner_record(tenant_id=world.tenant_id)
     assert await world.storage.runners.enrol(runner, enrolment_hash=None)
+
     claims, answers = [], dict[int, object]()
     for owner in (world, other, world, other):
         agent = await owner.agent()

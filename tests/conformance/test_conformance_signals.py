@@ -46,6 +46,7 @@ async def test_a_node_does_not_hear_itself(storage: Storage) -> None:
     heard = heard_by(storage)
     storage.signals.send(Signal(Topic.GATE, new_id()))
     await trio.lowlevel.checkpoint()
+
     assert heard == []
 
 
@@ -57,6 +58,7 @@ async def test_what_one_node_tells_the_other_hears(postgres_dsn: str) -> None:
         one.signals.send(lease)
 
         await until(lambda: heard == [lease])
+
         assert own == []
 
 
@@ -68,6 +70,7 @@ async def test_a_flood_is_told_in_few_words(postgres_dsn: str) -> None:
             one.signals.send(*(Signal(Topic.FRAMES, agent, number) for agent in agents))
 
         await until(lambda: {s.id for s in heard if s.number == 10} == set(agents))
+
         assert len(heard) < 10 * len(agents)
 
 

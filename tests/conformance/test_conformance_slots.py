@@ -29,6 +29,7 @@ async def test_a_batch_of_claims_gets_as_many_leases_as_there_are_slots(world: S
             await trio.sleep(0.002)
     assert sum(isinstance(answer, Claimed) for answer in answers) == 2
     assert [a for a in answers if not isinstance(a, Claimed)] == [NothingToClaim(RUNNER_FULL)] * 3
+
     for claim, answer in zip(claims, answers, strict=True):
         waits = await world.storage.events.waits(claim.zombie_id)
         assert waits.received is not isinstance(answer, Claimed), "what was not given out waits as before"
@@ -40,6 +41,7 @@ async def test_a_slot_is_free_again_when_its_lease_ends_and_renewals_need_none(w
     assert isinstance(one, Claimed)
     assert isinstance(two, Claimed)
     assert await world.storage.journal.write(third) == NothingToClaim(RUNNER_FULL)
+
     lease, _ = await world.renew(one.lease)
     await world.end(lease, EventEnd(EventStatus.PROCESSED), nanos=1)
     assert isinstance(await world.storage.journal.write(third), Claimed)
@@ -48,6 +50,7 @@ async def test_a_slot_is_free_again_when_its_lease_ends_and_renewals_need_none(w
 async def test_another_runner_has_its_own_slots(world: StorageWorld) -> None:
     world, (mine,) = await claims_for(world, 1, 1)
     other, (theirs,) = await claims_for(world, 1, 1)
+
     assert isinstance(await world.storage.journal.write(mine), Claimed)
     assert isinstance(await other.storage.journal.write(theirs), Claimed)
 
@@ -57,6 +60,7 @@ async def test_an_event_that_nobody_can_pay_for_is_set_aside_by_a_full_runner_to
 ) -> None:
     world, (mine,) = await claims_for(world, 1, 1)
     assert isinstance(await world.storage.journal.write(mine), Claimed)
+
     poor = await world.beside(balance=0)
     agent = await poor.agent()
     event = await poor.append(agent)

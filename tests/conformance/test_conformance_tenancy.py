@@ -28,6 +28,7 @@ async def test_the_installation_is_made_once(storage: Storage) -> None:
     assert await storage.users.find_by_subject("local:admin") == user
     assert await storage.users.find_by_subject("nobody") is None
     assert await storage.instance.setting("key") == b"k"
+
     await storage.instance.put_setting("key", b"k2")
     assert await storage.instance.setting("key") == b"k2"
     assert await storage.instance.setting("other") is None
@@ -45,6 +46,7 @@ async def test_only_one_of_many_starters_makes_the_installation(storage: Storage
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(start)
+
     assert sorted(made) == [False, False, False, True]
 
 
@@ -53,6 +55,7 @@ async def test_credit_is_added_never_taken(world: StorageWorld) -> None:
     assert credited is not None
     assert credited.balance_nanos == RICH + 25
     assert await world.storage.tenants.load(world.tenant_id) == credited
+
     with pytest.raises(ValueError, match="negative"):
         await world.storage.tenants.credit(world.tenant_id, -1, "theft", "user:1")
     assert await world.storage.tenants.credit(new_id(), 1, "gift", "user:1") is None
@@ -70,6 +73,7 @@ async def test_a_subject_has_one_tenancy(world: StorageWorld) -> None:
             replace(workspace, id=new_id(), tenant_id=again.id),
             replace(user, id=new_id(), tenant_id=again.id),
         )
+
     assert await world.storage.tenants.load(again.id) is None
 
 
@@ -77,6 +81,7 @@ async def test_workspace_names_are_a_tenants_own(world: StorageWorld) -> None:
     second = Workspace(new_id(), world.tenant_id, "second", paused=False, created_at=world.now + 5)
     await world.storage.workspaces.create(second)
     assert [w.name for w in await world.storage.workspaces.list(world.tenant_id)] == ["workspace", "second"]
+
     with pytest.raises(NameTaken):
         await world.storage.workspaces.create(replace(second, id=new_id()))
     with pytest.raises(NameTaken):
@@ -84,6 +89,7 @@ async def test_workspace_names_are_a_tenants_own(world: StorageWorld) -> None:
     assert await world.storage.workspaces.save(replace(second, name="third", paused=True))
     assert await world.storage.workspaces.load(second.id) == replace(second, name="third", paused=True)
     assert not await world.storage.workspaces.save(replace(second, id=new_id(), name="none"))
+
     other = await world.beside()
     assert [w.id for w in await world.storage.workspaces.list(other.tenant_id)] == [other.workspace_id]
 
@@ -99,6 +105,7 @@ async def test_a_key_keeps_whether_it_is_a_platform_admins(world: StorageWorld) 
         await keys.create(key)
         assert await keys.find_by_hash(key.token_hash) == key
     revoked = await keys.revoke(world.tenant_id, platform.id, 50)
+
     assert revoked == replace(platform, revoked_at=50)
 
 
@@ -111,6 +118,7 @@ async def test_a_key_lives_until_it_is_revoked_and_then_deleted(world: StorageWo
     assert await keys.find_by_hash(b"?") is None
     assert await keys.load(new_id(), key.id) is None
     assert not await keys.delete(world.tenant_id, key.id)
+
     revoked = await keys.revoke(world.tenant_id, key.id, 50)
     assert revoked == replace(key, revoked_at=50)
     assert await keys.revoke(world.tenant_id, key.id, 60) == revoked
@@ -148,6 +156,7 @@ async def test_keys_are_listed_in_the_order_asked_for(world: StorageWorld, sort:
         assert total == 3
         found += [k.key_name for k in part]
     assert "".join(found) == names
+
     with pytest.raises(ValueError, match="sort"):
         await world.storage.api_keys.list(world.tenant_id, page=1, page_size=2, sort="token_hash")
 
@@ -160,6 +169,7 @@ async def test_a_credential_is_replaced_under_its_name(world: StorageWorld) -> N
     await store.put(Credential(world.workspace_id, "Alpha", b"x", 30, 30))
     hosts = ("api.github.com",)
     second = replace(first, sealed=b"two", updated_at=20, hosts=hosts)
+
     assert await store.load(world.workspace_id, "github") == second
     assert [(c.name, c.sealed, c.hosts) for c in await store.list(world.workspace_id)] == [
         ("Alpha", b"", ()),
@@ -191,6 +201,7 @@ async def test_an_enrolment_token_admits_one_runner(world: StorageWorld) -> None
     assert await runners.open_enrolment(b"good") is None
     assert not await runners.enrol(world.runner_record(), enrolment_hash=b"late")
     assert not await runners.enrol(world.runner_record(), enrolment_hash=b"none")
+
     by_admin = world.runner_record(tenant_id=world.tenant_id, workspace_id=world.workspace_id)
     assert await runners.enrol(by_admin, enrolment_hash=None)
     assert await runners.load(by_admin.id) == by_admin
@@ -205,6 +216,7 @@ async def test_a_runners_state_is_saved_by_version(world: StorageWorld) -> None:
     cordoned = replace(runner, admin_state=AdminState.CORDONED, version=2)
     await runners.save(cordoned)
     assert await runners.load(runner.id) == cordoned
+
     with pytest.raises(Conflict):
         await runners.save(cordoned)
     await runners.touch([(runner.id, 10), (runner.id, 5)])
@@ -222,6 +234,7 @@ async def test_runners_are_listed_in_the_order_asked_for(world: StorageWorld, so
         )
     first, total = await world.storage.runners.list(page=1, page_size=2, sort=sort)
     second, _ = await world.storage.runners.list(page=2, page_size=2, sort=sort)
+
     assert ("".join(r.host_id for r in (*first, *second)), total) == (hosts, 3)
 
 
@@ -233,6 +246,7 @@ async def test_a_sweep_takes_what_is_past_keeping(world: StorageWorld) -> None:
     await storage.runners.mint_enrolment(EnrolmentToken(b"t", "user:1", world.now, world.now + HOUR_MS))
     assert await storage.instance.sweep(old.created_at) == 0
     assert await storage.instance.sweep(old.created_at + DEDUP_WINDOW_MS) == 2
+
     again = world.event_of(agent)
     assert await storage.journal.write(AppendEvent(again, b"old", None, None, ())) == Appended(again.id)
     assert not await storage.runners.enrol(world.runner_record(), enrolment_hash=b"t")
@@ -246,5 +260,6 @@ async def test_the_journal_counts_what_it_does(world: StorageWorld) -> None:
     before = world.storage.journal.statistics()
     await world.lease()
     after = world.storage.journal.statistics()
+
     assert after.hot.writes == before.hot.writes + 2
     assert after.hot.depth == 0

@@ -58,6 +58,7 @@ async def test_a_plain_handler_answers_as_an_async_one_does(autojump_clock: Cloc
         for number in range(1, 200):  # more than are answered in the asker's task before it lets others run
             assert await system.ask("plain", "a", Note(str(number))) == number
         assert system.statistics().kind("plain").messages[0].count == 199
+
     assert world.notes == [str(number) for number in range(1, 200)]
 
 
@@ -67,7 +68,9 @@ async def test_a_plain_handler_may_hand_out_a_coroutine(autojump_clock: Clock) -
         await system.ask("plain", "a", Note("awake"))
         nursery.start_soon(system.ask, "plain", "a", Wait(5, "first"))
         await trio.sleep(1)
+
         assert await system.ask("plain", "a", Wait(1, "second")) == "second"
+
     assert world.notes == ["awake", "begin first", "first", "begin second", "second"]
 
 
@@ -77,6 +80,7 @@ async def test_a_plain_handler_that_crashes_gets_the_message_once_more(autojump_
         await system.ask("plain", "a", Note("awake"))
         await system.ask("plain", "a", Crash(times=1))
         assert world.notes == ["awake", "crash"]
+
         with pytest.raises(ActorCrashed):
             await system.ask("plain", "a", Crash(times=2, text="twice"))
         assert world.crashes["twice"] == 2
@@ -96,6 +100,7 @@ async def test_a_plain_handler_may_defer_and_raise_transparently(autojump_clock:
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
         assert await system.ask("plain", "a", Note("not blocked")) == 2
+
         world.ports[0].set("late enough")
         await trio.testing.wait_all_tasks_blocked()
         assert replies == ["late enough"]
@@ -120,9 +125,11 @@ async def test_a_plain_handler_may_end_its_actor_and_still_reply(end: str, autoj
     async with open_system(tree(FamilySpec("plain", lambda context: Leaver(context, world)))) as system:
         assert await system.ask("plain", "a", Note("awake")) == 1
         assert await system.ask("plain", "a", Note("leave")) == 2
+
         await trio.testing.wait_all_tasks_blocked()
         assert system.statistics().kind("plain").live == 0
         assert await system.ask("plain", "a", Note("a new one")) == 1
+
     assert world.notes.count("stopped") == (2 if end == "stop" else 1)
 
 
@@ -140,7 +147,9 @@ async def test_a_plain_handler_may_tell_its_own_actor(autojump_clock: Clock) -> 
     async with open_system(tree(FamilySpec("plain", lambda context: Busy(context, world)))) as system:
         await system.ask("plain", "a", Note("awake"))
         await system.ask("plain", "a", Crash())
+
         assert await system.ask("plain", "a", Note("last")) == 3
+
     assert world.notes == ["awake", "telling", "told", "last"]
 
 
@@ -163,6 +172,7 @@ async def test_a_plain_handler_that_hands_out_a_coroutine_may_crash_or_defer_in_
     async with open_system(tree(FamilySpec("plain", lambda context: Late(context, world)))) as system:
         await system.ask("plain", "a", Note("awake"))
         assert await system.ask("plain", "a", Defer()) == "deferred"
+
         with pytest.raises(OutageError):
             await system.ask("plain", "a", Raise(OutageError()))
         await system.ask("plain", "a", Crash(times=1))
@@ -175,6 +185,7 @@ async def test_messages_of_one_sender_arrive_in_order(autojump_clock: Clock) -> 
         for number in range(300):
             system.tell("scripted", "a", Note(str(number)))
         await system.ask("scripted", "a", Note("last"))
+
     assert world.notes[1:302] == [*map(str, range(300)), "last"]
 
 
@@ -185,6 +196,7 @@ async def test_one_message_at_a_time_even_when_the_handler_waits(autojump_clock:
         system.tell("scripted", "a", Note("behind"))
         system.tell("scripted", "b", Note("other actor"))
         await system.ask("scripted", "a", Note("last"))
+
     assert [note for note in world.notes if not note.startswith(("start", "stop"))] == [
         "other actor",
         "slow",
@@ -202,6 +214,7 @@ async def test_control_is_delivered_before_supervision_before_user(autojump_cloc
         system.tell("scripted", "", Note("supervision"), lane=Lane.SUPERVISION)
         system.tell("scripted", "", Note("control"), lane=Lane.CONTROL)
         await system.ask("scripted", "", Note("last"))
+
     assert world.notes[1:6] == ["busy", "control", "supervision", "user", "last"]
 
 
@@ -212,6 +225,7 @@ async def test_an_ask_past_its_deadline_raises_and_the_late_reply_is_counted(aut
             await system.ask("scripted", "", Wait(10), timeout=3)
         assert trio.current_time() - started == 3
         assert system.dead_letters.count(Reason.LATE_REPLY) == 0
+
         await trio.sleep(20)
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
         assert system.dead_letters.latest()[-1].message == "waited"
@@ -222,6 +236,7 @@ async def test_an_ask_waits_thirty_seconds_unless_told_otherwise(autojump_clock:
         started = trio.current_time()
         with pytest.raises(AskTimeout):
             await system.ask("scripted", "", Wait(100))
+
         assert trio.current_time() - started == 30
 
 
@@ -232,6 +247,7 @@ async def test_a_message_whose_asker_ran_out_of_time_is_not_handled(autojump_clo
         with pytest.raises(AskTimeout):
             await system.ask("scripted", "", Note("too late"), timeout=1)
         await trio.sleep(20)
+
         assert "too late" not in world.notes
         assert system.dead_letters.count(Reason.EXPIRED, "scripted") == 1
 
@@ -243,6 +259,7 @@ async def test_a_message_whose_asker_was_cancelled_is_handled_all_the_same(autoj
         with trio.move_on_after(1):
             await system.ask("scripted", "", Note("asker gone"))
         await trio.sleep(20)
+
         assert "asker gone" in world.notes
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
 
@@ -260,6 +277,7 @@ async def test_an_actor_that_asks_hands_its_own_deadline_down(autojump_clock: Cl
         with pytest.raises(AskTimeout):
             await system.ask("scripted", "", Do(ask_on), timeout=7)
         await trio.sleep(1)
+
         # The asker's deadline came first, by one timer: the inner wait was cut to it.
         assert system.dead_letters.latest()[-1].message == "7.0"
 
@@ -304,6 +322,7 @@ async def test_only_the_first_reply_counts(autojump_clock: Clock) -> None:
         assert world.ports[0].set("first")
         assert not world.ports[0].set("second")
         assert not world.ports[0].set_exception(ValueError("third"))
+
         await trio.testing.wait_all_tasks_blocked()
         assert replies == ["first"]
         assert system.dead_letters.count(Reason.LATE_REPLY) == 2
@@ -316,6 +335,7 @@ async def test_a_deferred_reply_knows_when_its_asker_has_gone(autojump_clock: Cl
             await system.ask("scripted", "a", Defer(), timeout=2)
         with trio.move_on_after(1):
             await system.ask("scripted", "a", Defer())
+
         assert [port.is_expired for port in world.ports] == [True, True]
 
 
@@ -324,6 +344,7 @@ async def test_deferring_a_tell_is_answered_into_the_void(autojump_clock: Clock)
     async with open_system(tree(scripted_family(world))) as system:
         system.tell("scripted", "a", Defer())
         await trio.sleep(1)
+
         assert world.ports[0].is_expired
         assert not world.ports[0].set("nobody")
 
@@ -344,9 +365,11 @@ async def test_a_crash_or_a_stop_answers_the_deferred_replies(autojump_clock: Cl
         system.tell("scripted", "a", Crash(times=1))
         await trio.sleep(5)
         assert errors == ["ActorCrashed"]
+
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
         assert await system.stop("scripted", "a")
+
         await trio.testing.wait_all_tasks_blocked()
         assert errors == ["ActorCrashed", "ActorStopped"]
 
@@ -374,6 +397,7 @@ async def test_a_transparent_exception_reaches_the_asker_and_changes_nothing(
         assert caught.value is error
         assert await system.ask(kind, "a", Note("y")) == 2
         assert system.statistics().kind(kind).crashes == 0
+
         system.tell(kind, "a", Raise(OutageError()))
         assert await system.ask(kind, "a", Note("z")) == 3
         assert system.dead_letters.count(Reason.UNAVAILABLE, kind) == 1
@@ -393,6 +417,7 @@ async def test_a_full_mailbox_refuses_asks_and_buries_tells(autojump_clock: Cloc
         with pytest.raises(MailboxFull):
             await system.ask("small", "a", Note("refused"))
         assert system.dead_letters.count(Reason.REFUSED) == 3
+
         await trio.sleep(20)
         assert world.notes[1:] == ["waited", "0", "1"]
 
@@ -416,6 +441,7 @@ async def test_a_stream_drops_its_oldest_and_tells_who_asked(autojump_clock: Clo
         for number in range(3):
             system.tell("stream", "a", Note(str(number)))
         assert system.dead_letters.count(Reason.DROPPED) == 2
+
         await trio.sleep(20)
         assert world.notes[1:] == ["waited", "1", "2"]
 
@@ -440,12 +466,14 @@ async def test_senders_wait_for_room_in_the_order_they_came(autojump_clock: Cloc
             nursery.start_soon(send, text)
             await trio.testing.wait_all_tasks_blocked()
         assert sent == []
+
         with trio.move_on_after(1):
             await system.send("patient", "a", Note("cancelled while waiting"))
         with pytest.raises(AskTimeout):
             await system.ask("patient", "a", Note("out of time while waiting"), timeout=1)
         system.tell("patient", "a", Note("told: cannot wait"))
         assert system.dead_letters.count(Reason.REFUSED) == 1
+
         await system.ask("patient", "a", Note("asked"))
         await trio.testing.wait_all_tasks_blocked()
         assert world.notes[1:] == ["waited", "has room", "first", "second", "asked"]
@@ -469,6 +497,7 @@ async def test_those_who_wait_for_room_learn_of_the_end(autojump_clock: Clock) -
 
         nursery.start_soon(send)
         await trio.testing.wait_all_tasks_blocked()
+
         assert system.kill("patient", "a")
 
 
@@ -501,6 +530,7 @@ async def test_actors_that_ask_each_other_each_hold_a_worker_only_while_they_wai
 
     async with open_system(tree(FamilySpec("hop", Hop))) as system:
         assert await system.ask("hop", "", Forward(50)) == 50
+
         statistics = system.statistics()
         assert statistics.workers == statistics.workers_idle
 
@@ -516,6 +546,7 @@ async def test_ten_thousand_ready_actors_need_no_ten_thousand_tasks(autojump_clo
         for key in range(10_000):
             system.tell("quick", key, Note("x"))
         await trio.testing.wait_all_tasks_blocked()
+
         assert len(world.notes) == 10_000
         assert system.statistics().workers < 10
 
@@ -532,6 +563,7 @@ async def test_an_actor_that_never_runs_dry_lets_others_run(autojump_clock: Cloc
         system.tell("scripted", "busy", Do(go_on))
         await system.ask("scripted", "other", Note("other was here"))
         statistics = system.statistics().kind("scripted")
+
         assert sum(message.count for message in statistics.messages) < 500
 
 

@@ -26,6 +26,7 @@ async def test_replies_come_in_the_order_of_the_questions_and_not_of_the_answers
     async with open_system(tree(scripted_family(EngineWorld()))) as system:
         asks = [(f"a{seconds}", Wait(seconds, str(seconds))) for seconds in (3, 1, 2)]
         began = trio.current_time()
+
         assert await system.ask_all("scripted", asks) == ["3", "1", "2"]
         assert trio.current_time() - began == pytest.approx(3)
 
@@ -52,6 +53,7 @@ async def test_idle_actors_with_plain_handlers_are_asked_at_once(autojump_clock:
             ("0", Note("y")),
         ]
         replies = await system.ask_all("plain", asks)
+
         assert replies == [2] * 100 + ["x", outage, 3]
         assert world.notes[:64] == keys[:64], "and then others had their turn"
         assert sorted(world.notes) == sorted([*keys, "begin x", "x", "y"])
@@ -65,6 +67,7 @@ async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_cloc
         first, second, third = await system.ask_all("scripted", asks, timeout=5)
         assert first is third is outage
         assert isinstance(second, AskTimeout)
+
         with pytest.raises(UnknownKind):
             await system.ask_all("nobody", [("a", Note("x"))])
 
@@ -76,6 +79,7 @@ async def test_questions_that_are_cancelled_are_withdrawn(autojump_clock: Clock)
             await system.ask_all("scripted", [("a", Defer()), ("b", Defer())])
         assert scope.cancelled_caught
         assert [port.is_expired for port in world.ports] == [True, True]
+
         for port in world.ports:
             port.set("late")
         assert system.dead_letters.count(Reason.LATE_REPLY) == 2

@@ -42,6 +42,7 @@ def test_its_modules_form_no_circle_and_do_not_import_their_own_face() -> None:
         if source.stem != "__init__"
     }
     assert not any("sexton_engine" in needs for needs in graph.values())
+
     while graph:
         free = {name for name, needs in graph.items() if not needs & graph.keys()}
         assert free, f"a circle among {sorted(graph)}"

@@ -58,6 +58,7 @@ async def test_deadlines_fire_in_order_and_on_time(autojump_clock: Clock) -> Non
         await trio.sleep(4)
         deadlines.arm(Alarm(start + 4.5, rung))  # earlier than what the task sleeps for
         await trio.sleep(10)
+
     assert [wanted - start for wanted, _ in rung] == [1, 1, 3, 4.5, 5, 9]
     assert all(wanted == at for wanted, at in rung)
 
@@ -71,6 +72,7 @@ async def test_a_hundred_thousand_deadlines_are_one_sleeping_task(autojump_clock
             deadlines.arm(Alarm(start + 1 + number % 1000, rung))
         assert len(deadlines) == 100_000
         assert trio.lowlevel.current_statistics().tasks_living == before
+
         await trio.sleep(2000)
         assert len(rung) == 100_000
         assert len(deadlines) == 0
@@ -90,7 +92,9 @@ async def test_cancelled_deadlines_do_not_pile_up(autojump_clock: Clock) -> None
         assert len(deadlines) == 1
         assert len(deadlines._heap) <= 2 * COMPACT_FROM + 2
         assert repr(deadlines).startswith("<Deadlines 1, ")
+
         await trio.sleep(100)
+
     assert rung == [(start + 50, start + 50)]
 
 
@@ -103,7 +107,9 @@ async def test_moving_a_timer_later_touches_no_heap(autojump_clock: Clock) -> No
         for renewal in range(1, 1000):
             timers.set("lease", start + 30 + renewal, renewal)
         assert len(deadlines._heap) == 1
+
         await trio.sleep(10_000)
+
     assert rung == [(999, start + 1029)]
 
 
@@ -116,7 +122,9 @@ async def test_moving_a_timer_earlier_replaces_it(autojump_clock: Clock) -> None
         timers.set("lease", start + 10, "early")
         assert len(timers) == 1
         assert len(deadlines) == 1
+
         await trio.sleep(100)
+
     assert rung == [("early", start + 10)]
 
 
@@ -188,6 +196,7 @@ async def test_a_timer_is_a_message_in_the_lane_control(autojump_clock: Clock) -
         await trio.sleep(1)
         system.tell("scripted", "", Note("user"))
         await trio.sleep(20)
+
     assert world.notes[1:3] == ["timer", "user"]
 
 
@@ -208,6 +217,7 @@ async def test_a_timer_that_was_cancelled_or_replaced_after_it_fired_is_not_deli
     async with open_system(tree(scripted(world))) as system:
         system.tell("scripted", "", Do(fire_and_cancel))
         await trio.sleep(60)
+
     assert world.notes[1:-1] == ["kept", "replacement"]
 
 
@@ -222,6 +232,7 @@ async def test_timers_die_with_their_instance(autojump_clock: Clock) -> None:
         await system.ask("scripted", "a", Crash(times=1))
         await system.ask("scripted", "b", Do(arm))
         assert await system.stop("scripted", "b")
+
         await trio.sleep(60)
         assert "of the dead" not in world.notes
         assert system.dead_letters.total() == 0
@@ -236,6 +247,7 @@ async def test_a_message_of_a_timer_that_crashes_the_actor_comes_once_more(autoj
     async with open_system(tree(scripted_family(world))) as system:
         await system.ask("scripted", "a", Do(arm))
         await trio.sleep(30)
+
     assert world.crashes["by timer"] == 2
     assert "by timer" in world.notes
 
@@ -255,6 +267,7 @@ async def test_the_engine_takes_any_clock(autojump_clock: Clock) -> None:
         with trio.move_on_after(7):
             await system.ask("scripted", "", Do(arm))
         assert world.notes[-1] == "timer"
+
         await system.ask("scripted", "", Wait(1))
         assert trio.current_time() - start == 8
 

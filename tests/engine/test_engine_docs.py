@@ -23,6 +23,7 @@ def test_every_test_named_in_the_reference_exists() -> None:
     there = set(re.findall(r"^(?:async )?def (test_\w+)|^(Test\w+) =", sources, re.MULTILINE))
     names = {function or case for function, case in there}
     named = set(re.findall(r"`(test_\w+|Test\w+)`", REFERENCE))
+
     assert len(named) > 80
     assert named - names == set()
 

@@ -41,6 +41,7 @@ async def test_stop_ends_after_the_message_being_handled(autojump_clock: Clock) 
         system.tell("scripted", "a", Wait(10, "finished"))
         await trio.testing.wait_all_tasks_blocked()
         system.tell("scripted", "a", Note("behind"))
+
         assert await system.stop("scripted", "a")
         assert world.notes == ["start scripted/a", "finished", "stop scripted/a"]
         assert system.dead_letters.count(Reason.STOPPED) == 1
@@ -59,7 +60,9 @@ async def test_a_stop_that_takes_too_long_becomes_a_kill(autojump_clock: Clock) 
 
             nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
+
             assert await system.stop("scripted", "a")
+
         assert trio.current_time() - before == 3
         assert "waited" not in world.notes
 
@@ -71,6 +74,7 @@ async def test_kill_cancels_the_handler_and_runs_no_on_stop(autojump_clock: Cloc
         await trio.testing.wait_all_tasks_blocked()
         assert system.kill("scripted", "a")
         assert not system.kill("scripted", "b")
+
         await trio.sleep(20)
         assert world.notes == ["start scripted/a"]
         assert await system.ask("scripted", "a", Note("a new activation")) == 1
@@ -104,6 +108,7 @@ async def test_the_tree_starts_in_order_and_stops_in_reverse(autojump_clock: Clo
     async with open_system(tree(scripted(world, "a"), inner, scripted(world, "d"))):
         assert world.notes == [f"start {kind}/" for kind in "abcd"]
         world.notes.clear()
+
     assert world.notes == [f"stop {kind}/" for kind in "dcba"]
 
 
@@ -126,6 +131,7 @@ async def test_mail_from_an_earlier_sibling_does_not_start_an_actor_before_its_t
     )
     async with open_system(spec):
         await trio.testing.wait_all_tasks_blocked()
+
         assert lines(world, "start") == ["start a/", "start b/", "start c/", "start d/x"]
         assert sorted(lines(world, "mail")) == ["mail b", "mail c", "mail d"]
 
@@ -136,6 +142,7 @@ async def test_actors_stop_in_order_even_when_the_body_is_cancelled_or_fails(aut
         async with open_system(tree(scripted(world, "a"), scripted(world, "b"))):
             await trio.sleep_forever()
     assert lines(world, "stop") == ["stop b/", "stop a/"]
+
     world.notes.clear()
     with pytest.raises(KeyError):
         async with open_system(tree(scripted(world, "a"), scripted(world, "b"))):
@@ -153,6 +160,7 @@ async def test_an_opening_that_is_cancelled_stops_what_was_started(autojump_cloc
     with trio.move_on_after(5) as scope:
         async with open_system(spec):
             pytest.fail("it opened")
+
     assert scope.cancelled_caught
     assert world.notes == ["start a/", "stop a/"]
 
@@ -174,6 +182,7 @@ async def test_the_shutdown_budget_bounds_the_stop_of_the_whole_tree(autojump_cl
     )
     async with open_system(spec):
         before = trio.current_time()
+
     assert trio.current_time() - before <= 10 + 1
 
 
@@ -185,6 +194,7 @@ async def test_messages_that_wait_when_the_system_closes_become_dead_letters(aut
         await trio.testing.wait_all_tasks_blocked()
         system.tell("scripted", "a", Note("x"))
         system.tell("one", "", Note("x"))
+
     assert system.dead_letters.count(Reason.STOPPED) == 2
 
 
@@ -199,8 +209,10 @@ async def test_a_hook_that_fails_at_the_stop_is_logged_and_the_actor_ends(
         tree(FamilySpec("clumsy", lambda context: Clumsy(context, EngineWorld())))
     ) as system:
         await system.ask("clumsy", "a", Note("x"))
+
         assert await system.stop("clumsy", "a")
         assert system.statistics().kind("clumsy").live == 0
+
     assert any("on_stop of clumsy/a failed" in record.message for record in caplog.records)
 
 
@@ -215,6 +227,7 @@ async def test_an_actor_that_shields_itself_is_left_behind_by_the_stop(autojump_
         before = trio.current_time()
         await system.stop("scripted", "a")
         assert trio.current_time() - before == 3
+
         with pytest.raises(AskTimeout):
             await system.ask("scripted", "a", Note("still the old one's mailbox"), timeout=1)
 

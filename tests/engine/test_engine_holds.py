@@ -54,6 +54,7 @@ async def test_a_held_actor_takes_no_message_and_holds_no_worker(make: Make, aut
         await settled()
         statistics = system.statistics()
         assert statistics.workers == statistics.workers_idle
+
         later = await asked(system, nursery, Note("later"))
         system.tell("holder", "a", Note("above"), lane=Lane.CONTROL)
         await trio.sleep(5)
@@ -61,6 +62,7 @@ async def test_a_held_actor_takes_no_message_and_holds_no_worker(make: Make, aut
         assert system.statistics().kind("holder").mailbox_depth == 2
         assert system.statistics().kind("holder").mailbox_age_s == 5
         assert finish(world.holds[0], world.note, "finished", "reply")
+
         await settled()
         assert world.notes == ["awake", "begin kept", "finished", "above", "later"]
         assert (kept.answers, later.answers) == (["reply"], ["later"])
@@ -72,21 +74,27 @@ async def test_what_finishes_a_hold_returns_the_reply(make: Make, autojump_clock
         kept = await asked(system, nursery, StartHold())  # the first message: handled by a worker
         await trio.sleep(3)
         assert finish(world.holds[0], world.note, "finished", ["the reply"])
+
         await settled()
         assert kept.answers == [["the reply"]]
+
         again = await asked(
             system, nursery, StartHold("again")
         )  # by the asker's own task, where the handler is plain
         await trio.sleep(4)
         assert finish(world.holds[1], world.note, "finished", 2)
+
         await settled()
         assert again.answers == [2]
+
         # A message that is told has nobody to hear the reply.
         system.tell("holder", "a", StartHold("told"))
         await settled()
         assert finish(world.holds[2], world.note, "finished", 3)
+
         (message,) = system.statistics().kind("holder").messages
         assert (message.count, message.seconds) == (3, 7.0)
+
     assert world.notes == [
         "begin kept",
         "finished",
@@ -107,6 +115,7 @@ async def test_an_actor_answers_at_once_again_after_a_hold(autojump_clock: Clock
         finish(world.holds[0], world.note, "finished")
         await settled()
         me = trio.lowlevel.current_task()
+
         assert await system.ask("holder", "a", Run(lambda _: trio.lowlevel.current_task())) is me
 
 
@@ -134,6 +143,7 @@ async def test_what_finishes_a_hold_may_wait_or_hold_again(make: Make, autojump_
         finish(world.holds[2], hold, actor)
         await trio.sleep(2)
         assert later.answers == kept.answers == []
+
         finish(world.holds[3], world.note, "finished", 1)
         await settled()
         assert (kept.answers, later.answers) == ([1], ["later"])
@@ -159,6 +169,7 @@ async def test_a_hold_may_be_finished_before_its_handler_returns(make: Make, aut
     async with open_system(tree(holding_family(world, make))) as system:
         for _ in range(2):
             assert await system.ask("holder", "a", Run(at_once)) == "reply"
+
         assert world.notes == ["returns", "finished"] * 2
         assert system.dead_letters.count(Reason.LATE_FINISH) == 2
 
@@ -190,6 +201,7 @@ async def test_a_reply_may_be_taken_over_and_the_actor_released_by_itself(
         await trio.sleep(2)  # the back-off
         world.holds[-1].release()
         await settled()
+
         assert kept.answers == [ActorCrashed]
 
 
@@ -206,6 +218,7 @@ async def test_a_transparent_exception_out_of_a_finish_reaches_the_asker(
         later = await asked(system, nursery, Note("later"))
         await settled()
         assert finish(world.holds[0], fail)
+
         await settled()
         assert (kept.answers, later.answers) == ([OutageError], ["later"])
         assert system.statistics().kind("holder").crashes == 0
@@ -234,6 +247,7 @@ async def test_a_crash_out_of_a_finish_delivers_the_message_once_more(
                 assert finish(world.holds[-1], world.note, "finished", "reply")
             await trio.sleep(9)
             assert (kept.answers, later.answers) == ([answer], ["later"])
+
         assert system.dead_letters.count(Reason.CRASHED) == 1
         assert system.statistics().kind("holder").crashes == 3
 
@@ -293,6 +307,7 @@ async def test_an_asker_runs_out_of_time_while_the_actor_is_held(make: Make, aut
         await trio.sleep(5)
         assert kept.answers == later.answers == [AskTimeout]
         assert finish(world.holds[0], world.note, "finished", "late")
+
         await settled()
         assert world.notes == ["begin kept", "finished"]
         assert system.dead_letters.count(Reason.LATE_REPLY) == 1
@@ -314,6 +329,7 @@ async def test_a_stop_waits_for_the_hold_within_its_budget(
         await trio.sleep(finish_after)
         assert world.notes == ["awake", "begin kept"]
         assert finish(world.holds[0], world.note, "finished", "reply") is bool(notes)
+
         await settled()
         assert world.notes == ["awake", "begin kept", *notes]
         assert kept.answers == (["reply"] if notes else [ActorStopped])
@@ -327,6 +343,7 @@ async def test_a_kill_drops_the_hold(make: Make, autojump_clock: Clock) -> None:
         kept = await asked(system, nursery, StartHold())
         later = await asked(system, nursery, Note("later"))
         assert system.kill("holder", "a")
+
         await settled()
         assert kept.answers == later.answers == [ActorStopped]
         assert not finish(world.holds[-1], world.note, "late")
@@ -373,6 +390,7 @@ async def test_a_sibling_that_is_held_too_long_gets_the_message_again(
         assert world.notes == ["begin kept", "begin kept"]
         assert not finish(world.holds[0], world.note, "late")
         assert finish(world.holds[1], world.note, "finished", "reply")
+
         await settled()
         assert kept.answers == ["reply"]
 
@@ -397,6 +415,7 @@ async def test_a_child_task_that_crashes_drops_the_hold(make: Make, autojump_clo
         await trio.sleep(5)
         assert not finish(world.holds[0], world.note, "late")
         assert finish(world.holds[1], world.note, "finished", "reply")
+
         await settled()
         assert (kept.answers, later.answers) == (["reply"], ["later"])
         assert system.statistics().kind("holder").crashes == 1
@@ -424,7 +443,9 @@ async def test_an_outage_of_a_child_task_drops_the_hold_and_the_singleton_is_tri
         with pytest.raises(OutageError):
             await system.ask("holder", "", Run(hold))
         assert not finish(world.holds[0], world.note, "late")
+
         await trio.sleep(5)
+
     assert born == [0, 2], "after a second of back-off"
 
 
@@ -436,6 +457,7 @@ async def test_a_hold_is_finished_once(make: Make, autojump_clock: Clock) -> Non
         assert finish(world.holds[0], world.note, "finished", 1)
         assert not finish(world.holds[0], world.note, "twice", 2)
         assert not release(world.holds[0])
+
         await settled()
         assert kept.answers == [1]
         assert world.notes == ["begin kept", "finished"]
@@ -451,6 +473,7 @@ async def test_a_held_actor_is_not_put_to_sleep(make: Make, autojump_clock: Cloc
         kept = await asked(system, nursery, StartHold())
         await trio.sleep(20)
         assert system.statistics().kind("holder").passivations == 0
+
         finish(world.holds[0], world.note, "finished", 1)
         await trio.sleep(20)
         assert system.statistics().kind("holder").passivations == 1
@@ -472,6 +495,7 @@ async def test_a_coroutine_that_was_handed_out_dies_with_a_kill_before_it_began(
         finish(world.holds[0], wait)
         system.kill("holder", "a")
         await settled()
+
         assert kept.answers == [ActorStopped]
         assert await system.ask("holder", "a", Note("again")) == "again"
         assert world.notes == ["begin kept", "again"]

@@ -129,5 +129,6 @@ def test_holds_under_any_sequence_of_steps(make_one: Make, steps: list[str]) -> 
 
     trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
     assert world.overlaps == 0
+
     begun, finished = world.notes.count("begin kept"), world.notes.count("finished kept")
     assert finished <= begun

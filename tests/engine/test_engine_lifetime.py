@@ -47,8 +47,10 @@ async def test_an_idle_actor_is_put_to_sleep_and_wakes_with_the_next_message(aut
     world = EngineWorld()
     async with open_system(tree(scripted_family(world, idle_s=60))) as system:
         assert await system.ask("scripted", "a", Note("x")) == 1
+
         await trio.sleep(59)
         assert system.statistics().kind("scripted").live == 1
+
         await trio.sleep(2)
         statistics = system.statistics().kind("scripted")
         assert (statistics.live, statistics.passivations) == (0, 1)
@@ -63,6 +65,7 @@ async def test_a_busy_actor_stays_awake(autojump_clock: Clock) -> None:
             await system.ask("scripted", "a", Note("x"))
             await trio.sleep(9)
         await system.ask("scripted", "a", Wait(100), timeout=200)
+
         assert system.statistics().kind("scripted").passivations == 0
         assert world.starts == 1
 
@@ -80,6 +83,7 @@ async def test_an_actor_may_refuse_to_sleep(autojump_clock: Clock) -> None:
         await system.ask("s", "a", Note("x"))
         await trio.sleep(25)
         assert system.statistics().kind("s").live == 1
+
         await trio.sleep(30)
         assert world.notes == ["start s/a", "x", "asked", "asked", "asked", "stop s/a"]
 
@@ -96,6 +100,7 @@ async def test_a_failing_passivatable_is_a_crash(autojump_clock: Clock) -> None:
         await system.ask("odd", "a", Note("x"))
         await trio.sleep(60)
         statistics = system.statistics().kind("odd")
+
         assert (statistics.crashes, statistics.restarts, statistics.passivations) == (1, 1, 1)
 
 
@@ -120,6 +125,7 @@ async def test_whoever_waits_for_something_is_not_idle(autojump_clock: Clock) ->
             nursery.start_soon(lambda: system.ask("scripted", "reply", Defer(), timeout=1000))
             await trio.sleep(90)
             assert system.statistics().kind("scripted").live == 4
+
             world.ports[0].set("done")
             system.kill("other", "")
             await trio.sleep(90)
@@ -138,6 +144,7 @@ async def test_a_message_that_comes_while_an_actor_goes_to_sleep_is_not_lost(aut
     ) as system:
         await system.ask("slow", "a", Note("x"))
         await trio.sleep(12)
+
         assert await system.ask("slow", "a", Note("y")) == 1
         assert world.notes == ["start slow/a", "x", "slept", "start slow/a", "y"]
 
@@ -162,11 +169,13 @@ async def test_an_idle_activation_is_small_and_one_asleep_is_nothing(
         gc.collect()
         awake = tracemalloc.get_traced_memory()[0]
         assert system.statistics().kind("idle").live == count
+
         await trio.sleep(60)
         gc.collect()
         asleep = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         assert system.statistics().kind("idle").live == 0
+
     assert (awake - before) / count < 1536
     # A few workers that wait for work, and nothing that grows with the number of actors.
     assert (asleep - before) / count < 5
@@ -202,6 +211,7 @@ async def test_a_watcher_is_told_once_how_it_ended(end: str, reason: Ending, aut
                 await trio.sleep(20)
         await trio.sleep(1)
         assert watcher.notes[1:] == [repr(Terminated("scripted", "a", reason))]
+
         # The watch was for that activation; the next one is another.
         await system.ask("scripted", "a", Note("again"))
         await system.stop("scripted", "a")
@@ -220,6 +230,7 @@ async def test_a_restart_is_no_end(autojump_clock: Clock) -> None:
         await system.ask("scripted", "a", Crash(times=1))
         await trio.sleep(1)
         assert watcher.notes == ["start watcher/"]
+
         await system.stop("scripted", "a")
         await trio.sleep(1)
         assert len(watcher.notes) == 2
@@ -236,6 +247,7 @@ async def test_a_watch_outlives_a_restart_of_its_watcher(autojump_clock: Clock) 
         await system.ask("watcher", "", Crash(times=1))
         await system.stop("scripted", "a")
         await trio.sleep(1)
+
         assert watcher.notes[-1] == repr(Terminated("scripted", "a", Ending.STOPPED))
 
 
@@ -247,6 +259,7 @@ async def test_watching_nobody_is_answered_at_once(autojump_clock: Clock) -> Non
     async with open_system(tree(scripted(watcher, "watcher"), scripted_family(EngineWorld()))) as system:
         await system.ask("watcher", "", Do(watch))
         await trio.sleep(1)
+
         assert watcher.notes[1:] == [repr(Terminated("scripted", "a", Ending.NOT_ACTIVE))]
 
 
@@ -268,6 +281,7 @@ async def test_a_watch_can_be_taken_back_and_ends_with_its_watcher(autojump_cloc
         await system.stop("watcher", "2")
         await system.stop("scripted", "a")
         await trio.sleep(1)
+
         assert not any("Terminated" in note for note in watcher.notes)
         assert system.dead_letters.total() == 0
 
@@ -286,6 +300,7 @@ async def test_terminated_overtakes_the_users_messages(autojump_clock: Clock) ->
         system.tell("watcher", "", Note("control"), lane=Lane.CONTROL)
         system.kill("scripted", "a")
         await trio.sleep(10)
+
         assert watcher.notes[1:] == ["control", repr(Terminated("scripted", "a", Ending.KILLED)), "user"]
 
 
@@ -309,6 +324,7 @@ async def test_statistics_tell_what_happened_by_kind(autojump_clock: Clock) -> N
             "Crash": (1, 0.0),
         }
         assert (one.mailbox_depth, one.mailbox_age_s) == (3, 4)
+
         with pytest.raises(KeyError):
             statistics.kind("nobody")
 
@@ -328,6 +344,7 @@ async def test_the_tree_can_be_looked_at_and_written_as_json(autojump_clock: Clo
         seen = json.loads(json.dumps(system.tree().as_dict()))
     assert seen["name"] == "root"
     assert seen["state"] == "up"
+
     one, below = seen["children"]
     assert (one["role"], one["restarts"], one["mailbox_depth"], one["mailbox_age_s"]) == ("actor", 1, 1, 2.0)
     assert (below["role"], below["strategy"], below["restart"]) == ("supervisor", "rest_for_one", "transient")
@@ -345,6 +362,7 @@ async def test_metrics_are_labelled_by_kind_and_never_by_key(autojump_clock: Clo
         await trio.sleep(30)
         text = generate_latest(registry).decode()
     assert "secret" not in text
+
     for line in (
         'sexton_actor_live{kind="scripted"} 2.0',
         'sexton_actor_mailbox_depth{kind="scripted"} 0.0',
@@ -365,6 +383,7 @@ async def test_metrics_are_labelled_by_kind_and_never_by_key(autojump_clock: Clo
 
 def test_the_lag_is_how_late_a_probe_fires() -> None:
     probe = LagProbe(now=100.0)
+
     assert probe.fire(100.0 + LAG_PROBE_S + 0.25) == 102.25
     assert probe.latest_s == 0.25
     assert probe.fire(102.25) == 103.25
@@ -380,6 +399,7 @@ async def test_a_loop_that_is_held_up_shows_in_the_lag(autojump_clock: Clock) ->
     async with open_system(tree(scripted_family(EngineWorld())), monotonic=monotonic) as system:
         await trio.sleep(3.5)
         assert system.statistics().loop_lag_peak_s == pytest.approx(0.0)
+
         skew = 5.0
         await trio.sleep(1)
         assert system.statistics().loop_lag_peak_s == pytest.approx(5.0, abs=LAG_PROBE_S)
@@ -390,6 +410,7 @@ async def test_dead_letters_are_all_counted_but_only_the_latest_are_kept(autojum
         for number in range(300):
             system.tell("scripted", "no such key", Note(str(number)))
         letters = system.dead_letters
+
         assert letters.count(Reason.STOPPED, "scripted") == letters.total() == 300
         assert [letter.message for letter in letters.latest()] == [
             Note(str(number)) for number in range(44, 300)
@@ -410,5 +431,6 @@ async def test_a_plain_actor_says_where_it_lives(autojump_clock: Clock) -> None:
         tree(FamilySpec("curious", lambda context: Curious(context, EngineWorld())))
     ) as system:
         answer: object = await system.ask("curious", ("a", 1), Note("x"))
+
         assert answer == ("curious", ("a", 1), "curious/('a', 1)")
         assert "awake" in repr(seen[0])

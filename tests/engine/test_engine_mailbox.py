@@ -43,6 +43,7 @@ def test_a_mailbox_tells_how_full_it_is() -> None:
     for number in range(3):
         mailbox.offer(envelope(number), may_wait=False)
     mailbox.take()
+
     assert repr(mailbox) == "<Mailbox 2/4, peak 3>"
 
 
@@ -51,6 +52,7 @@ def test_the_lanes_above_the_users_are_bounded_too() -> None:
     for number in range(SYSTEM_LANE_CAPACITY):
         assert mailbox.offer(envelope(number, Lane.CONTROL), may_wait=True) is None
     one_more = envelope("one more", Lane.CONTROL)
+
     assert mailbox.offer(one_more, may_wait=True) is one_more
 
 
@@ -61,6 +63,7 @@ def test_an_empty_mailbox_gives_its_memory_back() -> None:
     while mailbox.take() is not None:
         pass
     mailbox.rest()
+
     assert (mailbox._control, mailbox._supervision, mailbox._user, mailbox.waiting) == (
         None,
         None,
@@ -72,6 +75,7 @@ def test_an_empty_mailbox_gives_its_memory_back() -> None:
 def test_the_age_is_that_of_the_oldest_message() -> None:
     mailbox = Mailbox(MailboxSpec())
     assert mailbox.oldest_at() is None
+
     mailbox.offer(envelope("new", Lane.CONTROL, at=7), may_wait=False)
     mailbox.offer(envelope("old", at=3), may_wait=False)
     assert mailbox.oldest_at() == 3
@@ -80,6 +84,7 @@ def test_the_age_is_that_of_the_oldest_message() -> None:
 async def test_an_admission_port_wakes_the_sender_once() -> None:
     port = AdmissionPort(trio.lowlevel.current_task())
     assert not port.is_expired
+
     async with trio.open_nursery() as nursery:
 
         async def admit() -> None:
@@ -94,6 +99,7 @@ async def test_an_admission_port_wakes_the_sender_once() -> None:
 
 def test_a_port_that_nobody_waits_at_takes_everything() -> None:
     port = NobodyPort()
+
     assert port.is_expired
     assert not port.set(1)
     assert not port.set_exception(ValueError())
@@ -237,5 +243,6 @@ def test_lanes_come_in_order_and_each_keeps_its_own(lanes: list[Lane]) -> None:
     taken: list[tuple[Lane, int]] = []
     while (item := mailbox.take()) is not None:
         taken.append((item.lane, item.message))
+
     assert taken == sorted(taken)
     assert len(taken) == len(lanes)

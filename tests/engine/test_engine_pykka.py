@@ -91,6 +91,7 @@ async def test_tell_and_ask_reach_on_receive_in_order(
 ) -> None:
     ref = Speaker.start(events)
     ref.tell("one")
+
     assert await ref.ask("two") == "two"
     assert events == ["start", "one", "two"]
 
@@ -101,6 +102,7 @@ async def test_an_exception_goes_to_the_asker_and_the_actor_lives_on(
     ref = Speaker.start(events)
     with pytest.raises(ValueError, match="x"):
         await ref.ask({"raise": "x"})
+
     assert ref.is_alive()
     assert await ref.ask("still here") == "still here"
 
@@ -113,6 +115,7 @@ async def test_an_exception_on_a_tell_runs_on_failure_and_stops_the_actor(
     future = ref.ask("behind")
     with pytest.raises(pykka.ActorDeadError, match="stopped before handling"):
         await future
+
     assert not ref.is_alive()
     assert events[-1] == ("failure", ValueError, "x", True)
     assert "stop" not in events
@@ -126,6 +129,7 @@ async def test_a_failing_on_start_stops_the_actor(autojump_clock: Clock, scope: 
     ref = Broken.start()
     with pytest.raises(pykka.ActorDeadError):
         await ref.ask("x")
+
     assert pykka.ActorRegistry.get_by_class(Broken) == []
 
 
@@ -142,6 +146,7 @@ async def test_failing_hooks_at_the_end_are_borne(autojump_clock: Clock, scope: 
 
     ref = Broken.start()
     assert await ref.stop()
+
     ref = Broken.start()
     ref.tell("x")
     await trio.testing.wait_all_tasks_blocked()
@@ -156,9 +161,11 @@ async def test_stop_lets_the_messages_before_it_be_handled_and_refuses_those_beh
     assert await stopped is True
     assert await before == {"sleep": 1}
     assert events == ["start", {"sleep": 1}, "stop"]
+
     with pytest.raises(pykka.ActorDeadError):
         await behind
     assert await ref.stop() is False
+
     with pytest.raises(pykka.ActorDeadError):
         ref.tell("dead")
     with pytest.raises(pykka.ActorDeadError):
@@ -175,6 +182,7 @@ async def test_an_actor_may_stop_itself(autojump_clock: Clock, scope: None, even
 
     ref = Leaver.start(events)
     assert await ref.ask("x") == "leaving"
+
     await trio.testing.wait_all_tasks_blocked()
     assert events == ["start", "stop"]
 
@@ -184,6 +192,7 @@ async def test_an_ask_with_a_timeout_gives_up(autojump_clock: Clock, scope: None
     before = trio.current_time()
     with pytest.raises(pykka.Timeout, match="3 seconds"):
         await ref.ask({"sleep": 10}, timeout=3)
+
     assert trio.current_time() - before == 3
 
 
@@ -194,10 +203,13 @@ async def test_a_proxy_calls_methods_reads_and_writes_attributes(
     assert await proxy.add(2) == 2
     assert await proxy.add(2, twice=True) == 6
     assert await proxy.count == 6
+
     proxy.count = 40
     assert await proxy.add_slowly(2) == 42
+
     proxy.add.defer(1)
     assert await proxy.count == 43
+
     with pytest.raises(AttributeError):
         proxy.nothing  # noqa: B018 - reading it is the test
     with pytest.raises(TypeError):
@@ -210,12 +222,14 @@ async def test_a_traversable_attribute_is_reached_through_the_actor(
 ) -> None:
     proxy = Speaker.start(events).proxy()
     assert await proxy.playback.play("one") == "playing one"
+
     proxy.playback.volume = 9
     assert await proxy.playback.volume == 9
 
 
 async def test_proxies_of_one_actor_are_equal(autojump_clock: Clock, scope: None, events: list[Any]) -> None:
     ref = Speaker.start(events)
+
     assert ref.proxy() == ref.proxy()
     assert ref.proxy() != Speaker.start(events).proxy()
     assert len({ref.proxy(), ref.proxy()}) == 1
@@ -235,6 +249,7 @@ async def test_the_registry_knows_who_runs(autojump_clock: Clock, scope: None, e
     assert pykka.ActorRegistry.get_by_class(LouderSpeaker) == [two]
     assert pykka.ActorRegistry.get_by_class_name("LouderSpeaker") == [two]
     assert pykka.ActorRegistry.get_by_urn(one.actor_urn) is one
+
     await one.stop()
     assert pykka.ActorRegistry.get_all() == [two]
 
@@ -248,6 +263,7 @@ async def test_a_broadcast_reaches_all_or_one_class(
     pykka.ActorRegistry.broadcast("all")
     pykka.ActorRegistry.broadcast("loud", target_class=LouderSpeaker)
     await trio.testing.wait_all_tasks_blocked()
+
     assert events == ["start", "all"]
     assert others == ["start", "all", "loud"]
 
@@ -267,6 +283,7 @@ async def test_stop_all_stops_the_last_started_first(autojump_clock: Clock, scop
         Numbered.start(number)
     for future in pykka.ActorRegistry.stop_all():
         assert await future  # type: ignore[misc]  # pykka's annotation promises booleans, this engine's refs futures
+
     assert sorted(order) == [0, 1, 2]
     assert pykka.ActorRegistry.get_all() == []
 
@@ -284,6 +301,7 @@ async def test_a_cancelled_actor_ends_alone_and_answers_its_askers(
             await handled
         with pytest.raises(pykka.ActorDeadError, match="stopped before handling"):
             await behind
+
         assert await outer.ask("unharmed") == "unharmed"
 
 
@@ -307,6 +325,7 @@ async def test_a_busy_actor_lets_others_run(autojump_clock: Clock, scope: None) 
     for _ in range(5):
         await trio.lowlevel.checkpoint()
     assert await ref.proxy().handled < 5_000
+
     await ref.stop()
 
 
@@ -319,6 +338,7 @@ async def test_a_future_is_awaited_or_read_but_never_blocked_on(autojump_clock: 
     future.set(5)
     assert future.get() == await future == await future == 5
     assert future.is_set
+
     with pytest.raises(RuntimeError, match="already set"):
         future.set(6)
     with pytest.raises(RuntimeError, match="already set"):
@@ -337,6 +357,7 @@ async def test_several_tasks_may_await_one_future(autojump_clock: Clock) -> None
             nursery.start_soon(wait)
         await trio.sleep(1)
         future.set("x")
+
     assert got == ["x", "x", "x"]
 
 
@@ -378,11 +399,13 @@ async def test_futures_map_filter_reduce_and_join(autojump_clock: Clock) -> None
             two.set("two")
 
         nursery.start_soon(set_later)
+
         assert await mapped == [2, 4, 6]
         assert await filtered == [2, 3]
         assert await reduced == 106
         assert await joined == [[1, 2, 3], "two"]
         assert await mapped == [2, 4, 6]
+
     assert applied == [[1, 2, 3]]
     assert pykka.get_all([filtered, filtered]) == [[2, 3], [2, 3]]
 
@@ -412,9 +435,11 @@ async def test_a_supervised_actor_has_pykkas_ref_and_proxy(autojump_clock: Clock
         (ref,) = refs
         assert ref.is_alive()
         assert await ref.ask(Note("y")) == 2
+
         ref.tell(Wait(1))
         proxy = ref.proxy()
         assert await proxy.play("march") == "march at 120"
+
         proxy.tempo = 60
         assert await proxy.tempo == 60
         assert await proxy.rest(3) == "rested"
@@ -422,6 +447,7 @@ async def test_a_supervised_actor_has_pykkas_ref_and_proxy(autojump_clock: Clock
         assert pykka.ActorRegistry.get_all() == []
         assert await ref.stop() is True
         assert not ref.is_alive()
+
         with pytest.raises(pykka.ActorDeadError):
             ref.tell(Note("dead"))
 
@@ -447,6 +473,7 @@ async def test_a_ref_outlives_a_restart_and_its_proxy_sees_the_new_instance(auto
     async with open_system(tree(family)) as system:
         await system.ask("counting", "a", Note("x"))
         await seen[0].proxy().fail()
+
         assert seen[0] is seen[1]
         assert seen[0].proxy()._actor is made[-1]
         assert await seen[0].proxy().count == 0

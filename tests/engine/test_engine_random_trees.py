@@ -219,6 +219,7 @@ def test_singletons_stop_in_the_reverse_of_the_order_of_start(
 
     on_mock_clock(main)
     stops = [kind for what, kind in ledger.log if what == "stop"]
+
     assert [kind for kind in stops if kind in singletons] == singletons[::-1]
 
 
@@ -313,6 +314,7 @@ def test_the_system_falls_exactly_when_the_intensity_is_exceeded(
             expected = True
             break
         counted.append(at)
+
     assert fell is expected
     assert fell or len(crashed_at) == len(gaps)
 
@@ -348,6 +350,7 @@ def test_no_ask_is_left_without_an_answer_whatever_ends_meanwhile(
                 await trio.sleep(pause)
 
     on_mock_clock(main)
+
     assert answers == Counter(range(len(plan)))
     assert all(count <= 2 for count in ledger.deliveries.values())
     assert all(count <= 1 for count in ledger.handled.values())

@@ -26,6 +26,7 @@ def test_the_restart_type_says_when_a_child_is_started_again(
 @given(st.integers(1, 20), st.data())
 def test_the_strategy_says_who_goes_down(children: int, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, children - 1))
+
     assert list(affected(Strategy.ONE_FOR_ONE, index, children)) == [index]
     assert list(affected(Strategy.REST_FOR_ONE, index, children)) == list(range(index, children))
     assert list(affected(Strategy.ONE_FOR_ALL, index, children)) == list(range(children))
@@ -56,6 +57,7 @@ def test_a_back_off_grows_to_its_bound_and_strays_by_its_jitter(
 ) -> None:
     backoff = Backoff(first_s=0.5, factor=3, max_s=20, jitter=jitter)
     plain = delay(Backoff(first_s=0.5, factor=3, max_s=20, jitter=0), attempt, chance)
+
     assert plain == min(0.5 * 3.0 ** min(attempt, 50), 20)
     assert plain * (1 - jitter) - 1e-9 <= delay(backoff, attempt, chance) <= plain * (1 + jitter) + 1e-9
 
@@ -76,5 +78,6 @@ def test_a_tree_that_makes_no_sense_cannot_be_written_down() -> None:
 
 def test_a_spec_is_named_by_its_kind() -> None:
     spec = SupervisorSpec("top", Strategy.ONE_FOR_ALL, (scripted(EngineWorld(), "one"),))
+
     assert [child.name for child in spec.children] == ["one"]
     assert isinstance(spec.children[0], ActorSpec)

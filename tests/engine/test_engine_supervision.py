@@ -54,6 +54,7 @@ async def test_the_message_that_crashed_the_actor_is_delivered_once_more(autojum
     async with open_system(tree(scripted(world))) as system:
         before = trio.current_time()
         await system.ask("scripted", "", Crash(times=1))
+
         assert trio.current_time() - before == QUICK.first_s
         assert world.notes == ["start scripted/", "start scripted/", "crash"]
         assert system.dead_letters.total() == 0
@@ -64,6 +65,7 @@ async def test_a_message_that_crashes_twice_dies_and_its_asker_is_told(autojump_
     async with open_system(tree(scripted(world))) as system:
         with pytest.raises(ActorCrashed) as caught:
             await system.ask("scripted", "", Crash(times=9))
+
         assert isinstance(caught.value.__cause__, ValueError)
         assert world.crashes["crash"] == 2
         assert await system.ask("scripted", "", Note("alive")) == 1
@@ -75,6 +77,7 @@ async def test_a_restart_is_a_new_instance_with_the_old_mailbox(autojump_clock: 
     world = EngineWorld()
     async with open_system(tree(scripted(world))) as system:
         assert await system.ask("scripted", "", Note("before")) == 1
+
         system.tell("scripted", "", Crash(times=1))
         for number in range(3):
             system.tell("scripted", "", Note(str(number)))
@@ -101,6 +104,7 @@ async def test_the_back_off_grows_and_strays(autojump_clock: Clock) -> None:
             await system.ask("scripted", "", Crash(times=1, text=str(number)))
             waits.append(trio.current_time() - before)
     expected = Random(1)
+
     assert waits == pytest.approx([plain * (0.5 + expected.random()) for plain in (1, 2, 4, 5)])
 
 
@@ -121,6 +125,7 @@ async def test_one_crash_too_many_ends_the_system_with_the_crash_as_the_cause(au
 
     with pytest.raises(EngineFault) as caught:
         await run_until_it_falls()
+
     assert cancelled
     assert isinstance(caught.value.__cause__, ValueError)
 
@@ -147,6 +152,7 @@ async def test_the_strategy_restarts_the_right_siblings_in_order(
     world = EngineWorld()
     async with open_system(tree(*(scripted(world, kind) for kind in ABC), strategy=strategy)) as system:
         assert world.notes == [f"start {kind}/" for kind in ABC]
+
         world.notes.clear()
         for kind in ABC:
             system.tell(kind, "", Wait(1, f"busy {kind}"))
@@ -169,6 +175,7 @@ async def test_a_sibling_that_goes_down_with_others_finishes_its_message_first(a
         await trio.testing.wait_all_tasks_blocked()
         system.tell("a", "", Crash(times=1))
         await trio.sleep(60)
+
     assert world.notes[:5] == ["finished", "stop b/", "start a/", "start b/", "crash"] or world.notes[:5] == [
         "finished",
         "stop b/",
@@ -188,6 +195,7 @@ async def test_a_sibling_that_does_not_finish_in_time_is_killed_and_gets_the_mes
         await trio.testing.wait_all_tasks_blocked()
         system.tell("a", "", Crash(times=1))
         await trio.sleep(60)
+
     assert world.notes.count("finished") == 1
     assert "stop b/" not in world.notes[: world.notes.index("finished")]
 
@@ -202,6 +210,7 @@ async def test_a_transient_actor_may_stop_and_stays_away(autojump_clock: Clock) 
         await system.ask("scripted", "", Do(leave))
         await trio.sleep(30)
         assert world.notes[-1] == "stop scripted/"
+
         with pytest.raises(ActorStopped):
             await system.ask("scripted", "", Note("nobody"))
         system.tell("scripted", "", Note("nobody"))
@@ -217,6 +226,7 @@ async def test_a_permanent_actor_that_stops_is_started_again_with_its_mail(autoj
     async with open_system(tree(scripted(world))) as system:
         await system.ask("scripted", "", Do(leave))
         await trio.sleep(30)
+
         assert world.notes == ["start scripted/", "stop scripted/", "start scripted/", "mail"]
 
 
@@ -229,6 +239,7 @@ async def test_a_temporary_actor_is_never_started_again(autojump_clock: Clock) -
             await system.ask("scripted", "", Crash(times=1))
         await trio.sleep(30)
         assert world.starts == 2
+
         with pytest.raises(ActorStopped):
             await system.ask("scripted", "", Note("nobody"))
         assert await system.ask("other", "", Note("alive")) == 1
@@ -243,6 +254,7 @@ async def test_a_temporary_sibling_that_goes_down_with_others_stays_down(autojum
         system.tell("a", "", Crash(times=1))
         await trio.sleep(30)
         assert lines(world, "start") == ["start a/", "start b/", "start a/"]
+
         with pytest.raises(ActorStopped):
             await system.ask("b", "", Note("nobody"))
 
@@ -266,6 +278,7 @@ async def test_a_supervisor_that_gives_up_is_restarted_by_the_one_above_with_its
         assert world.notes[-4:] != []
         assert "mail" in world.notes
         assert lines(world, "start").count("start outer/") == 1
+
         node = system.tree()
         assert {child.name: child.restarts for child in node.children} == {"outer": 0, "inner": 1}
         assert system.statistics().kind("a").escalations == 1
@@ -282,6 +295,7 @@ async def test_one_for_one_siblings_wait_out_their_back_offs_independently(autoj
         await trio.sleep(9.5)
         assert "a crashes" in world.notes
         assert "b crashes" not in world.notes
+
         await system.ask("b", "", Note("b is back"), timeout=100)
         assert trio.current_time() - start == 11
 
@@ -301,6 +315,7 @@ async def test_a_start_that_fails_for_ever_fails_the_opening_and_stops_what_was_
     with pytest.raises(EngineFault):
         async with open_system(tree(scripted(first, "a"), scripted(world, "b"))):
             pytest.fail("it opened")
+
     assert first.notes == ["start a/", "stop a/"]
 
 
@@ -327,11 +342,13 @@ async def test_a_singleton_that_is_unavailable_at_the_start_does_not_hold_up_the
     async with open_system(tree(scripted(world, "a"), scripted(other, "b"))) as system:
         assert other.notes == ["start b/"]
         assert world.starts == 1
+
         with pytest.raises(OutageError, match="1"):
             await system.ask("a", "", Note("tries at once"))
         await trio.sleep(100)
         assert await system.ask("a", "", Note("back")) == 1
         assert system.statistics().kind("a").crashes == 0
+
     assert [record.message for record in caplog.records if "available" in record.message] == [
         "a is unavailable: OutageError('0')",
         "a is available again",
@@ -354,6 +371,7 @@ async def test_a_family_member_that_is_unavailable_tells_all_who_ask_and_tries_w
             nursery.start_soon(ask)
             nursery.start_soon(ask)
             system.tell("scripted", "a", Note("told"))
+
         assert told == ["told", "told"]
         assert system.dead_letters.count(Reason.UNAVAILABLE) == 1
         assert system.statistics().kind("scripted").live == 0
@@ -364,6 +382,7 @@ async def test_a_key_that_crashes_too_often_is_given_up_and_the_others_live_on(a
     world = EngineWorld()
     async with open_system(tree(scripted_family(world, intensity=Intensity(1, 60)))) as system:
         assert await system.ask("scripted", "good", Note("x")) == 1
+
         async with trio.open_nursery() as nursery:
 
             async def ask() -> None:
@@ -384,6 +403,7 @@ async def test_the_keys_of_a_permanent_family_come_back_after_a_stop(autojump_cl
     async with open_system(tree(scripted_family(world, restart=Restart.PERMANENT))) as system:
         await system.ask("scripted", "a", Note("x"))
         assert await system.stop("scripted", "a")
+
         await trio.sleep(5)
         assert lines(world, "start", "stop") == ["start scripted/a", "stop scripted/a", "start scripted/a"]
 
@@ -395,6 +415,7 @@ async def test_the_keys_of_a_temporary_family_are_not_restarted_but_activated_an
     async with open_system(tree(scripted_family(world, restart=Restart.TEMPORARY))) as system:
         with pytest.raises(ActorCrashed):
             await system.ask("scripted", "a", Crash(times=1))
+
         assert world.crashes["crash"] == 1
         assert await system.ask("scripted", "a", Note("x")) == 1
 
@@ -413,6 +434,7 @@ async def test_a_family_goes_down_with_its_siblings_and_keeps_the_mail_of_its_ke
         await trio.sleep(1.5)
         system.tell("scripted", "new", Note("while it was down"))
         assert "while it was down" not in world.notes
+
         await trio.sleep(20)
         assert {"mail", "while it was down", "crash"} <= set(world.notes)
         assert lines(world, "start").count("start scripted/busy") == 2
@@ -434,6 +456,7 @@ async def test_a_child_task_that_crashes_is_the_actors_crash(autojump_clock: Clo
         system.tell("scripted", "", Wait(20, "interrupted, then done again"))
         await trio.sleep(60)
         statistics = system.statistics().kind("scripted")
+
         assert statistics.crashes == statistics.restarts == 1
         assert world.notes == ["start scripted/", "start scripted/", "interrupted, then done again"]
 
@@ -449,6 +472,7 @@ async def test_a_child_task_of_an_idle_actor_crashes_it_too(autojump_clock: Cloc
     async with open_system(tree(scripted_family(world))) as system:
         await system.ask("scripted", "a", Do(begin))
         await trio.sleep(10)
+
         assert lines(world, "start") == ["start scripted/a", "start scripted/a"]
 
 
@@ -464,6 +488,7 @@ async def test_a_transparent_exception_from_a_child_task_is_no_crash(autojump_cl
     async with open_system(tree(scripted(world), intensity=Intensity(0, 1))) as system:
         await system.ask("scripted", "", Do(begin))
         await trio.sleep(10)
+
         assert lines(world, "start") == ["start scripted/", "start scripted/"]
         assert system.statistics().kind("scripted").crashes == 0
 
@@ -485,6 +510,7 @@ async def test_a_child_task_ends_with_its_actor_and_can_be_cancelled(autojump_cl
         await system.ask("scripted", "a", Do(begin))
         await trio.testing.wait_all_tasks_blocked()
         assert ended == ["by hand"]
+
         await system.stop("scripted", "a")
         await trio.testing.wait_all_tasks_blocked()
         assert ended == ["by hand", "by the actor's end"]
@@ -500,6 +526,7 @@ async def test_a_crash_while_a_stop_is_wanted_is_a_stop(autojump_clock: Clock) -
         system.tell("scripted", "a", Do(crash_at_the_end))
         await trio.testing.wait_all_tasks_blocked()
         assert await system.stop("scripted", "a")
+
         await trio.sleep(20)
         assert world.starts == 1
         assert system.statistics().kind("scripted").live == 0
@@ -527,6 +554,7 @@ async def test_an_instance_that_cannot_be_killed_is_waited_for_before_the_next_o
         system.tell("b", "", Note("mail"))
         system.tell("a", "", Crash(times=1))
         await trio.sleep(60)
+
         assert world.notes == ["start a/", "start b/", "start a/", "crash", "let go", "start b/", "mail"]
 
 
@@ -544,6 +572,7 @@ async def test_siblings_that_crash_at_the_same_moment_are_one_restart_of_the_gro
         for kind in ("a", "b"):
             system.tell(kind, "", Crash(times=1, text=f"crash {kind}"))
         await trio.sleep(60)
+
         assert lines(world, "start") == ["start a/", "start b/"] * 2
         assert sorted(lines(world, "crash")) == ["crash a", "crash b"]
 
@@ -562,4 +591,5 @@ async def test_a_task_of_a_dead_instance_cannot_crash_the_new_one(autojump_clock
         await system.ask("scripted", "", Do(begin))
         await system.ask("scripted", "", Crash(times=1))
         await trio.sleep(60)
+
         assert system.statistics().kind("scripted").crashes == 1

@@ -107,6 +107,7 @@ async def test_a_runner_process_killed_while_its_model_speaks_is_succeeded_by_an
         zombie = await world.install(config=CONFIG)
         key = {"name": "openai_api_key", "data": {"api_key": KEY}}
         assert (await world.post(f"{world.ws}/credentials", key)).status_code == 201
+
         before = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
         await world.deliver(zombie["webhook_urls"]["github"])
         words = command_line({"base-url": world.base_url, "state-dir": tmp_path / "state"})
@@ -122,4 +123,5 @@ async def test_a_runner_process_killed_while_its_model_speaks_is_succeeded_by_an
         async with a_runner(runner_settings(world.base_url, await world.enrol("h2"), tmp_path / "2", model)):
             event = await until_it_ends(world, zombie["zombie_id"])
         assert event["attempts"] == 2
+
         await check(world, zombie["zombie_id"], event, before)

@@ -119,6 +119,7 @@ async def test_a_request_that_slack_has_heard_is_posted_once_and_closed(tmp_path
                 assert (pressed.status_code, pressed.json()["status"]) == (200, "denied"), pressed.text
             await slack.until(lambda: message.values == [])
             assert len(slack.messages) == 1
+
             async with calling(server) as api:
                 assert (await api.gate(gate_id))["resolved_by"] == "slack:U7"
 
@@ -136,5 +137,6 @@ async def test_a_gate_is_timed_out_by_a_living_server_and_by_the_next_one(
         async with calling(server) as api:
             while (gate := await api.gate(gate_id))["status"] == "pending":
                 await trio.sleep(0.1)
+
         assert (gate["status"], gate["resolved_by"]) == ("timed_out", "system:timeout")
         assert gate["updated_at"] >= gate["timeout_at"]

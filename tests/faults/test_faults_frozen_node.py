@@ -143,6 +143,7 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
             f"{how}: {len(took)} calls of others, p50 {took[len(took) // 2]:.3f} s, p99 {p99:.3f} s,"
             f" longest {took[-1]:.3f} s; its own tenant waited {accepted[0]:.3f} s\n"
         )
+
         assert p99 < P99_S
         assert states == {"active"}
         # It was blocked: the frozen node held its rows until the database ended that session.

@@ -40,6 +40,7 @@ async def test_a_report_that_is_too_large_ends_its_event_at_the_first_attempt(tm
         key = {"name": "openai_api_key", "data": {"api_key": KEY}}
         assert (await world.post(f"{world.ws}/credentials", key)).status_code == 201
         assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+
         settings = RunnerSettings(
             base_url=world.base_url,
             state_dir=tmp_path,
@@ -49,6 +50,7 @@ async def test_a_report_that_is_too_large_ends_its_event_at_the_first_attempt(tm
         )
         async with a_runner(settings):
             event = await until_it_ends(world, zombie["zombie_id"])
+
     assert (event["status"], event["attempts"]) == ("processed", 1), event["response_text"]
     assert event["response_text"].startswith("I have proposed.")
     assert "proposals]" in event["response_text"]

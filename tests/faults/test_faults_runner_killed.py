@@ -23,6 +23,7 @@ async def test_what_a_killed_local_runner_held_goes_on_without_waiting_for_its_t
 
         cause = await api.cause_of_the_first_reclaim(zombie)
         assert cause == "died"
+
         await gone(f"sleep\0{marker}")
         await server.stop()
         await server.start("--runners", "0")

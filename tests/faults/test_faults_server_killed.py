@@ -139,6 +139,7 @@ async def test_a_server_killed_under_load_keeps_every_accepted_webhook_once_and_
                 load.note(delivery, await api.deliver(zombie_id, delivery))
             await _every_accepted_one_is_there_once(api, load)
             assert set(load.accepted) == set(load.sent)
+
             await _all_are_processed(api, len(load.accepted))
             charged = await _sum_of_metering(api, load)
             after = (await api.get("/v1/tenants/me/billing"))["balance_nanos"]

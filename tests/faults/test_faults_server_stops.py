@@ -83,12 +83,14 @@ async def test_a_run_in_progress_is_finished_before_the_server_closes_its_doors(
 
         assert await server.stop() == 0
         assert processes_with(f"sleep\0{marker}") == []
+
         log = (tmp_path / "data" / "runners" / "runner-1.log").read_text()
         await server.start()
 
         event = await api.event(zombie)
         assert (event["status"], event["attempts"]) == ("processed", 1), log
         assert event["evidence"] == {"rested": True}
+
         path = f"/v1/tenants/me/billing/charges/{event['event_id']}/metering-periods"
         rows = (await api.call("GET", path))["items"]
         charged = sum(row["charged_nanos"] for row in rows)
@@ -110,6 +112,7 @@ async def test_a_second_signal_gives_the_runs_back_at_once(tmp_path: Path) -> No
         assert (await api.event(zombie))["status"] == "running"
 
         assert await server.stop() == 0
+
         await gone(f"sleep\0{marker}")
         await server.start("--runners", "0")
         event = await api.event(zombie)

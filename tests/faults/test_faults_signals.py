@@ -121,6 +121,7 @@ async def test_the_next_event_is_given_out_where_the_runner_waits_wherever_the_l
         said = [await first.say(zombie_id) for _ in range(2)]
         lease = await first.lease(one)
         assert lease is not None
+
         async with trio.open_nursery() as nursery:
             poll = Asked()
             nursery.start_soon(poll.ask, second, POLLS, POLL, other)
@@ -141,6 +142,7 @@ async def test_frames_of_one_node_come_out_of_the_stream_of_the_other(
         await first.say(zombie_id)
         lease = await first.lease(runner)
         assert lease is not None
+
         activity = f"{POLLS}/{lease['lease_id']}/activity"
         async with second.stream(zombie_id) as frames:
             for number in range(3):
@@ -162,6 +164,7 @@ async def test_a_kill_at_one_node_is_told_to_the_poll_and_the_heartbeat_that_wai
         await first.say(zombie_id)
         lease = await first.lease(runner)
         assert lease is not None
+
         async with trio.open_nursery() as nursery:
             poll, beat = Asked(), Asked()
             beats = {"active_lease_ids": [lease["lease_id"]], "wait_ms": WAIT_MS}
@@ -229,6 +232,7 @@ async def test_an_answer_given_at_one_node_reaches_the_run_that_waits_for_it_at_
         await first.say(zombie_id)
         lease = await first.lease(runner)
         assert lease is not None
+
         asks = {
             "fencing_token": lease["fencing_token"],
             "action_id": "one",

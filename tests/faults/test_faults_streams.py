@@ -100,5 +100,6 @@ async def test_a_stream_is_resumed_over_a_kill_without_a_gap_or_a_repeat(tmp_pat
         # among it, so frames are not counted.
         await watched.follow(watched.has_seen_all)
         numbers = [frame["id"] for frame in watched.seen]
+
         assert numbers == list(range(1, len(numbers) + 1))
         assert len(set(watched.told())) == len(watched.told())

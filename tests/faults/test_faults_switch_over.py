@@ -84,12 +84,14 @@ async def test_a_demoted_primary_that_stays_up_is_left_for_the_new_one(tmp_path:
         assert set(caller.accepted) <= kept
         assert set(caller.statuses) == {ACCEPTED, AWAY}
         assert set(caller.readiness) == {OK, AWAY}
+
         log = (node.server.folder / "server.log").read_text()
         gone, back = log.count("the database went away"), log.count("the database is back")
         # Whoever had nothing to ask of the old server notices later, and says so once: never a line a try.
         assert 1 <= gone <= PARTS
         assert back == gone
         assert "Traceback" not in log
+
         sys.stdout.write(
             f"messages {dict(caller.statuses)}, longest gap {caller.longest_s:.1f} s, of these {AFTER} more"
             f" within {back_s:.1f} s of the promotion; /readyz {dict(caller.readiness)}\n"

@@ -26,16 +26,19 @@ async def test_a_lease_of_a_node_that_was_killed_is_taken_up_by_the_other(
         event_id = await first.say(zombie_id)
         before = await first.lease(lost)
         assert before is not None
+
         first.server.kill()
         with trio.fail_after(PATIENCE_S):
             while (after := await second.lease(heir)) is None:
                 pass
         assert (before["event"]["event_id"], after["event"]["event_id"]) == (event_id, event_id)
         assert after["fencing_token"] > before["fencing_token"]
+
         # The one runner is late, and is told so by a node that never saw it; the other's report counts.
         late = await second.refusal(f"/v1/runners/me/leases/{before['lease_id']}/renew", USAGE, lost)
         assert late == "UZ-RUN-011"
         assert (await second.report(heir, after))["status"] == "processed"
+
         [event] = await second.history()
         assert (event["event_id"], event["status"]) == (event_id, "processed")
 
@@ -69,8 +72,10 @@ async def test_two_nodes_give_each_event_to_one_runner_and_take_each_cent_once(
                 for number, runner in enumerate(runners):
                     nursery.start_soon(work, number, runner)
         assert leased == Counter(said)
+
         events = await second.history()
         assert {event["event_id"]: event["status"] for event in events} == dict.fromkeys(said, "processed")
+
         gone = before - await first.balance()
         assert gone == sum(event["charged_nanos"] for event in events) > 0
 
@@ -83,6 +88,7 @@ async def test_a_lease_that_both_nodes_renew_at_once_is_never_told_to_be_lost(
         runner = await nodes[0].enrol("runner")
         lease = await nodes[0].lease(runner)
         assert lease is not None
+
         answers: Counter[tuple[int, str | None]] = Counter()
 
         async def renew(node: Node) -> None:
@@ -110,6 +116,7 @@ async def test_a_server_whose_keys_do_not_open_the_database_says_so_and_ends(
         words = [sys.executable, "-m", "sexton_cli.main", "up", "--data", str(tmp_path / "other"), *options]
         ended = await trio.run_process(words, check=False, capture_stderr=True, capture_stdout=True)
     [line] = ended.stderr.decode().splitlines()
+
     assert ended.returncode == CONFIG
     assert line.startswith("sexton: UZ-STARTUP-002: the master keys of this folder do not open")
     assert "SEXTON_MASTER_KEY" in line

@@ -189,6 +189,7 @@ async def test_a_storm_of_webhooks_over_a_kill_is_kept_exactly_once(tmp_path: Pa
         kept = await _history(site)
         _hold_promises(storm, kept)
         assert len(storm.promised) == len(kept) == SIZE
+
         figures = {
             "deliveries": SIZE,
             "answers": dict(storm.answers),

@@ -21,6 +21,7 @@ def test_the_folder_http_does_not_shadow_the_standard_library() -> None:
     program = "import http, http.client, sys; sys.exit('sexton' in (http.__file__ or 'sexton'))"
 
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
     assert http.__file__ is not None
 
 

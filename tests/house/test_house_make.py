@@ -60,6 +60,7 @@ def test_the_check_is_all_checks(clone: Path) -> None:
         "mkdocs build --strict",
     ):
         assert f".venv/bin/{tool}" in plan
+
     assert "check_wheel.py" in plan
     assert "-m pytest" in plan
 

@@ -33,5 +33,6 @@ def test_every_struct_can_be_forgotten_without_harm() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALL_STRUCTS], env=checked, capture_output=True, text=True, check=False
     )
+
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > FEWEST

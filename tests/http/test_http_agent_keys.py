@@ -45,10 +45,13 @@ async def test_a_key_is_shown_once_and_kept_as_a_hash(world: HttpWorld) -> None:
         zombie["zombie_id"],
         "k",
     )
+
     [kept] = world.memory.tables.agent_keys.values()
     assert kept.token_hash == hashlib.sha256(made["key"].encode()).digest()
+
     listed = await world.get(f"{world.ws}/agent-keys")
     assert made["key"] not in listed.text
+
     [item] = listed.json()["items"]
     assert (item["agent_id"], item["last_used_at"], listed.json()["total"]) == (made["agent_id"], None, 1)
 
@@ -60,6 +63,7 @@ async def test_keys_are_listed_by_agent_and_by_page(world: HttpWorld) -> None:
     await agent_key(world, other["zombie_id"])
     page = await world.get(f"{world.ws}/agent-keys", params={"page": "2", "page_size": "3"})
     assert ([item["name"] for item in page.json()["items"]], page.json()["total"]) == (["k0"], 4)
+
     mine = await world.get(f"{world.ws}/agent-keys", params={"zombie_id": one["zombie_id"]})
     assert [item["name"] for item in mine.json()["items"]] == ["k2", "k1", "k0"]
 
@@ -82,6 +86,7 @@ async def test_what_makes_no_key_is_refused(
 ) -> None:
     zombie = await world.install()
     filled = {"zombie_id": zombie["zombie_id"], **body} if len(body) > 1 or body["name"] != "k" else body
+
     assert code(await world.post(f"{world.ws}/agent-keys", filled)) == answer
     assert not world.memory.tables.agent_keys
 
@@ -91,6 +96,7 @@ async def test_a_name_is_taken_once_an_agent_and_a_foreign_agent_is_none(world: 
     await agent_key(world, zombie["zombie_id"])
     again = {"zombie_id": zombie["zombie_id"], "name": "k"}
     assert code(await world.post(f"{world.ws}/agent-keys", again)) == (409, "UZ-APIKEY-005")
+
     await agent_key(world, other["zombie_id"])
     second = (await world.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
     elsewhere = f"/v1/workspaces/{second}/agent-keys"
@@ -103,6 +109,7 @@ async def test_a_key_is_made_once_under_an_idempotency_key(world: HttpWorld) -> 
     headers = {"idempotency-key": "once"}
     first = await world.post(f"{world.ws}/agent-keys", body, headers=headers)
     again = await world.post(f"{world.ws}/agent-keys", body, headers=headers)
+
     assert (again.status_code, again.content) == (201, first.content)
 
 
@@ -123,6 +130,7 @@ async def test_what_died_halfway_is_made_once(
     headers = stage.headers(route) | {b"idempotency-key": b"once"}
     filled = {"zombie_id": zombie["zombie_id"], **body} if table == "agent_keys" else body
     sent = msgspec.json.encode(filled)
+
     assert await stage.code(route, body=sent, headers=headers) == "UZ-INTERNAL-001"
     assert len(getattr(world.memory.tables, table)) == after
     assert await stage.code(route, body=sent, headers=headers) == ""
@@ -134,6 +142,7 @@ async def test_operators_make_and_delete_keys(world: HttpWorld) -> None:
     user = world.user_token(Role.USER)
     body = {"zombie_id": zombie["zombie_id"], "name": "k"}
     assert code(await world.post(f"{world.ws}/agent-keys", body, user)) == (403, "UZ-AUTH-009")
+
     made = await agent_key(world, zombie["zombie_id"])
     path = f"{world.ws}/agent-keys/{made['agent_id']}"
     assert code(await world.call("DELETE", path, user)) == (403, "UZ-AUTH-009")
@@ -147,6 +156,7 @@ async def test_a_deleted_key_is_nobodys_at_once(world: HttpWorld) -> None:
         assert (await world.get(path, made["key"])).status_code == 200
     path = f"{world.ws}/agent-keys/{made['agent_id']}"
     assert (await world.call("DELETE", path)).status_code == 204
+
     for where in reached(world, zombie).values():
         assert code(await world.get(where, made["key"])) == (401, "UZ-AUTH-002")
     assert code(await world.call("DELETE", path)) == (404, "UZ-APIKEY-003")
@@ -160,6 +170,7 @@ async def test_a_key_reaches_its_own_agent_and_no_other_place(world: HttpWorld) 
     assert {(await world.get(path, key)).status_code for path in mine.values()} == {200}
     assert code(await world.get(theirs["events"], key)) == (403, "UZ-AUTH-001")
     assert code(await world.get(theirs["memories"], key)) == (403, "UZ-MEM-001")
+
     nowhere = f"/v1/workspaces/{WORKSPACE_B}/zombies/{zombie['zombie_id']}"
     for what in ("events", "memories"):
         assert code(await world.get(f"{nowhere}/{what}", key)) == (403, "UZ-AUTH-001")
@@ -178,6 +189,7 @@ async def test_a_key_follows_the_stream_of_its_agent(world: HttpWorld) -> None:
         assert stream.status == 200
         assert (await stream.frame())["kind"] == "event_received"
     elsewhere = f"{world.ws}/zombies/{other['zombie_id']}/events/stream"
+
     assert code(await world.get(elsewhere, key)) == (403, "UZ-AUTH-001")
 
 
@@ -204,6 +216,7 @@ async def test_a_key_that_is_used_says_when_but_writes_it_seldom(
         assert delegate.zombie_id == UUID(zombie["zombie_id"])
         authenticator.forget(digest(made["key"]))
     assert len(written) == 2
+
     [item] = (await world.get(f"{world.ws}/agent-keys")).json()["items"]
     assert item["last_used_at"] == written[-1][1]
 
@@ -213,4 +226,5 @@ async def test_a_key_is_counted_with_its_workspace(world: HttpWorld) -> None:
     key = (await agent_key(world, zombie["zombie_id"]))["key"]
     world.set_plan(PlanTier.FREE)
     answer = await world.get(reached(world, zombie)["events"], key)
+
     assert answer.headers["ratelimit-policy"].endswith("q=40;w=2")

@@ -35,16 +35,20 @@ from tests.worlds.http_agents import (
 async def test_new_files_are_the_next_version_and_the_next_lease_is_given_them(world: HttpWorld) -> None:
     zombie, token, lease = await world.working()
     assert "twice" not in lease["instructions"]
+
     changed = await patch(world, zombie, source_markdown=skill(tags="gpu", body="Look twice.\n"))
     assert (changed["config_revision"], changed["name"], changed["status"]) == (2, "doctor", "active")
     assert changed["config_version_id"] != zombie["config_version_id"]
+
     shown = (await world.get(at(world, zombie))).json()
     assert (shown["required_tags"], shown["config_revision"]) == (["gpu"], 2)
     assert shown["trigger_markdown"] == trigger()
+
     await report(world, token, lease)
     await steer(world, zombie)
     strong = await world.enrol("h2", labels=["gpu"])
     assert "Look twice." in (await world.lease(strong))["instructions"]
+
     none = await world.post("/v1/runners/me/leases", {"wait_ms": 0}, token)
     assert none.json()["lease"] is None
 
@@ -52,6 +56,7 @@ async def test_new_files_are_the_next_version_and_the_next_lease_is_given_them(w
 async def test_the_same_files_again_change_nothing(world: HttpWorld) -> None:
     zombie = await world.install()
     changed = await patch(world, zombie, source_markdown=skill(), trigger_markdown=trigger())
+
     assert (changed["config_version_id"], changed["config_revision"]) == (zombie["config_version_id"], 1)
     assert "webhook_urls" not in changed
 
@@ -60,6 +65,7 @@ async def test_a_name_may_change_as_long_as_it_is_free(world: HttpWorld) -> None
     zombie, _other = await world.install(), await world.install("nurse")
     taken = {"source_markdown": skill("nurse"), "trigger_markdown": trigger("nurse")}
     assert await code(world, "PATCH", at(world, zombie), json=taken) == (409, "UZ-ZMB-006")
+
     free = {"source_markdown": skill("surgeon"), "trigger_markdown": trigger("surgeon")}
     assert (await patch(world, zombie, **free))["name"] == "surgeon"
     assert (await world.install())["name"] == "doctor"
@@ -71,6 +77,7 @@ async def test_a_trigger_that_stays_keeps_its_secret_and_a_new_one_is_shown_once
     old = zombie["webhook_urls"]["alerts"]
     changed = await patch(world, zombie, trigger_markdown=open_trigger("alerts", "pager"))
     assert set(changed["webhook_urls"]) == {"pager"}
+
     new = changed["webhook_urls"]["pager"]
     event = {"event_id": "e1", "type": "a", "data": {}}
     for url, sent in ((old, event), (new, {**event, "event_id": "e2"})):
@@ -78,6 +85,7 @@ async def test_a_trigger_that_stays_keeps_its_secret_and_a_new_one_is_shown_once
     gone = await patch(world, zombie, trigger_markdown=open_trigger("pager"))
     assert gone["webhook_urls"] == {}
     assert (await world.http.post(old, json={**event, "event_id": "e3"})).status_code == 401
+
     back = await patch(world, zombie, trigger_markdown=open_trigger("pager", "alerts"))
     assert back["webhook_urls"]["alerts"] != old
 
@@ -108,6 +116,7 @@ async def test_what_makes_no_agent_is_refused_and_changes_nothing(
 ) -> None:
     zombie = await world.install()
     assert await code(world, "PATCH", at(world, zombie), json=body) == (400, error)
+
     shown = (await world.get(at(world, zombie))).json()
     assert (shown["config_revision"], shown["status"]) == (1, "active")
 
@@ -117,11 +126,13 @@ async def test_files_and_status_change_together_or_not_at_all(world: HttpWorld) 
     await patch(world, zombie, status="stopped")
     refused = {"status": "stopped", "source_markdown": skill(body="x")}
     assert await code(world, "PATCH", at(world, zombie), json=refused) == (409, "UZ-ZMB-010")
+
     changed = await patch(world, zombie, status="active", source_markdown=skill(body="x"))
     assert (changed["status"], changed["config_revision"]) == ("active", 2)
     assert (await patch(world, zombie, status="stopped", source_markdown=skill(body="x")))[
         "status"
     ] == "stopped"
+
     stored = world.memory.tables.frames[UUID(zombie["zombie_id"])]
     assert [f.kind for f in stored] == [
         "status_changed",
@@ -142,6 +153,7 @@ async def test_two_who_change_an_agent_at_once_both_get_a_version(world: HttpWor
         for number in range(5):
             nursery.start_soon(change, f"{number}\n")
     assert sorted(revisions) == [2, 3, 4, 5, 6]
+
     page = (await versions(world, zombie)).json()
     assert [item["status"] for item in page["items"]].count("ACTIVE") == 1
 
@@ -221,13 +233,16 @@ async def test_a_deleted_agent_is_gone_with_all_that_hangs_on_it(world: HttpWorl
     event_id = lease["event"]["event_id"]
     await propose(world, zombie["zombie_id"])
     assert (await world.call("DELETE", at(world, zombie))).status_code == 204
+
     for path in ("", "/events", "/events/stream"):
         assert await code(world, "GET", at(world, zombie) + path) == (404, "UZ-ZMB-009")
     assert await code(world, "DELETE", at(world, zombie)) == (404, "UZ-ZMB-009")
     assert await code(world, "PATCH", at(world, zombie), json={"status": "active"}) == (404, "UZ-ZMB-009")
     assert (await world.get(f"/v1/agents/{zombie['zombie_id']}")).status_code == 404
+
     hook = await world.deliver(zombie["webhook_urls"]["github"])
     assert (hook.status_code, hook.json()["error_code"]) == (404, "UZ-WH-001")
+
     rows = await world.get(f"/v1/tenants/me/billing/charges/{event_id}/metering-periods")
     assert len(rows.json()["items"]) == 1, "money that is gone stays accounted for"
     assert (await world.install())["zombie_id"] != zombie["zombie_id"], "its name is free"
@@ -246,10 +261,13 @@ async def test_a_run_of_a_deleted_agent_hears_it_on_its_open_poll_and_is_refused
     async with trio.open_nursery() as nursery:
         nursery.start_soon(poll)
         await trio.testing.wait_all_tasks_blocked(0.05)
+
         assert (await world.call("DELETE", at(world, zombie))).status_code == 204
     assert heard == [[lease["lease_id"]]]
+
     late = await world.post("/v1/runners/me/reports", report_of(lease), token)
     assert (late.status_code, late.json()["error_code"]) == (404, "UZ-RUN-006")
+
     at_lease = f"/v1/runners/me/leases/{lease['lease_id']}"
     renewed = await world.post(f"{at_lease}/renew", USAGE, token)
     assert (renewed.status_code, renewed.json()["error_code"]) == (404, "UZ-RUN-006")
@@ -261,6 +279,7 @@ async def test_a_run_of_a_deleted_agent_hears_it_at_its_next_heartbeat(world: Ht
     before = await world.post("/v1/runners/me/heartbeats", pulse, token)
     assert before.json()["cancelled_lease_ids"] == []
     assert (await world.call("DELETE", at(world, zombie))).status_code == 204
+
     world.pass_ms(60_000)
     after = await world.post("/v1/runners/me/heartbeats", pulse, token)
     assert after.json()["cancelled_lease_ids"] == [lease["lease_id"]]
@@ -273,6 +292,7 @@ async def test_the_stream_of_a_deleted_agent_ends(world: HttpWorld) -> None:
         await steer(world, zombie)
         assert (await stream.frame())["kind"] == "event_received"
         assert (await world.call("DELETE", at(world, zombie))).status_code == 204
+
         with trio.fail_after(5):
             while await stream.line() is not None:
                 pass
@@ -290,5 +310,6 @@ async def test_a_delete_that_was_cut_off_after_the_kill_can_be_done_again(
     with monkeypatch.context() as cut:
         cut.setattr(store, "delete", away)
         assert await code(world, "DELETE", at(world, zombie)) == (503, "UZ-INTERNAL-001")
+
     assert (await world.get(at(world, zombie))).json()["status"] == "killed"
     assert (await world.call("DELETE", at(world, zombie))).status_code == 204

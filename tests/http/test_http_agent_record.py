@@ -24,9 +24,11 @@ async def test_the_record_shows_where_each_source_signs(world: HttpWorld) -> Non
     files = {"source_markdown": skill(), "trigger_markdown": TRIGGERS}
     answer = await world.post(f"{world.ws}/zombies", files)
     assert answer.status_code == 201, answer.text
+
     record = (await world.get(at(world, answer.json()))).json()
     [item] = (await world.get(f"{world.ws}/zombies")).json()["items"]
     assert item["triggers"] == record["triggers"]
+
     shown = [trigger.get("signature") for trigger in record["triggers"]]
     names = ("header", "prefix", "ts_header")
     assert [signature and tuple(signature[name] for name in names) for signature in shown] == [
@@ -55,6 +57,7 @@ async def test_the_record_shows_the_budget_as_it_was_declared(
     zombie = await world.install(config=config)
     budget = (await world.get(at(world, zombie))).json()["budget"]
     names = ("daily_dollars", "monthly_dollars", "daily_nanos", "monthly_nanos")
+
     assert budget == (expected and dict(zip(names, expected, strict=True)))
 
 
@@ -106,6 +109,7 @@ async def test_a_credential_that_may_be_sent_nowhere_is_warned_of_until_a_host_i
 async def test_a_context_that_would_end_every_run_is_refused_at_install(world: HttpWorld) -> None:
     body = {"source_markdown": skill(), "trigger_markdown": trigger(config="context: {max_turns: many}")}
     answer = await world.post(f"{world.ws}/zombies", body)
+
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-ZMB-008")
     assert "context.max_turns" in answer.json()["detail"]
 
@@ -116,6 +120,7 @@ async def test_the_record_tells_every_address_and_no_secret(world: HttpWorld) ->
     record = (await world.get(at(world, made))).json()
     shown = made["webhook_urls"]["alerts"]
     assert record["webhook_urls"] == {"alerts": shown.rpartition("/")[0] + "/zwh_***"}
+
     signed = await world.install("other")
     record = (await world.get(at(world, signed))).json()
     assert record["webhook_urls"] == signed["webhook_urls"]

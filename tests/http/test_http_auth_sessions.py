@@ -116,6 +116,7 @@ async def test_every_call_has_its_answer_in_every_state(world: HttpWorld, state:
 @pytest.mark.parametrize("state", STATES[:-1])
 async def test_a_session_says_what_it_is(world: HttpWorld, state: str) -> None:
     seen = (await world.get(f"{SESSIONS}/{await in_state(world, state)}", None)).json()
+
     assert seen["status"] == state
     assert seen.keys() - {"token"} == {
         "session_id",
@@ -132,12 +133,15 @@ async def test_a_token_goes_over_without_the_server_reading_it(world: HttpWorld)
     terminal, browser, token = Party(), Party(), world.user_token()
     made = await world.post(SESSIONS, {"public_key": terminal.public_key, "token_name": "laptop"}, None)
     assert made.status_code == 201
+
     session = made.json()
     assert session["login_url"] == f"{world.base_url}/auth/device/{session['session_id']}"
     assert session["expires_at_ms"] - world.actors_world.now_ms() > 290_000
+
     at = f"{SESSIONS}/{session['session_id']}"
     seen = (await world.get(at, None)).json()
     assert (seen["cli_public_key"], seen["token_name"]) == (terminal.public_key, "laptop")
+
     ciphertext, nonce = browser.encrypt(token, seen["cli_public_key"])
     sent = {
         "dashboard_public_key": browser.public_key,
@@ -147,12 +151,15 @@ async def test_a_token_goes_over_without_the_server_reading_it(world: HttpWorld)
     }
     approved = await world.call("PATCH", f"{at}/approve", world.user_token(), json=sent)
     assert (approved.status_code, approved.json()["status"]) == (200, "verification_pending")
+
     given = (await world.post(f"{at}/verify", CODE, None)).json()
     opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
     assert opened == token
     assert (await world.get("/v1/tenants/me/workspaces", opened)).status_code == 200
+
     again = await world.post(f"{at}/verify", CODE, None)
     assert again.json()["ciphertext"] == ciphertext
+
     row = world.memory.tables.auth_sessions[UUID(session["session_id"])]
     assert b"042137" not in bytes(row.code_mac or b"")
     assert token not in repr(row)
@@ -167,11 +174,13 @@ async def test_a_session_goes_on_after_a_restart_of_the_server() -> None:
             ciphertext, nonce = browser.encrypt("a.token.here", terminal.public_key)
             body = approval(dashboard_public_key=browser.public_key, ciphertext=ciphertext, nonce=nonce)
             assert (await world.call("PATCH", f"{at}/approve", json=body)).status_code == 200
+
             for _ in range(2):
                 assert await code(world, "POST", f"{at}/verify", WRONG, None) == "UZ-AUTH-011"
         async with open_http_world_on(storage) as world:
             wrong = (await world.post(f"{at}/verify", WRONG, None)).json()
             assert wrong["attempts_left"] == 2
+
             given = (await world.post(f"{at}/verify", CODE, None)).json()
             opened = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
             assert opened == "a.token.here"
@@ -181,9 +190,11 @@ async def test_a_token_in_plain_text_is_given_out_once_and_kept_sealed(world: Ht
     at = f"{SESSIONS}/{await begin(world)}"
     done = await world.call("PATCH", at, json={"token": "the.token"})
     assert {**done.json(), "request_id": ""} == {"status": "complete", "token": "the.token", "request_id": ""}
+
     row = world.memory.tables.auth_sessions[UUID(at.rsplit("/", 1)[1])]
     assert b"the.token" not in (row.sealed_token or b"")
     assert (await world.call("HEAD", at, None)).status_code == 200
+
     first, second = (await world.get(at, None)).json(), (await world.get(at, None)).json()
     assert (first["status"], first["token"]) == ("complete", "the.token")
     assert (second["status"], "token" in second) == ("consumed", False)
@@ -192,6 +203,7 @@ async def test_a_token_in_plain_text_is_given_out_once_and_kept_sealed(world: Ht
 async def test_the_fifth_wrong_code_ends_the_session(world: HttpWorld) -> None:
     at = f"{SESSIONS}/{await in_state(world, 'verification_pending')}"
     codes = [await code(world, "POST", f"{at}/verify", WRONG, None) for _ in range(6)]
+
     assert codes == ["UZ-AUTH-011"] * 4 + ["UZ-AUTH-013"] * 2
     assert await code(world, "POST", f"{at}/verify", CODE, None) == "UZ-AUTH-013"
 
@@ -233,6 +245,7 @@ BAD_KEYS = {
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
 async def test_a_key_that_is_no_point_of_the_curve_is_refused(world: HttpWorld, key: str) -> None:
     assert await code(world, "POST", SESSIONS, {"public_key": key}, None) == "UZ-AUTH-016"
+
     at = f"{SESSIONS}/{await begin(world)}/approve"
     assert await code(world, "PATCH", at, approval(dashboard_public_key=key)) == "UZ-AUTH-016"
 
@@ -246,6 +259,7 @@ async def test_a_name_that_cannot_be_shown_is_refused(world: HttpWorld, name: st
 async def test_a_name_is_kept_as_it_was_given(world: HttpWorld, name: str) -> None:
     made = (await world.post(SESSIONS, {"token_name": name}, None)).json()
     seen = (await world.get(f"{SESSIONS}/{made['session_id']}", None)).json()
+
     assert (seen["token_name"], seen["cli_public_key"]) == (name, None)
 
 
@@ -268,6 +282,7 @@ async def test_a_code_that_is_not_six_digits_costs_no_guess(world: HttpWorld, di
         body = {"verification_code": digits}
         assert await code(world, "POST", f"{at}/verify", body, None) == "UZ-AUTH-018"
     assert await code(world, "POST", f"{at}/verify", CODE, None) == "200"
+
     fresh = f"{SESSIONS}/{await begin(world)}/approve"
     assert await code(world, "PATCH", fresh, approval(verification_code=digits)) == "UZ-AUTH-018"
 
@@ -298,6 +313,7 @@ async def test_an_approval_is_checked_to_the_last_byte(
 async def test_a_session_without_a_key_cannot_be_approved_but_completed(world: HttpWorld) -> None:
     made = (await world.post(SESSIONS, None, None)).json()
     at = f"{SESSIONS}/{made['session_id']}"
+
     assert await code(world, "PATCH", f"{at}/approve", approval()) == "UZ-AUTH-016"
     assert await code(world, "PATCH", at, {"token": "t"}) == "200"
 
@@ -332,10 +348,13 @@ async def test_a_caller_ends_what_he_approved_and_a_platform_admin_all(world: Ht
     user = world.user_token()
     assert await code(world, "PATCH", f"{mine}/approve", approval(), user) == "200"
     assert await code(world, "PATCH", f"{others}/approve", approval()) == "200"
+
     ended = await world.call("DELETE", f"{SESSIONS}/all", user)
     assert (ended.status_code, ended.json()["aborted_count"]) == (200, 1)
+
     statuses = [(await world.get(at, None)).json()["status"] for at in (mine, others, nobodys)]
     assert statuses == ["aborted", "verification_pending", "pending"]
+
     ended = await world.call("DELETE", f"{SESSIONS}/all", world.admin_token())
     assert ended.json()["aborted_count"] == 2
     assert (await world.call("DELETE", f"{SESSIONS}/all", world.admin_token())).json()["aborted_count"] == 0
@@ -343,6 +362,7 @@ async def test_a_caller_ends_what_he_approved_and_a_platform_admin_all(world: Ht
 
 async def test_an_address_begins_ten_a_minute(world: HttpWorld) -> None:
     answers = [await world.post(SESSIONS, None, None) for _ in range(11)]
+
     assert [answer.status_code for answer in answers] == [201] * 10 + [429]
     assert answers[-1].json()["error_code"] == "UZ-REQ-006"
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 6
@@ -357,5 +377,6 @@ async def test_a_server_that_is_full_says_so(world: HttpWorld) -> None:
         other = world.actors_world.new_id()
         rows[other] = rows[UUID(first)]
     full = await world.post(SESSIONS, None, None)
+
     assert (full.status_code, full.json()["error_code"]) == (503, "UZ-AUTH-008")
     assert "retry-after" in full.headers

@@ -57,11 +57,14 @@ async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
         assert (looked.status_code, visitor.cookies) == (200, {})
         assert link.rsplit("/", 1)[1] not in looked.text
     assert (await visitor.client.head(link)).status_code == 200
+
     used = await visitor.post(link)
     assert (used.status_code, used.headers["location"]) == (303, "/")
     assert await visitor.is_signed_in()
+
     async with visiting(world) as other:
         again = await other.post(link)
+
         assert (again.status_code, other.cookies) == (410, {})
         assert (await other.get(link)).status_code == 410
         assert not await other.is_signed_in()
@@ -76,6 +79,7 @@ async def test_a_link_that_nobody_made_signs_nobody_in(visitor: Visitor, token: 
 async def test_a_link_is_good_for_an_hour(world: HttpWorld, visitor: Visitor) -> None:
     link = await visitor.link()
     age(world, LINK_MS)
+
     assert (await visitor.post(link)).status_code == 410
     assert "within an hour" in (await visitor.get(link)).text
 
@@ -92,11 +96,13 @@ async def test_many_who_use_a_link_at_once_are_one(world: HttpWorld) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(use)
+
     assert sorted(statuses) == [303, 410, 410, 410, 410]
 
 
 async def test_guesses_at_links_are_slowed_down(visitor: Visitor) -> None:
     answers = [await visitor.get(f"/auth/sign-in/{number}") for number in range(31)]
+
     assert [answer.status_code for answer in answers] == [410] * 30 + [429]
     assert answers[-1].json()["error_code"] == "UZ-REQ-006"
 
@@ -111,8 +117,10 @@ async def test_the_cookie_is_for_this_server_and_no_script(world: HttpWorld, vis
     assert name == "sexton"
     assert cookie.endswith("; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict")
     assert value not in repr(world.memory.tables.browser_sessions)
+
     secure = Browsers(replaced(world, "https://sexton.example.com"))
     assert secure.cookie_name == "__Host-sexton"
+
     ended = await secure.sign_out(UUID(UNKNOWN))
     assert ended[1].endswith(b"; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure")
 
@@ -138,6 +146,7 @@ def replaced(world: HttpWorld, base_url: str) -> Any:
 async def test_a_cookie_that_nobody_was_given_is_nobody(visitor: Visitor, cookie: str) -> None:
     headers = {"cookie": cookie.encode("latin-1")}
     assert "Signed in as" not in (await visitor.get("/", headers=headers)).text
+
     answer = await visitor.post("/auth/token", headers=headers)
     assert (answer.status_code, answer.json()["error_code"]) == (401, "UZ-AUTH-002")
 
@@ -156,6 +165,7 @@ async def test_signing_in_again_ends_the_session_that_the_browser_had(
     await visitor.sign_in()
     old = visitor.cookies["sexton"]
     await visitor.sign_in()
+
     assert visitor.cookies["sexton"] != old
     assert len(world.memory.tables.browser_sessions) == 1
     assert await visitor.is_signed_in()
@@ -168,12 +178,16 @@ async def test_signing_out_holds_at_once_for_pages_and_tokens(world: HttpWorld, 
     await visitor.sign_in()
     cookie, token = visitor.cookies["sexton"], await visitor.token()
     assert (await world.get("/v1/api-keys", token)).status_code == 200
+
     answer = await visitor.post("/auth/sign-out")
     assert (answer.status_code, answer.headers["location"], visitor.cookies) == (303, "/", {})
+
     refused = await world.get("/v1/api-keys", token)
     assert (refused.status_code, refused.json()["error_code"]) == (401, "UZ-AUTH-002")
+
     stolen = {"cookie": f"sexton={cookie}"}
     assert "Signed in as" not in (await visitor.get("/", headers=stolen)).text
+
     again = await visitor.post("/auth/sign-out", headers=stolen)
     assert again.json()["error_code"] == "UZ-AUTH-002"
 
@@ -183,8 +197,10 @@ async def test_a_browser_that_nobody_uses_is_signed_out(world: HttpWorld, visito
     token = await visitor.token()
     age(world, IDLE_MS - 1000)
     assert await visitor.is_signed_in()
+
     age(world, IDLE_MS - 1000)
     assert await visitor.is_signed_in()
+
     age(world, IDLE_MS)
     assert not await visitor.is_signed_in()
     assert (await world.get("/v1/api-keys", token)).json()["error_code"] == "UZ-AUTH-002"
@@ -197,6 +213,7 @@ async def test_use_does_not_keep_a_browser_signed_in_for_ever(world: HttpWorld, 
         age(world, step)
         assert await visitor.is_signed_in()
     age(world, step)
+
     assert not await visitor.is_signed_in()
 
 
@@ -206,6 +223,7 @@ async def test_use_is_written_once_a_minute(world: HttpWorld, visitor: Visitor) 
     (before,) = rows.values()
     await visitor.get("/")
     assert list(rows.values()) == [before]
+
     age(world, TOUCH_MS)
     await visitor.get("/")
     (after,) = rows.values()
@@ -216,6 +234,7 @@ async def test_a_session_outlives_a_restart(world: HttpWorld, visitor: Visitor) 
     await visitor.sign_in()
     head = RequestHead("GET", "/", b"", {b"cookie": f"sexton={visitor.cookies['sexton']}".encode()}, "")
     who = await Browsers(world.ctx).find(head)
+
     assert who is not None
     assert who.user.subject == "local:admin"
 
@@ -227,6 +246,7 @@ async def test_a_signed_in_browser_mints_tokens_for_its_person(world: HttpWorld,
     await visitor.sign_in()
     minted = (await visitor.post("/auth/token")).json()
     assert minted.keys() == {"token", "expires_at", "request_id"}
+
     left = minted["expires_at"] - world.actors_world.now_ms()
     assert 14 * 60_000 < left <= 15 * 60_000
     assert (await world.get("/v1/fleet/runners", minted["token"])).status_code == 200
@@ -236,6 +256,7 @@ async def test_a_terminals_token_outlives_the_browsers_sign_out(world: HttpWorld
     await visitor.sign_in()
     token = await visitor.token(session_id=UNKNOWN)
     await visitor.post("/auth/sign-out")
+
     assert (await world.get("/v1/api-keys", token)).status_code == 200
 
 
@@ -276,6 +297,7 @@ async def test_a_token_is_minted_for_nobody_else(world: HttpWorld, visitor: Visi
 def test_a_request_is_ours_when_the_browser_says_so(headers: dict[str, str], expected: bool) -> None:
     sent = {name.encode(): value.encode() for name, value in {"host": "h:1", **headers}.items()}
     head = RequestHead("POST", "/", b"", sent, "")
+
     assert is_same_origin(head, "https://sexton.example.com") is expected
 
 
@@ -285,6 +307,7 @@ async def test_another_site_can_make_a_browser_do_nothing(
 ) -> None:
     link = await visitor.link()
     assert (await visitor.post(link, site)).json()["error_code"] == "UZ-AUTH-001"
+
     await visitor.sign_in()
     for path in ("/auth/token", "/auth/sign-out"):
         answer = await visitor.post(path, site)
@@ -301,12 +324,15 @@ async def test_a_stream_takes_the_cookie_and_ends_with_it(world: HttpWorld, visi
     zombie = await world.install()
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     assert (await visitor.get(path)).json()["error_code"] == "UZ-AUTH-002"
+
     await visitor.sign_in()
     cookie = f"sexton={visitor.cookies['sexton']}"
     async with listening(world.base_url, path, None, cookie=cookie) as stream:
         assert stream.status == 200
+
         await world.deliver(zombie["webhook_urls"]["github"])
         assert (await stream.frame())["kind"] == "event_received"
+
         await visitor.post("/auth/sign-out")
         with trio.fail_after(10):
             while await stream.line() is not None:
@@ -327,6 +353,7 @@ async def test_a_streams_end_is_that_of_its_session(world: HttpWorld, visitor: V
         with trio.fail_after(10):
             while await stream.line() is not None:
                 pass
+
     assert not await visitor.is_signed_in()
 
 
@@ -338,11 +365,13 @@ async def test_a_stream_ends_when_its_browser_is_signed_out_on_another_node() ->
         path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with listening(world.base_url, path, None, cookie=cookie) as stream:
             assert stream.status == 200
+
             (session_id,) = world.memory.tables.browser_sessions
             await Browsers(world.ctx).sign_out(session_id)
             with trio.fail_after(10):
                 while await stream.line() is not None:
                     pass
+
         assert not await visitor.is_signed_in()
 
 
@@ -355,14 +384,17 @@ async def test_another_tenants_browser_sees_nothing_of_ours(world: HttpWorld, vi
     await world.storage.tenants.create(tenant, workspace, user)
     link = (await Browsers(world.ctx).offer(user.id)).removeprefix(world.base_url)
     assert (await visitor.post(link)).status_code == 303
+
     home = (await visitor.get("/")).text
     for raw in ("<b>other", "<i>ws", "<script>1"):
         assert raw not in home
     assert "&lt;b&gt;other&lt;/b&gt;" in home
     assert "paused" in text_of(home)
     assert str(world.installation.workspace_id) not in home
+
     stream = await visitor.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream")
     assert stream.json()["error_code"] == "UZ-WORKSPACE-001"
+
     token = await visitor.token()
     assert (await world.get("/v1/fleet/runners", token)).json()["error_code"] == "UZ-AUTH-021"
 
@@ -410,18 +442,22 @@ async def test_the_page_of_a_terminal_says_how_far_it_is(world: HttpWorld, visit
     session_id = world.actors_world.new_id()
     path, at = f"/auth/device/{session_id}", f"/v1/auth/sessions/{session_id}"
     assert "Sign in" in text_of((await visitor.get(path)).text)
+
     await visitor.sign_in()
     gone = await visitor.get(path)
     assert (gone.status_code, "No terminal waits here" in gone.text) == (404, True)
+
     await world.system.ask("session", session_id, Open(Party().public_key, "laptop"))
     page = (await visitor.get(path)).text
     assert f'data-session-id="{session_id}"' in page
     assert "laptop" in page
+
     await world.call("PATCH", at, json={"token": "secret.token.here"})
     taken = (await visitor.get(path)).text
     assert "has its token already" in taken
     assert "secret.token.here" not in taken
     assert (await world.get(at, None)).json()["token"] == "secret.token.here", "looking took nothing"
+
     await world.call("DELETE", at, None)
     keyless = world.actors_world.new_id()
     await world.system.ask("session", keyless, Open(None, None))
@@ -465,5 +501,6 @@ async def test_a_program_is_told_in_a_document_what_a_person_reads_on_a_page(wor
 async def test_the_address_that_older_command_lines_open_leads_to_the_approval_page(world: HttpWorld) -> None:
     session_id = "019363b0-0000-7000-8000-00000000ffff"
     answer = await world.http.get(f"/cli-auth/{session_id}")
+
     assert (answer.status_code, answer.headers["location"]) == (303, f"/auth/device/{session_id}")
     assert (await world.http.get("/cli-auth/nonsense")).status_code == 400

@@ -28,6 +28,7 @@ def address(world: HttpWorld) -> str:
 async def test_the_catalogue_has_models_rates_and_what_is_free(shop: HttpWorld) -> None:
     answer = await shop.get(address(shop), None)
     shown = answer.json()
+
     assert answer.status_code == 200
     assert shown["version"] == "2026-11-20"
     assert [row["id"] for row in shown["models"]] == ["large", "small", "other"]
@@ -54,6 +55,7 @@ async def test_a_query_narrows_the_models_and_nothing_else(shop: HttpWorld) -> N
     ]
     assert [row["id"] for row in one["models"]] == ["other"]
     assert none["models"] == []
+
     for part in (one, none):
         assert (part["rates"], part["billing"]) == (whole["rates"], whole["billing"])
 
@@ -69,6 +71,7 @@ async def test_who_has_it_already_is_told_so(shop: HttpWorld) -> None:
         again = await shop.get(address(shop), None, headers={"if-none-match": known})
         assert again.status_code == 200, known
     other = await shop.get(address(shop) + "?model=other", None)
+
     assert other.headers["etag"] != tag
 
 
@@ -77,10 +80,12 @@ async def test_under_a_wrong_key_or_without_models_there_is_none(shop: HttpWorld
         answer = await shop.get(f"/_um/{wrong}/cap.json", None)
         assert answer.status_code == 404, wrong
     assert await code(shop, "GET", "/_um/x/cap.json", None) == (404, "UZ-REQ-003")
+
     ends = 2_000_000_000_000
     terms = BillingTerms(DEFAULT_PLANS, free_trial_ends_ms=ends, free_trial_nanos_per_sec=7)
     async with open_http_world(terms=terms) as empty:
         answer = await empty.get(address(empty), None)
+
         assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-CATALOGUE-001")
         assert int(answer.headers["retry-after"]) > 0
     async with open_http_world(terms=terms, catalogue=Catalogue("2026-11-20", MODELS)) as trial:
@@ -106,10 +111,12 @@ async def test_charges_are_listed_newest_first_page_by_page(world: HttpWorld) ->
         cursor = f"&cursor={page['next_cursor']}"
     assert [charge["token_count_input"] for charge in seen] == [4, 3, 2, 1, 0]
     assert all(one["recorded_at"] >= other["recorded_at"] for one, other in pairwise(seen))
+
     gone = sum(charge["credit_deducted_nanos"] for charge in seen)
     balance = (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]
     assert gone == 5_000_000_000 - balance
     assert all(charge["credit_deducted_nanos"] == charge["wall_ms"] * 100 for charge in seen)
+
     for wrong in ("?cursor=x", "?limit=0", "?limit=201"):
         assert await code(world, "GET", path + wrong) == (400, "UZ-REQ-001")
 
@@ -135,4 +142,5 @@ async def test_a_credit_asked_for_twice_with_one_key_is_one_credit(
             assert (answer.status_code, answer.json()["balance_nanos"]) == (200, (5 + number) * 10**9)
         assert ("idempotent-replayed" in again.headers) == (key == "k1")
         assert len(world.memory.tables.credits) == number
+
     assert (await world.post(path, body, token)).json()["balance_nanos"] == 8 * 10**9, "and one without a key"

@@ -133,13 +133,17 @@ async def test_an_operator_connects_a_workspace_and_its_token_stays_in_the_vault
     answer = await scene.install()
     assert answer.status_code == 200
     assert "#ops" in text_of(answer.text)
+
     shown = (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()
     assert (shown["installed"], shown["team_id"], shown["channel_id"]) == (True, TEAM, CHANNEL)
     assert shown["installed_by"].startswith("api:")
+
     [token] = scene.slack.tokens
     assert token not in answer.text + str(shown) + str(scene.world.memory.tables.chat_installs)
+
     workspace_id = scene.world.installation.workspace_id
     assert await scene.world.actors_world.secrets.open(workspace_id, TOKEN_NAME) == {"bot_token": token}
+
     listed = (await scene.world.get(f"{scene.world.ws}/credentials")).json()
     assert listed["items"] == []
 
@@ -147,6 +151,7 @@ async def test_an_operator_connects_a_workspace_and_its_token_stays_in_the_vault
 async def test_only_an_operator_connects_and_lets_go(scene: Scene) -> None:
     token = scene.world.user_token(Role.USER)
     path = f"{scene.world.ws}/chat/slack"
+
     assert error_of(await scene.world.get(f"{path}/install", token)) == (403, "UZ-AUTH-009")
     assert error_of(await scene.world.call("DELETE", path, token)) == (403, "UZ-AUTH-009")
     assert (await scene.world.get(path, token)).json()["installed"] is False
@@ -154,6 +159,7 @@ async def test_only_an_operator_connects_and_lets_go(scene: Scene) -> None:
 
 async def test_the_way_back_is_good_once(scene: Scene) -> None:
     path = await scene.consent(await scene.leave())
+
     assert (await scene.world.get(path, None)).status_code == 200
     assert error_of(await scene.world.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
 
@@ -164,6 +170,7 @@ async def test_a_state_that_is_missing_forged_old_or_another_s_is_refused(scene:
     for query in ("", f"?code={code}", f"?code={code}&state=x", f"?code={code}&state={'A' * 64}"):
         assert error_of(await scene.world.get(CALLBACK + query, None)) == (403, "UZ-CHATPLUGIN-001")
     scene.world.pass_ms(10 * 60 * 1000)
+
     assert error_of(await scene.world.get(path, None)) == (403, "UZ-CHATPLUGIN-001")
     assert not scene.world.memory.tables.chat_installs
 
@@ -200,6 +207,7 @@ async def test_an_exchange_that_fails_keeps_nothing(scene: Scene, trouble: str) 
             slack.unheard.append("oauth.v2.access")
         case _:
             raise AssertionError(trouble)
+
     assert error_of(await scene.install()) == (502, "UZ-CHATPLUGIN-002")
     assert not scene.world.memory.tables.chat_installs
     assert not scene.world.memory.tables.credentials
@@ -217,6 +225,7 @@ async def test_letting_go_gives_the_token_back_and_forgets_it(scene: Scene) -> N
     path = f"{scene.world.ws}/chat/slack"
     for _ in range(2):
         assert (await scene.world.call("DELETE", path)).status_code == 204
+
     assert scene.slack.calls.count("auth.revoke") == 1
     assert not scene.slack.tokens
     assert not scene.world.memory.tables.credentials
@@ -235,12 +244,15 @@ async def test_a_gate_is_posted_with_buttons_and_closed_by_the_one_that_is_press
     assert "Deploy &lt;again&gt; &amp; again." in message.text
     assert "all of production" in message.text
     assert message.body["metadata"]["event_payload"] == {"gate_id": gate_id}
+
     pressed = await scene.press(message.values[0])
     assert (pressed.status_code, pressed.json()["status"]) == (200, "approved")
     assert pressed.json()["resolved_by"] == "slack:U7"
+
     await scene.settled()
     assert "*Approved* by <@U7>." in message.text
     assert (await scene.gate(gate_id))["resolved_by"] == "slack:U7"
+
     again = await scene.press(f"deny:{gate_id}")
     assert error_of(again) == (404, "UZ-APPROVAL-002")
     assert (again.json()["outcome"], again.json()["resolved_by"]) == ("approved", "slack:U7")
@@ -260,6 +272,7 @@ async def test_a_gate_decided_in_the_inbox_is_closed_in_the_chat(scene: Scene) -
     [message] = await scene.posted()
     denied = await scene.world.post(f"{scene.world.ws}/approvals/{gate_id}:deny", {"reason": "<not> now"})
     assert denied.status_code == 200
+
     await scene.settled()
     assert "*Denied* by api:" in message.text
     assert "&lt;not&gt; now" in message.text
@@ -274,6 +287,7 @@ async def test_a_gate_before_a_lease_is_posted_and_a_kill_closes_it(scene: Scene
     [message] = await scene.posted()
     path = f"{scene.world.ws}/zombies/{zombie['zombie_id']}"
     assert (await scene.world.call("PATCH", path, json={"status": "killed"})).status_code == 200
+
     await scene.settled()
     assert "*Stopped by the platform* by system:kill." in message.text
 
@@ -282,12 +296,14 @@ async def test_gates_that_waited_before_the_install_are_posted_too(scene: Scene)
     gates = [await scene.ask() for _ in range(3)]
     await scene.connected()
     messages = await scene.posted(3)
+
     assert [m.values[0] for m in messages] == [f"approve:{gate_id}" for gate_id in gates]
 
 
 async def test_long_words_of_an_agent_fit_into_a_message(scene: Scene) -> None:
     await scene.connected()
     await scene.ask(proposed_action="&" * 4096, blast_radius="<" * 4096, evidence={"x": "`" * 9000})
+
     assert len(await scene.posted()) == 1
 
 
@@ -302,6 +318,7 @@ async def test_a_post_whose_answer_was_lost_is_made_again_as_the_same_message(sc
     await scene.later(lambda: scene.slack.calls.count("chat.postMessage") == 2)
     assert len(scene.slack.messages) == 1
     assert (await scene.press(f"deny:{gate_id}")).status_code == 200
+
     await scene.settled()
 
 
@@ -316,6 +333,7 @@ async def test_a_post_of_unknown_outcome_is_closed_though_its_gate_was_decided_m
     await scene.later(lambda: "chat.update" in scene.slack.calls)
     await scene.settled()
     [message] = scene.slack.messages.values()
+
     assert "*Approved*" in message.text
 
 
@@ -326,6 +344,7 @@ async def test_what_the_platform_does_not_take_now_it_is_given_later(scene: Scen
     await scene.ask()
     await scene.slack.until(lambda: scene.slack.calls.count("chat.postMessage") == 1)
     await scene.later(lambda: bool(scene.slack.messages))
+
     assert len(scene.slack.messages) == 1
 
 
@@ -336,6 +355,7 @@ async def test_a_message_that_somebody_deleted_is_let_be(scene: Scene) -> None:
     del scene.slack.messages[message.ts]
     await scene.press(f"deny:{gate_id}")
     await scene.slack.until(lambda: "chat.update" in scene.slack.calls)
+
     assert await _empties(scene)
 
 
@@ -347,11 +367,14 @@ async def test_with_a_revoked_token_the_gate_still_waits_in_the_inbox(scene: Sce
     await scene.slack.until(lambda: "chat.postMessage" in scene.slack.calls)
     pending = (await scene.world.get(f"{scene.world.ws}/approvals", params={"status": "pending"})).json()
     assert [item["gate_id"] for item in pending["items"]] == [gate_id]
+
     scene.slack.errors["auth.test"] = [error]
     tested = await scene.world.post(f"{scene.world.ws}/chat/slack/test")
     assert error_of(tested) == (401, "UZ-CHATPLUGIN-003")
+
     shown = (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()
     assert shown["revoked_at"] is not None
+
     await scene.connected()
     assert [m.values[0] for m in await scene.posted()] == [f"approve:{gate_id}"]
 
@@ -361,6 +384,7 @@ async def test_a_good_token_is_said_to_be_good_and_an_absent_platform_to_be_abse
     path = f"{scene.world.ws}/chat/slack/test"
     tested = await scene.world.post(path)
     assert (tested.status_code, tested.json()["team_id"]) == (200, TEAM)
+
     scene.slack.errors["auth.test"] = ["500"]
     assert error_of(await scene.world.post(path)) == (502, "UZ-CHATPLUGIN-002")
     assert (await scene.world.get(f"{scene.world.ws}/chat/slack")).json()["revoked_at"] is None
@@ -388,6 +412,7 @@ async def test_a_button_counts_only_signed_fresh_and_from_the_workspace_s_own_ch
             assert error_of(await scene.press(value, path, late_s)) == (401, "UZ-APPROVAL-003")
         strangers = await scene.press(value, path, team={"id": "T2"})
         assert error_of(strangers) == (401, "UZ-APPROVAL-003")
+
     assert (await scene.gate(gate_id))["status"] == GateStatus.PENDING
 
 
@@ -415,8 +440,10 @@ async def test_a_button_about_nothing_is_told_so(scene: Scene) -> None:
     await scene.ask()
     assert error_of(await scene.press(f"approve:{UNKNOWN}")) == (404, "UZ-APPROVAL-002")
     assert error_of(await scene.press("approve:what")) == (404, "UZ-APPROVAL-002")
+
     path = f"/v1/webhooks/{scene.zombie_id}/approval"
     assert error_of(await scene.press(f"approve:{UNKNOWN}", path)) == (404, "UZ-APPROVAL-002")
+
     nobody = f"/v1/webhooks/{UNKNOWN}/approval"
     assert error_of(await scene.press("approve:x", nobody)) == (404, "UZ-WH-001")
 
@@ -428,6 +455,7 @@ async def test_the_agent_s_own_address_takes_the_button_of_the_server_s_app(scen
     pressed = await scene.press(f"deny:{gate_id}", path, user="U9")
     assert (pressed.status_code, pressed.json()["status"]) == (200, "denied")
     assert pressed.json()["resolved_by"] == "slack:U9"
+
     again = await scene.press(f"approve:{gate_id}", path)
     assert (error_of(again), again.json()["outcome"]) == ((404, "UZ-APPROVAL-002"), "denied")
 
@@ -444,11 +472,13 @@ async def test_the_agent_s_own_slack_app_signs_for_its_own_gates_only(world: Htt
     )
     sent = await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "go"})
     assert sent.status_code == 202
+
     [gate] = world.memory.tables.gates.values()
     form = SlackServer().press(f"approve:{gate.id}", team={"id": "T9"})
     headers = signed(form, world.actors_world.now_ms() / 1000, secret)
     path = f"/v1/webhooks/{zombie['zombie_id']}/approval"
     assert error_of(await world.http.post(PRESSES, content=form, headers=headers)) == (401, "UZ-APPROVAL-003")
+
     pressed = await world.http.post(path, content=form, headers=headers)
     assert (pressed.status_code, pressed.json()["resolved_by"]) == (200, "slack:U7")
     assert world.memory.tables.gates[UUID(str(gate.id))].status is GateStatus.APPROVED

@@ -79,11 +79,13 @@ async def test_a_server_outlives_whatever_bytes_it_is_sent_and_keeps_no_descript
     rng = random.Random(20)
     async with serving(app, tls=tls) as doors:
         assert await is_alive(doors)
+
         await settle()
         before = descriptors()
         for _ in range(ROUNDS):
             await be_hostile(doors, rng)
         assert await is_alive(doors)
+
         await settle(lambda: descriptors() <= before)
         assert descriptors() <= before
 
@@ -115,6 +117,7 @@ async def test_an_upgrade_to_a_websocket_is_passed_over_and_its_junk_closes_only
         async with await dial(doors) as stream:
             await stream.send_all(WEBSOCKET + b"\x81\x85\x00junk!")
             status, _, _ = await Reader(stream).answer()
+
             assert status == 200
         assert await is_alive(doors)
 
@@ -124,6 +127,7 @@ async def test_an_upgrade_to_h2c_is_answered_in_http_1(tls: Tls | None) -> None:
         async with await dial(doors) as stream:
             await stream.send_all(H2C)
             status, head, _ = await Reader(stream).answer()
+
             assert status == 200
             assert head.startswith(b"HTTP/1.1")
         assert await is_alive(doors)
@@ -166,6 +170,7 @@ async def test_an_early_answer_to_an_endless_body_arrives_and_closes_the_connect
             nursery.cancel_scope.cancel()
 
     [(status, head, body)] = answers
+
     assert (status, body) == (401, b"no")
     assert b"connection: close" in head.lower()
 
@@ -175,6 +180,7 @@ async def test_pipelined_requests_are_answered_in_order(tls: Tls | None) -> None
         reader = Reader(stream)
         for word in (b"one", b"two"):
             await stream.send_all(POST + b"Content-Length: 3\r\n\r\n" + word)
+
         assert [(await reader.answer())[2] for _ in range(2)] == [b"one", b"two"]
 
 
@@ -188,6 +194,7 @@ async def test_a_handler_that_crashes_costs_its_client_the_answer_and_nobody_els
         async with await dial(doors) as stream:
             await stream.send_all(b"GET /crash HTTP/1.1\r\nHost: x\r\n\r\n")
             status, _, _ = await Reader(stream).answer()
+
             assert status == 500
         assert await is_alive(doors)
 
@@ -205,6 +212,7 @@ async def test_a_sender_that_stalls_is_cut(beginning: bytes, mock_clock: MockClo
         await stream.send_all(b"T")
         await let_the_server_read()
         mock_clock.jump(2)
+
         assert await Reader(stream).is_closed()
 
 
@@ -220,6 +228,7 @@ async def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
             assert status == 200
         await let_the_server_read()
         mock_clock.jump(KEEP_ALIVE_S + 1)
+
         assert await reader.is_closed()
 
 
@@ -240,6 +249,7 @@ async def test_a_request_that_takes_long_to_answer_is_no_stalled_sender(
         mock_clock.jump(10 * READ_S)
         go.set()
         status, _, _ = await Reader(stream).answer()
+
         assert status == 200
 
 
@@ -261,6 +271,7 @@ async def test_a_client_that_reads_nothing_is_cut(mock_clock: MockClock, tls: Tl
             if ended.is_set():
                 break
             mock_clock.jump(WRITE_S + 1)
+
         assert ended.is_set()
 
 
@@ -280,6 +291,7 @@ async def test_a_stop_closes_idle_connections_at_once_and_lets_a_running_request
             idle, busy = await dial(doors), await dial(doors)
             await idle.send_all(GET + b"\r\n")
             assert (await Reader(idle).answer())[0] == 200
+
             await busy.send_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
             await begun.wait()
 
@@ -291,5 +303,6 @@ async def test_a_stop_closes_idle_connections_at_once_and_lets_a_running_request
         status, _, _ = await Reader(busy).answer()
         assert status == 200
         assert await Reader(busy).is_closed()
+
         for stream in (idle, busy):
             await stream.aclose()

@@ -32,8 +32,10 @@ async def test_another_event_resumes_a_processed_one_that_left_a_checkpoint(worl
     async with listening(world.base_url, stream_path, world.api_key, last_event_id="0") as stream:
         done = await world.post("/v1/runners/me/reports", report, token)
         assert (done.status_code, done.json()["status"]) == (200, "processed")
+
         again = await world.post("/v1/runners/me/reports", report, token)
         assert again.json()["duplicate"] is True
+
         following = await world.lease(token)
         with trio.fail_after(10):
             while (frame := await stream.frame()).get("resumes_event_id") is None:
@@ -45,8 +47,10 @@ async def test_another_event_resumes_a_processed_one_that_left_a_checkpoint(worl
     assert event["request_json"] == first["request_json"]
     assert following["checkpoint"] == NOTE
     assert (following["attempt"], following["fencing_token"] > lease["fencing_token"]) == (1, True)
+
     ended = await world.post("/v1/runners/me/reports", report_of(following), token)
     assert ended.status_code == 200
+
     page = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events")).json()
     assert [(one["status"], one["resumes_event_id"]) for one in page["items"]] == [
         ("processed", first["event_id"]),
@@ -58,12 +62,15 @@ async def test_a_failed_or_cancelled_run_is_not_gone_on_with(world: HttpWorld) -
     zombie, token, lease = await world.working()
     failed = report_of(lease, outcome="agent_error", failure_reason="agent_run", checkpoint=NOTE)
     assert (await world.post("/v1/runners/me/reports", failed, token)).status_code == 200
+
     await world.deliver(zombie["webhook_urls"]["github"])
     second = await world.lease(token)
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/{second['event']['event_id']}/cancel"
     assert (await world.post(path)).status_code == 202
+
     done = await world.post("/v1/runners/me/reports", report_of(second, checkpoint=NOTE), token)
     assert done.json()["status"] == "cancelled"
+
     page = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events")).json()
     assert [one["status"] for one in page["items"]] == ["cancelled", "agent_error"]
 
@@ -77,5 +84,6 @@ async def test_a_repeated_report_of_an_outdated_lease_makes_no_second_event(worl
     other = report_of(lease, checkpoint={"agent": {"note": "other"}})
     refused = await world.post("/v1/runners/me/reports", other, token)
     assert (refused.status_code, refused.json()["error_code"]) == (409, "UZ-RUN-005")
+
     page = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events")).json()
     assert len(page["items"]) == 2

@@ -61,6 +61,7 @@ def test_every_declaration_of_a_module_stands_in_the_table() -> None:
         path.read_text().count("\n@operation(") + path.read_text().count("\n@_route(")
         for path in folder.glob("*.py")
     )
+
     assert made == len(OPERATIONS) == len({(row.method, row.path) for row in OPERATIONS})
     assert len({row.name for row in OPERATIONS}) == len(OPERATIONS)
 
@@ -96,8 +97,10 @@ def test_every_route_says_what_it_does() -> None:
 def test_the_document_has_every_route_and_no_dangling_reference() -> None:
     document = make_document(OPERATIONS, "http://x")
     assert document["openapi"] == "3.1.0"
+
     shown = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert shown == {(row.method, row.path) for row in OPERATIONS}
+
     for reference in references(document):
         kind, _, name = reference.removeprefix("#/components/").partition("/")
         assert name in document["components"][kind], reference
@@ -119,6 +122,7 @@ def test_a_status_of_pages_and_of_problems_is_described_as_both() -> None:
             content = document["paths"][row.path][row.method.lower()]["responses"][str(status)]["content"]
             assert content.keys() == {*row.media.split(", "), "application/problem+json"}, (row.path, status)
             met += 1
+
     assert met
 
 
@@ -152,10 +156,12 @@ def test_the_reference_is_up_to_date(name: str, page: Any) -> None:
 async def test_a_server_describes_itself(world: HttpWorld) -> None:
     document = (await world.get("/openapi.json", None)).json()
     assert document["servers"] == [{"url": world.base_url}]
+
     page = await world.get("/docs", None)
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "src=" not in page.text
     assert "http://" not in page.text
+
     for row in OPERATIONS:
         assert f"{row.method} {row.path}" in page.text
 
@@ -170,6 +176,7 @@ async def test_the_fast_path_knows_the_hot_routes_and_no_others(world: HttpWorld
         if found is not None:
             assert found[0].operation is row
             assert set(found[1]) == set(row.params)
+
     assert hot.find("GET", "/v1/runners/me/leases") is None
     assert hot.find("POST", "/v1/webhooks//github") is None
     assert hot.find("POST", "/v1/webhooks/a:b") is None
@@ -183,6 +190,7 @@ def test_what_a_pages_form_sends_is_described() -> None:
     document = make_document(OPERATIONS, "http://x")
     forms = {route.name: route for route in OPERATIONS if route.form is not None}
     assert forms.keys() == {"submit_key", "submit_workspace", "submit_change"}
+
     for route in forms.values():
         described = document["paths"][route.path]["post"]["requestBody"]
         (schema,) = [part["schema"] for part in described["content"].values()]
@@ -195,6 +203,7 @@ def test_the_removed_pipeline_stays_in_the_document() -> None:
     document = make_document(OPERATIONS, "http://x")
     paths, schemas = document["paths"], document["components"]["schemas"]
     assert {"/v1/runs/{run_id}", "/v1/runs/{run_id}:retry", "/v1/specs"} <= paths.keys()
+
     for path in ("/v1/runs/{run_id}", "/v1/runs/{run_id}:retry", "/v1/specs"):
         assert all(described["deprecated"] for described in paths[path].values())
     body = paths["/v1/runs/{run_id}:retry"]["post"]["requestBody"]["content"]["application/json"]["schema"]
@@ -227,4 +236,5 @@ async def test_the_headers_of_an_answer_are_those_of_the_document(world: HttpWor
         told = {name.lower() for name in resolved(document, responses[str(answer.status_code)])["headers"]}
         own = {*answer.headers} - {"content-type", "content-length", "date"}
         assert own <= told, answer.status_code
+
     assert answers[1].headers["idempotent-replayed"] == "true"

@@ -74,6 +74,7 @@ def test_a_body_that_is_not_as_declared_is_refused_by_pointer(
     body: str | bytes, code: str, part: str
 ) -> None:
     problem = refused(body)
+
     assert problem.code == code
     assert part in problem.detail
 
@@ -103,6 +104,7 @@ def test_a_closed_body_is_taken_if_and_only_if_each_field_stands_once(
     names = [field.partition(":")[0] for field in fields]
     right = sorted(names) == ['"id"', '"number"'] and more.count("maybe") < 2
     text = text.replace(f"a{space}:{space}b", "a:b")
+
     assert (status_of(CLOSED, text.encode()) == 200) == right
 
 
@@ -114,6 +116,7 @@ def test_a_closed_body_hides_no_depth_behind_a_number() -> None:
 def test_an_integer_may_be_written_with_a_fraction_of_zero() -> None:
     body = leaf(f'{{"id":"{ID}","number":9.0}}')[:-1] + ',"any":0.5}'
     tree = DECODER.decode(body.encode())
+
     assert (tree.leaves[0].number, tree.any) == (9, 0.5)
 
 
@@ -130,6 +133,7 @@ def test_whatever_is_json_in_a_free_field_is_taken_as_it_is(value: Any) -> None:
     body = msgspec.json.encode({"any": value}) if _fits(value) else b'{"any":null}'
     if b"\\u0000" in body:
         return
+
     assert DECODER.decode(body).any == msgspec.json.decode(body)["any"]
 
 

@@ -67,6 +67,7 @@ async def test_bytes_that_are_no_request_are_told_so_in_a_problem_document(
     assert status == 400
     assert headers[b"content-type"] == b"application/problem+json"
     assert headers[b"connection"] == b"close"
+
     problem = json.loads(body)
     assert problem["error_code"] == "UZ-REQ-001"
     assert UUID(problem["request_id"]) == UUID(headers[b"x-request-id"].decode())
@@ -92,6 +93,7 @@ async def test_who_asks_before_sending_a_body_is_refused_without_being_told_to_s
 ) -> None:
     sent = asked + b" HTTP/1.1\r\n" + HOST + JSON + EXPECT + length
     got, headers, body = await first_answer(world, sent + b"\r\n")
+
     assert (got, headers[b"connection"]) == (status, b"close")
     assert json.loads(body)["status"] == status
 
@@ -103,8 +105,10 @@ async def test_who_asks_before_sending_a_body_that_is_wanted_is_told_to_send_it(
         head = b"POST /v1/workspaces HTTP/1.1\r\n" + HOST + JSON + EXPECT + bearer(world)
         await stream.send_all(head + b"Content-Length: %d\r\n\r\n" % len(body))
         assert (await reader.answer())[0] == 100
+
         await stream.send_all(body)
         assert (await reader.answer())[0] == 201
+
         # A body that is read over does not end the connection either.
         await stream.send_all(b"GET /healthz HTTP/1.1\r\n" + HOST + EXPECT + b"Content-Length: 0\r\n\r\n")
         assert (await reader.answer())[0] == 200
@@ -129,6 +133,7 @@ async def test_a_request_has_one_token(world: HttpWorld) -> None:
 async def test_who_asks_for_what_is_not_there_is_slowed_down() -> None:
     async with open_http_world(address_rate=1) as world:
         answers = [await world.get(path, None) for path in ("/x", "/v1/y", "/v1/nothing/here")]
+
     assert [answer.status_code for answer in answers] == [404, 404, 429]
     assert answers[2].json()["error_code"] == "UZ-REQ-006"
     assert answers[0].headers["ratelimit-policy"] == '"default";q=2;w=2'
@@ -141,6 +146,7 @@ async def test_who_asks_for_what_is_gone_takes_nothing_from_others_at_its_addres
 ) -> None:
     async with open_http_world(address_rate=1) as world:
         gone = [(await world.get(path, None)).status_code for _ in range(4)]
+
         assert gone == [410, 410, 429, 429]
         assert (await world.get("/v1/nothing", None)).status_code == 404
         assert (await world.get("/v1/workspaces/x", "zmb_t_" + "0" * 64)).status_code == 401
@@ -160,6 +166,7 @@ async def test_whoever_reads_the_connection_lets_the_app_say_what_is_wrong(tls: 
     async with serving(Speaking(), tls=tls) as doors, await open_stream(doors) as stream:
         await stream.send_all(MALFORMED["no host"])
         status, head, body = await Reader(stream).answer()
+
     assert (status, body.startswith((b"one Host", b"this is no request"))) == (400, True)
     assert b"content-type: text/x" in head
     assert b"connection: close" in head

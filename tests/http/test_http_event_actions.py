@@ -102,6 +102,7 @@ async def test_an_event_does_what_its_table_says(
         assert said["current_state"] == before == await status_of(world, event_id)
         return
     assert (answer.status_code, said["status"]) == (202, cell)
+
     if row == "replay":
         assert said["resumes_event_id"] == event_id
         assert await status_of(world, event_id) == before
@@ -121,6 +122,7 @@ async def test_an_event_that_is_not_there_is_not_found(world: HttpWorld, what: s
     other = (await world.install("other"))["zombie_id"]
     missing = await act(world, address, what, zombie_id, UNKNOWN)
     assert (missing.status_code, missing.json()["error_code"]) == (404, "UZ-EVENT-001")
+
     if address == "agent":
         of_another = await act(world, address, what, other, event_id)
         assert (of_another.status_code, of_another.json()["error_code"]) == (404, "UZ-EVENT-001")
@@ -150,15 +152,18 @@ async def test_a_replay_needs_an_agent_that_takes_work_and_somebody_who_pays(
 
     await world.call("PATCH", path, json={"status": "stopped"})
     assert await refused() == (409, "UZ-ZMB-012")
+
     await world.call("PATCH", path, json={"status": "active"})
     tables, tenant_id = world.memory.tables, world.installation.tenant_id
     rich = tables.tenants[tenant_id]
     tables.tenants[tenant_id] = replace(rich, balance_nanos=0)
     assert await refused() == (402, "UZ-BILLING-005")
+
     tables.tenants[tenant_id] = rich
     spent = (UUID(zombie_id), day_of(world.actors_world.now_ms()))
     tables.spend[spent] = 10**10
     assert await refused() == (402, "UZ-ZMB-001")
+
     del tables.spend[spent]
     assert await refused() == (202, "")
 
@@ -170,6 +175,7 @@ async def test_the_same_replay_asked_for_twice_is_one(world: HttpWorld) -> None:
     again = await world.call("POST", path, headers={"idempotency-key": "k"})
     assert first.json()["event_id"] == again.json()["event_id"]
     assert again.headers["idempotent-replayed"] == "true"
+
     page = (await world.get(f"{world.ws}/events")).json()
     assert len(page["items"]) == 2
 
@@ -178,6 +184,7 @@ async def test_a_dead_letter_is_listed_as_such(world: HttpWorld) -> None:
     _, event_id = await STATES["dead_lettered"](world)
     listed = (await world.get(f"{world.ws}/events", params={"status": "dead_lettered"})).json()
     assert [item["event_id"] for item in listed["items"]] == [event_id]
+
     others = (await world.get(f"{world.ws}/events", params={"status": "received"})).json()
     assert others["items"] == []
 
@@ -186,10 +193,13 @@ async def test_what_a_cancel_ends_is_told_in_the_stream_and_the_inbox(world: Htt
     zombie_id, event_id = await waiting(world)
     [gate] = (await world.get(f"{world.ws}/approvals", params={"status": "pending"})).json()["items"]
     assert (await act(world, "agent", "cancel", zombie_id, event_id)).json()["status"] == "cancelled"
+
     closed = (await world.get(f"{world.ws}/approvals/{gate['gate_id']}")).json()
     assert (closed["status"], closed["resolved_by"]) == ("denied", "system:cancel")
+
     late = await world.post(f"{world.ws}/approvals/{gate['gate_id']}:approve")
     assert (late.status_code, late.json()["outcome"]) == (404, "denied")
+
     path = f"{world.ws}/zombies/{zombie_id}/events/stream"
     async with listening(world.base_url, path, world.api_key, last_event_id="0") as stream:
         frames = [await stream.frame() for _ in range(4)]
@@ -208,13 +218,17 @@ async def test_a_run_that_is_cancelled_hears_of_it_by_each_of_its_calls(world: H
     token = await world.enrol()
     lease = await world.lease(token)
     assert (await act(world, "workspace", "cancel", zombie_id, event_id)).json()["status"] == "cancelling"
+
     polled = (await world.post("/v1/runners/me/leases", {"wait_ms": 5000}, token)).json()
     assert polled["cancelled_lease_ids"] == [lease["lease_id"]]
+
     beat = (await world.post("/v1/runners/me/heartbeats", {}, token)).json()
     assert beat["cancelled_lease_ids"] == [lease["lease_id"]]
+
     usage = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
     renewed = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", usage, token)
     assert renewed.json()["state"] == "cancelling"
+
     report = {
         "lease_id": lease["lease_id"],
         "event_id": event_id,

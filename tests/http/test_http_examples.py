@@ -50,6 +50,7 @@ def test_every_request_and_every_success_has_an_example() -> None:
             missing.append(f"{row.name}: request")
         if row.answer is not None and (example is None or not example.answers):
             missing.append(f"{row.name}: answer")
+
     assert missing == [], "record them: see tests/worlds/example_recorder.py"
 
 
@@ -77,6 +78,7 @@ def test_examples_fit_the_schemas_that_stand_beside_them() -> None:
                 schema = {**shown["schema"], "components": made["components"]}
                 jsonschema.Draft202012Validator(schema).validate(shown["example"])
                 tried += 1
+
     assert tried == sum(len(one.answers) + (one.request is not msgspec.UNSET) for one in EXAMPLES.values())
 
 
@@ -90,6 +92,7 @@ async def test_a_live_server_answers_in_the_shape_of_the_examples(world: HttpWor
 
     world.http.event_hooks["response"].append(compare)
     await take(world)
+
     assert len(compared) > 60
 
 

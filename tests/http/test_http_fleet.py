@@ -28,10 +28,12 @@ async def test_a_runners_history_says_who_did_what_and_what_it_held(world: HttpW
     path = f"/v1/fleet/runners/{runner_id}"
     drained = await world.call("PATCH", path, world.admin_token(), json={"admin_state": "draining"})
     assert drained.json()["admin_state"] == "draining"
+
     world.pass_ms(1)
     released = f"/v1/runners/me/leases/{lease['lease_id']}/release"
     assert (await world.post(released, {"reason": "draining"}, token)).status_code == 204
     assert (await world.post("/v1/runners/me/heartbeats", {}, token)).json()["status"] == "stop"
+
     items = (await history(world, runner_id))["items"]
     assert [item["kind"] for item in items] == [
         "admin_state_changed",
@@ -40,6 +42,7 @@ async def test_a_runners_history_says_who_did_what_and_what_it_held(world: HttpW
         "enrolled",
     ]
     assert items[0]["data"] == {"from": "draining", "to": "drained", "by": "system:drain"}
+
     user_id = world.installation.user_id
     assert items[1]["data"] == {"from": "active", "to": "draining", "by": f"user:{user_id}"}
     assert items[2]["data"]["lease_id"] == lease["lease_id"]
@@ -59,6 +62,7 @@ async def test_a_runners_history_has_pages_and_its_cursors_are_its_own(world: Ht
     rest = await history(world, runner_id, limit=3, cursor=first["next_cursor"])
     assert first["items"] + rest["items"] == whole
     assert (len(whole), rest["next_cursor"]) == (4, None)
+
     other = await runner_id_of(world, await world.enrol("h2"))
     for cursor in (first["next_cursor"], "nonsense"):
         bad = await world.get(
@@ -72,6 +76,7 @@ async def test_a_runners_history_has_pages_and_its_cursors_are_its_own(world: Ht
 async def test_live_leases_are_listed_with_what_is_left_of_them(world: HttpWorld) -> None:
     empty = await world.get("/v1/fleet/leases", world.admin_token())
     assert empty.json()["items"] == []
+
     zombie, token, lease = await world.working()
     world.pass_ms(12_000)
     listed = (await world.get("/v1/fleet/leases", world.admin_token())).json()
@@ -89,6 +94,7 @@ async def test_a_key_is_told_its_own_name_and_role(world: HttpWorld) -> None:
     made = (await world.post("/v1/api-keys", {"key_name": "robot", "role": "user"})).json()
     told = (await world.get("/v1/whoami", made["key"])).json()
     del told["request_id"]
+
     assert told == {
         "kind": "api_key",
         "id": made["id"],
@@ -105,6 +111,7 @@ async def test_a_user_is_told_what_the_token_says_and_the_server_believes(world:
     admin = (await world.get("/v1/whoami", world.admin_token())).json()
     assert (admin["kind"], admin["role"], admin["platform_admin"]) == ("user", "admin", True)
     assert UUID(admin["id"]) == world.installation.user_id
+
     workspace_id = world.installation.workspace_id
     limited = world.user_token(Role.OPERATOR, workspace_id=workspace_id)
     told = (await world.get("/v1/whoami", limited)).json()

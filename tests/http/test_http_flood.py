@@ -51,14 +51,17 @@ async def test_a_flood_of_forgeries_fills_no_stream_and_starves_no_neighbour() -
                 nursery.start_soon(forge)
             nursery.start_soon(deliver)
         assert answers == {401: FLOOD}
+
         shown = rejections(world, victim["zombie_id"])
         assert set(shown) == {"webhook_rejected: signature_mismatch"}
         assert 1 <= shown.total() <= BURST + 1
         assert not rejections(world, neighbour["zombie_id"])
+
         # Fair: whoever asks once is served among the others, not behind them. With that many at once, a turn
         # is that many answers of theirs to one of his.
         typical = sorted(passed_meanwhile)[len(passed_meanwhile) // 2]
         assert typical <= SHARE * AT_ONCE, passed_meanwhile
+
         genuine = await world.deliver(url)
         assert genuine.status_code == 202
 
@@ -72,6 +75,7 @@ async def test_every_kind_of_refusal_has_its_own_place_in_the_stream() -> None:
             await world.deliver(url, **{"x-hub-signature-256": "x"})
         await world.deliver(url, **{"x-hub-signature-256": ""})
         shown = rejections(world, zombie["zombie_id"])
+
         assert shown["webhook_rejected: signature_malformed"] <= BURST + 1
         assert shown["webhook_rejected: signature_missing"] == 1
 
@@ -94,6 +98,7 @@ async def test_what_a_rate_turns_away_is_shown_a_few_times_and_told_when_to_come
         assert refused
         assert {answer.json()["error_code"] for answer in refused} == {"UZ-REQ-006"}
         assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+
         shown = rejections(world, zombie["zombie_id"])
         assert 1 <= shown["webhook_rejected: rate_limited"] <= BURST + 1
 
@@ -103,6 +108,7 @@ def test_a_crowd_at_one_agent_s_door_leaves_room_for_all_others() -> None:
     with crowds.room_for(one), crowds.room_for(one), crowds.room_for(other):
         with pytest.raises(Problem) as refused, crowds.room_for(one):
             pass
+
         assert (refused.value.code, refused.value.status, refused.value.wait_s) == ("UZ-API-003", 503, 1)
         assert repr(crowds) == "<Crowds, 2 agents, 2 each>"
     with crowds.room_for(one):

@@ -85,26 +85,32 @@ async def test_the_tool_of_a_run_has_its_agent_woken_once_at_the_time(world: Htt
         made, again = await tool.call(wanted), await tool.call(wanted)
         assert made.ok, made.content
         assert again.facts == made.facts
+
         wrong = await tool.call({"message": "both", "delay_s": 60, "at": now + DAY_MS})
         assert (wrong.ok, wrong.facts) == (False, {"code": "UZ-REQ-001"})
     [shown] = await items(world, zombie)
     assert shown["event_id"] == lease.event.event_id
     assert "canary" not in shown["message"]
     assert shown["at"] == made.facts["at"]
+
     await report(world, token, wire)
     assert await look(world, zombie, pending=1) == ["pending"]
+
     world.pass_ms(61_000)
     assert await look(world, zombie) == ["fired"]
+
     await look(world, zombie)
     following = await world.lease(token)
     event = following["event"]
     assert (event["actor"], event["event_type"]) == (f"follow_up:{lease.event.event_id}", "follow_up")
+
     request = event["request_json"]
     assert request == {
         "follow_up_id": shown["follow_up_id"],
         "scheduled_at": shown["at"],
         "message": shown["message"],
     }
+
     [kept] = await woken(world, zombie)
     assert (kept["event_id"], kept["resumes_event_id"]) == (event["event_id"], lease.event.event_id)
     assert code(await world.call("DELETE", path(world, zombie, shown["follow_up_id"]))) == (409, "UZ-REQ-009")
@@ -115,8 +121,10 @@ async def test_the_same_call_is_the_same_follow_up_even_when_its_time_is_past(wo
     at = world.actors_world.now_ms() + 65_000
     first = await ask(world, token, lease, delay_s=None, at=at)
     assert (first.status_code, first.json()["at"]) == (201, at)
+
     world.pass_ms(20_000)
     assert code(await ask(world, token, lease, "other", delay_s=None, at=at)) == (400, "UZ-REQ-001")
+
     again = await ask(world, token, lease, message="something else", delay_s=None, at=at)
     assert (again.status_code, again.json()["follow_up_id"]) == (201, first.json()["follow_up_id"])
     assert [item["message"] for item in await items(world, zombie)] == ["look again"]
@@ -146,6 +154,7 @@ async def test_what_is_out_of_bounds_is_refused_and_nothing_is_kept(world: HttpW
     ]
     for wrong in wrongs:
         assert code(await ask(world, token, lease, **wrong)) == (400, "UZ-REQ-001"), wrong
+
     assert await items(world, zombie) == []
     assert (await ask(world, token, lease, "full", message="\u00e9" * 4096, delay_s=2_592_000)).is_success
 
@@ -157,10 +166,12 @@ async def test_sixteen_wait_and_no_more_until_one_is_taken_back(world: HttpWorld
     full = await ask(world, token, lease, "more")
     assert code(full) == (409, "UZ-REQ-009")
     assert full.json()["current_state"] == "full"
+
     newest = (await items(world, zombie))[0]["follow_up_id"]
     for _ in range(2):
         assert code(await world.call("DELETE", path(world, zombie, newest))) == (204, "")
     assert (await ask(world, token, lease, "more")).status_code == 201
+
     page = (await world.get(path(world, zombie), params={"limit": "10"})).json()
     rest = await world.get(path(world, zombie), params={"limit": "10", "cursor": page["next_cursor"]})
     shown = [item["follow_up_id"] for item in (*page["items"], *rest.json()["items"])]
@@ -171,14 +182,18 @@ async def test_only_who_holds_the_lease_asks_and_only_operators_take_back(world:
     zombie, token, lease = await world.working()
     made = (await ask(world, token, lease)).json()["follow_up_id"]
     assert code(await ask(world, await world.enrol("h2"), lease)) == (404, "UZ-RUN-006")
+
     one = path(world, zombie, made)
     assert code(await world.call("DELETE", one, world.user_token(Role.USER))) == (403, "UZ-AUTH-009")
     assert code(await world.call("DELETE", path(world, zombie, UNKNOWN))) == (404, "UZ-FOLLOWUP-001")
+
     other = await world.install("other")
     assert code(await world.call("DELETE", path(world, other, made))) == (404, "UZ-FOLLOWUP-001")
+
     gone = {"zombie_id": UNKNOWN}
     assert code(await world.call("DELETE", path(world, gone, made))) == (404, "UZ-ZMB-009")
     assert code(await world.get(path(world, gone))) == (404, "UZ-ZMB-009")
+
     world.pass_ms(30_001)
     assert code(await ask(world, token, lease, "late")) == (409, "UZ-RUN-005")
     assert code(await ask(world, token, {"lease_id": UNKNOWN})) == (404, "UZ-RUN-006")
@@ -204,6 +219,7 @@ async def test_one_whose_time_comes_when_its_agent_takes_no_work_is_dropped(
         world.pass_ms(61_000)
         assert sorted(await look(world, zombie, pending=1)) == ["dropped", "pending"]
     assert await woken(world, zombie) == []
+
     world.pass_ms(3_600_000)
     assert sorted(await look(world, zombie)) == ["dropped", "fired"]
     assert len(await woken(world, zombie)) == 1
@@ -213,6 +229,7 @@ async def test_those_of_an_agent_that_is_killed_are_dropped_at_once(world: HttpW
     zombie, token, lease = await world.working()
     await ask(world, token, lease)
     await world.call("PATCH", f"{world.ws}/zombies/{zombie['zombie_id']}", json={"status": "killed"})
+
     assert [item["status"] for item in await items(world, zombie)] == ["dropped"]
 
 
@@ -222,5 +239,6 @@ async def test_a_rule_may_stop_a_follow_up_at_a_gate(world: HttpWorld) -> None:
     await ask(world, token, lease)
     await report(world, token, lease)
     world.pass_ms(61_000)
+
     assert await look(world, zombie) == ["fired"]
     assert [event["status"] for event in await woken(world, zombie)] == ["waiting_approval"]

@@ -72,10 +72,12 @@ async def test_a_frozen_database_is_named_as_the_cause_and_a_renewal_under_way_c
                 nursery.start_soon(ask, "ready", "/readyz")
                 nursery.start_soon(ask, "memory", f"/v1/runners/me/memory/{lease['event']['zombie_id']}")
         assert told(answers["renew"]) == (503, "UZ-INTERNAL-001")
+
         [late] = answers["batch"].json()["results"]
         assert (late["status"], late["error_code"]) == (503, "UZ-INTERNAL-001")
         assert answers["ready"].status_code == 503
         assert told(answers["memory"]) == (503, "UZ-MEM-003")
+
         await _renewed_once(world, token, at)
 
 
@@ -96,4 +98,5 @@ async def test_a_busy_actor_is_not_blamed_on_a_database_that_answers(
     _, token, lease = await world.working()
     monkeypatch.setattr("sexton_http.routes.renewals.HOT_S", 0.0)
     answer = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
+
     assert told(answer) == (503, "UZ-API-003")

@@ -37,13 +37,16 @@ async def test_an_event_that_a_rule_refuses_ends_and_the_next_one_runs(
         other = (await world.deliver(url, {**payload, "sender": {"login": "robota"}})).json()["event_id"]
         event = await event_of(world, zombie, refused)
         assert (event["status"], event["failure_label"]) == ("gate_blocked", "approval_denied")
+
         (gate,) = (await world.get(f"{world.ws}/approvals")).json()["items"]
         assert (gate["status"], gate["resolved_by"]) == ("denied", "system:deny")
         assert "Nobody was asked" in gate["detail"]
         assert (await world.get(at(world, zombie))).json()["status"] == "active"
+
         token = await world.enrol()
         lease = await world.lease(token)
         assert lease["event"]["event_id"] == other
+
         await report(world, token, lease)
 
 
@@ -64,6 +67,7 @@ async def test_whoever_decides_about_an_event_is_shown_it_without_secrets(
             "hook": {"secret": "plain"},
         }
         assert (await world.deliver(zombie["webhook_urls"]["github"], payload)).status_code == 202
+
         steered = {"message": "Deploy with ghp_0123456789abcdefghij now"}
         await world.post(f"{at(world, zombie)}/messages", steered)
         delivered, message = (await world.get(f"{world.ws}/approvals")).json()["items"]
@@ -76,6 +80,7 @@ async def test_whoever_decides_about_an_event_is_shown_it_without_secrets(
         assert "plain" not in str(delivered)
         assert message["evidence"]["message"] == "Deploy with [masked] now"
         assert message["evidence"]["actor"].startswith("steer:")
+
         one = (await world.get(f"{world.ws}/approvals/{delivered['gate_id']}")).json()
         assert one["evidence"] == delivered["evidence"]
 
@@ -91,9 +96,11 @@ async def test_a_credential_that_does_not_open_keeps_nothing_back_but_the_payloa
     monkeypatch.setattr(world.actors_world.secrets, "open", broken)
     steered = await world.post(f"{at(world, zombie)}/messages", {"message": "the key is correct horse"})
     assert steered.status_code == 202, steered.text
+
     (gate,) = (await world.get(f"{world.ws}/approvals")).json()["items"]
     assert "correct horse" not in str(gate)
     assert "could not be opened" in gate["evidence"]["payload"]["left_out"]
+
     made = await world.post(
         f"{world.ws}/zombies", {"source_markdown": skill("other"), "trigger_markdown": trigger("other")}
     )
@@ -106,6 +113,7 @@ async def test_a_question_that_a_rule_refuses_is_denied_at_once(postgres_storage
         body = {"action_id": "a1", "tool_name": "http", "action_name": "POST"}
         gate = (await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", body, token)).json()
         assert (gate["status"], gate["resolved_by"]) == ("denied", "system:deny")
+
         await report(world, token, lease)
 
 
@@ -123,6 +131,7 @@ async def test_an_empty_condition_and_a_bad_pattern_are_refused_at_install_with_
     body = {"source_markdown": skill(), "trigger_markdown": trigger(config=config)}
     answer = await world.post(f"{world.ws}/zombies", body)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-APPROVAL-005")
+
     (error,) = answer.json()["errors"]
     assert error["key"] == "gates.rules[0].condition"
     assert error["message"].startswith(says)

@@ -43,6 +43,7 @@ async def test_while_the_gates_are_away_the_answer_is_no(world: HttpWorld) -> No
     # Whose token it is cannot be known either.
     refused = await world.post(webhook, decision, zombie["approval_token"])
     assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-INTERNAL-001")
+
     world.memory.faults.away = False
     assert (await world.get(inbox)).json()["status"] == "pending"
     assert (await world.post(webhook, decision, zombie["approval_token"])).status_code == 200
@@ -75,6 +76,7 @@ async def test_a_node_that_dies_at_any_step_leaves_one_message_and_it_is_closed(
     gate_id = await scene.ask()
     await scene.later(lambda: len(scene.slack.messages) == 1 and _is_kept(scene))
     assert (await scene.press(f"deny:{gate_id}")).status_code == 200
+
     await scene.later(lambda: not scene.world.memory.tables.chat_posts)
     [message] = scene.slack.messages.values()
     assert message.values == []
@@ -92,6 +94,7 @@ async def test_a_gate_decided_while_its_post_hangs_is_closed_all_the_same(scene:
     gate_id = await scene.ask()
     await scene.posted()
     assert (await scene.world.post(f"{scene.world.ws}/approvals/{gate_id}:approve")).status_code == 200
+
     scene.world.pass_ms(CLAIM_MS)
     await scene.later(lambda: not scene.world.memory.tables.chat_posts)
     [message] = scene.slack.messages.values()
@@ -103,6 +106,7 @@ async def test_a_dozen_gates_at_once_are_the_work_of_one_actor_in_their_order(sc
     gates = [await scene.ask() for _ in range(12)]
     messages = await scene.posted(len(gates))
     assert [message.values[0].partition(":")[2] for message in messages] == gates
+
     async with trio.open_nursery() as nursery:
         for gate_id in gates:
             nursery.start_soon(scene.press, f"approve:{gate_id}")

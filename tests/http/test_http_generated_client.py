@@ -75,6 +75,7 @@ async def test_a_python_client_is_generated_whole_and_works(world: HttpWorld, tm
     )
     told = (made.stdout + made.stderr).decode()
     assert (made.returncode, "arning" in told) == (0, False), told
+
     endpoints = {path.stem for path in package.glob("api/*/*.py")} - {"__init__"}
     assert endpoints == {row.name for row in OPERATIONS}
 
@@ -89,6 +90,7 @@ async def test_a_linter_of_openapi_finds_neither_faults_nor_warnings(
     redocly, document = tool("redocly"), await save(world, tmp_path)
     done = await run(redocly, "lint", f"--config={NODE / 'redocly.yaml'}", "--format=json", document)
     found = json.loads(done.stdout)
+
     assert (done.returncode, found["totals"]) == (0, {"errors": 0, "warnings": 0, "ignored": 0}), found
 
 
@@ -99,5 +101,6 @@ async def test_types_of_typescript_are_generated_and_compile(world: HttpWorld, t
     told = (made.stdout + made.stderr).decode()
     assert (made.returncode, "arning" in told or "✘" in told) == (0, False), told
     assert types.read_text().count("operations[") == len(OPERATIONS)
+
     done = await run(compiler, "--noEmit", "--strict", str(types))
     assert done.returncode == 0, done.stdout.decode()

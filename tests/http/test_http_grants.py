@@ -73,19 +73,23 @@ async def test_a_request_waits_for_people_and_is_found_again(world: HttpWorld) -
     zombie = await world.install()
     first = await ask(world, zombie)
     assert first.status_code == 201
+
     grant = first.json()
     assert {name: grant[name] for name in ("zombie_id", "service", "status")} == {
         "zombie_id": zombie["zombie_id"],
         "service": "slack",
         "status": "pending",
     }
+
     again = await ask(world, zombie)
     assert (again.status_code, again.json()["grant_id"]) == (200, grant["grant_id"])
+
     decided = (await decide(world, zombie, grant, "approved")).json()
     assert (decided["status"], decided["reason"]) == ("approved", "to tell people")
     assert decided["decided_by"].startswith("api:")
     assert decided["decided_at"] >= decided["requested_at"]
     assert decided["approved_at"] == decided["decided_at"]
+
     again = await ask(world, zombie)
     assert (again.status_code, again.json()["status"]) == (200, "approved")
 
@@ -102,6 +106,7 @@ async def test_what_was_denied_or_revoked_may_be_asked_for_again(world: HttpWorl
         assert (answer.status_code, answer.json()["status"]) == (201, "pending")
         assert answer.json()["grant_id"] == grant["grant_id"]
     statuses = [frame.data["status"] for frame in await frames(world, zombie)]
+
     assert statuses == ["pending", "denied", "pending", "approved", "revoked", "pending"]
 
 
@@ -110,9 +115,11 @@ async def test_the_first_word_stands_and_may_be_said_again(world: HttpWorld) -> 
     grant = (await ask(world, zombie)).json()
     first = await decide(world, zombie, grant, "approved")
     assert (await decide(world, zombie, grant, "approved")).json()["decided_at"] == first.json()["decided_at"]
+
     late = await decide(world, zombie, grant, "denied")
     assert code(late) == (404, "UZ-APPROVAL-002")
     assert late.json()["current_state"] == "approved"
+
     path = f"{of(world, zombie)}/integration-grants/{grant['grant_id']}"
     assert (await world.call("DELETE", path)).status_code == 204
     assert code(await decide(world, zombie, grant, "approved")) == (404, "UZ-APPROVAL-002")
@@ -133,15 +140,19 @@ async def test_what_is_pending_is_withdrawn_and_what_is_not_open_cannot_be_revok
     zombie = await world.install()
     grant = (await ask(world, zombie)).json()
     assert (await revoke(world, zombie, grant, method)).status_code == status
+
     again = await revoke(world, zombie, grant, method)
     assert (code(again), again.json()["current_state"]) == ((409, "UZ-REQ-009"), "revoked")
     assert again.json()["resolved_by"].startswith("api:")
+
     late = await decide(world, zombie, grant, "approved")
     assert (code(late), late.json()["current_state"]) == ((404, "UZ-APPROVAL-002"), "revoked")
     assert (await ask(world, zombie)).status_code == 201
+
     await decide(world, zombie, grant, "denied")
     denied = await revoke(world, zombie, grant, method)
     assert (code(denied), denied.json()["current_state"]) == ((409, "UZ-REQ-009"), "denied")
+
     statuses = [frame.data["status"] for frame in await frames(world, zombie)]
     assert statuses == ["pending", "revoked", "pending", "denied"]
 
@@ -150,6 +161,7 @@ async def test_a_killed_agent_asks_for_nothing_more(world: HttpWorld) -> None:
     zombie = await world.install()
     await world.call("PATCH", of(world, zombie), json={"status": "killed"})
     refused = await ask(world, zombie)
+
     assert (code(refused), refused.json()["current_state"]) == ((409, "UZ-ZMB-010"), "killed")
     assert (await world.get(f"{of(world, zombie)}/integration-grants")).json()["items"] == []
 
@@ -165,6 +177,7 @@ async def test_what_is_unknown_is_not_decided(world: HttpWorld) -> None:
         nowhere = f"{world.ws}/zombies/{UNKNOWN}/integration-grants/{grant['grant_id']}"
         assert code(await world.call(method, nowhere, json=body)) == (404, "UZ-ZMB-009")
     assert code(await ask(world, {"zombie_id": UNKNOWN})) == (404, "UZ-ZMB-009")
+
     listed = await world.get(f"{world.ws}/zombies/{UNKNOWN}/integration-grants")
     assert code(listed) == (404, "UZ-ZMB-009")
 
@@ -187,6 +200,7 @@ async def test_what_is_unknown_is_not_decided(world: HttpWorld) -> None:
 async def test_a_request_that_is_none_is_refused(world: HttpWorld, body: dict[str, Any]) -> None:
     zombie = await world.install()
     answer = await world.post(f"{of(world, zombie)}/integration-requests", body)
+
     assert code(answer) == (400, "UZ-REQ-001")
     assert (await world.get(f"{of(world, zombie)}/integration-grants")).json()["items"] == []
 
@@ -196,6 +210,7 @@ async def test_an_agent_asks_for_so_many_services_and_no_more(world: HttpWorld) 
     for n in range(GRANTS_LIMIT):
         assert (await ask(world, zombie, f"s{n}")).status_code == 201
     full = await ask(world, zombie, "one-more")
+
     assert (code(full), full.json()["pointer"]) == ((400, "UZ-REQ-001"), "/service")
     assert (await ask(world, zombie, "s0")).status_code == 200
 
@@ -210,6 +225,7 @@ async def test_of_many_who_ask_at_once_one_makes_the_grant(world: HttpWorld) -> 
     async with trio.open_nursery() as nursery:
         for _ in range(8):
             nursery.start_soon(one)
+
     assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
     assert len({answer.json()["grant_id"] for answer in answers}) == 1
 
@@ -222,6 +238,7 @@ async def test_people_ask_and_operators_decide(world: HttpWorld) -> None:
     for method, body in (("PATCH", {"status": "approved"}), ("DELETE", None)):
         assert code(await world.call(method, path, user, json=body)) == (403, "UZ-AUTH-009")
     listed = await world.get(f"{world.ws}/integration-grants", user)
+
     assert [item["requested_by"] for item in listed.json()["items"]] == ["user:u1"]
 
 
@@ -231,14 +248,18 @@ async def test_an_agents_key_asks_for_its_own_agent_and_decides_nothing(world: H
     grant = await ask(world, zombie, token=made["key"])
     assert grant.status_code == 201
     assert code(await ask(world, other, token=made["key"])) == (403, "UZ-AUTH-001")
+
     path = f"{of(world, zombie)}/integration-grants"
     assert code(await world.get(path, made["key"])) == (403, "UZ-AUTH-001")
+
     patch = await world.call(
         "PATCH", f"{path}/{grant.json()['grant_id']}", made["key"], json={"status": "approved"}
     )
     assert code(patch) == (403, "UZ-AUTH-001")
+
     [item] = (await world.get(path)).json()["items"]
     assert item["requested_by"] == f"agent:{made['agent_id']}"
+
     again = await ask(world, zombie, "jira", made["key"])
     headers = {"idempotency-key": "k"}
     body = {"service": "jira", "reason": "to tell people"}
@@ -247,6 +268,7 @@ async def test_an_agents_key_asks_for_its_own_agent_and_decides_nothing(world: H
         f"{of(world, zombie)}/integration-requests", body, made["key"], headers=headers
     )
     assert (again.status_code, kept.status_code, replayed.content) == (201, 200, kept.content)
+
     mine = await world.post(f"{of(world, zombie)}/integration-requests", body, headers=headers)
     assert code(mine) == (422, "UZ-REQ-008")
 
@@ -263,11 +285,14 @@ async def test_grants_are_listed_by_agent_and_by_workspace_in_pages(world: HttpW
         seen += [item["service"] for item in page["items"]]
         cursor = page["next_cursor"]
     assert (sorted(seen), cursor) == (["s0", "s1", "s2", "slack"], None)
+
     mine = (await world.get(f"{of(world, zombie)}/integration-grants")).json()
     assert [item["service"] for item in mine["items"]] == ["s2", "s1", "s0"]
+
     params = {"status": "approved", "zombie_id": other["zombie_id"]}
     [one] = (await world.get(f"{world.ws}/integration-grants", params=params)).json()["items"]
     assert one["service"] == "slack"
+
     page = (await world.get(f"{world.ws}/integration-grants", params={"limit": "1"})).json()
     for path in (f"{world.ws}/integration-grants", f"{of(world, zombie)}/integration-grants"):
         for wrong in ("x", page["next_cursor"]):
@@ -284,13 +309,17 @@ async def test_the_approval_token_decides_on_its_own_agent(world: HttpWorld) -> 
     path = f"/v1/webhooks/{zombie['zombie_id']}/grant-approval"
     body = {"grant_id": grant["grant_id"], "decision": "approve"}
     assert code(await world.post(path, body, other["approval_token"])) == (401, "UZ-AUTH-002")
+
     elsewhere = f"/v1/webhooks/{other['zombie_id']}/grant-approval"
     assert code(await world.post(elsewhere, body, other["approval_token"])) == (404, "UZ-APPROVAL-002")
+
     done = await world.post(path, body, zombie["approval_token"])
     assert (done.status_code, done.json()["status"]) == (200, "approved")
     assert done.json()["decided_by"] == f"api:{zombie['zombie_id']}"
+
     late = await world.post(path, {**body, "decision": "deny"}, zombie["approval_token"])
     assert (code(late), late.json()["current_state"]) == ((404, "UZ-APPROVAL-002"), "approved")
+
     for wrong in ({**body, "decision": "maybe"}, {"decision": "approve"}):
         assert code(await world.post(path, wrong, zombie["approval_token"])) == (400, "UZ-REQ-001")
 
@@ -321,6 +350,7 @@ async def test_a_signed_button_decides_and_an_unsigned_one_does_not(world: HttpW
     assert code(await press(world, zombie, "deny:not-an-id")) == (404, "UZ-APPROVAL-002")
     assert code(await press(world, zombie, "later")) == (400, "UZ-REQ-001")
     assert code(await press(world, {"zombie_id": UNKNOWN}, "deny:x")) == (404, "UZ-WH-001")
+
     done = await press(world, zombie, f"deny:{grant['grant_id']}")
     assert (done.status_code, done.json()["status"], done.json()["decided_by"]) == (
         200,
@@ -355,6 +385,7 @@ async def test_a_lease_holds_the_credential_of_a_service_only_while_it_is_grante
     lease = await next_lease(world, zombie, token)
     assert lease["policy"]["secrets_map"] == {"own": {"token": "t-own"}}
     assert lease["policy"]["integrations"] == {"slack": "none", "jira": "none"}
+
     grant = await granted(world, zombie)
     await granted(world, zombie, "other")
     await finish(world, lease, token)
@@ -362,6 +393,7 @@ async def test_a_lease_holds_the_credential_of_a_service_only_while_it_is_grante
     lent = {name: {"token": f"t-{name}"} for name in ("own", "slack", "other")}
     assert lease["policy"]["secrets_map"] == lent
     assert lease["policy"]["integrations"] == {"slack": "approved", "jira": "none", "other": "approved"}
+
     await decide(world, zombie, grant, "revoked")
     await finish(world, lease, token)
     lease = await world.lease(token)
@@ -378,6 +410,7 @@ async def test_a_credential_that_is_needed_and_granted_and_missing_ends_the_run(
     await world.deliver(zombie["webhook_urls"]["github"])
     answer = await world.post("/v1/runners/me/leases", {"wait_ms": 300}, token)
     assert answer.json()["lease"] is None
+
     [event] = (await world.get(f"{of(world, zombie)}/events")).json()["items"]
     assert (event["failure_label"], event["error_code"]) == ("secret_missing", "UZ-ZMB-003")
 
@@ -386,16 +419,20 @@ async def test_a_run_asks_and_is_lent_what_people_grant(world: HttpWorld) -> Non
     zombie, token, lease = await world.working()
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
     assert code(await world.post(f"{at}/integrations/slack", {}, token)) == (403, "UZ-GRANT-001")
+
     for wrong in ("Slack", "a%00b", "%F0%9F%92%A9"):
         assert code(await world.post(f"{at}/integrations/{wrong}", {}, token)) == (403, "UZ-GRANT-001")
     body = {"service": "slack", "reason": "to tell people"}
     asked = await world.post(f"{at}/integration-requests", body, token)
     again = await world.post(f"{at}/integration-requests", body, token)
     assert (asked.status_code, again.status_code) == (201, 200)
+
     grant = asked.json()
     assert code(await world.post(f"{at}/integrations/slack", {}, token)) == (403, "UZ-GRANT-002")
+
     await decide(world, zombie, grant, "approved")
     assert code(await world.post(f"{at}/integrations/slack", {}, token)) == (424, "UZ-ZMB-003")
+
     await put(world, "slack", token="xoxb-1")
     world.pass_ms(1_000)
     lent = await world.post(f"{at}/integrations/slack", {}, token)
@@ -404,9 +441,11 @@ async def test_a_run_asks_and_is_lent_what_people_grant(world: HttpWorld) -> Non
         "slack",
         {"token": "xoxb-1"},
     )
+
     await decide(world, zombie, grant, "revoked")
     refused = await world.post(f"{at}/integrations/slack", {}, token)
     assert (code(refused), refused.json()["status"]) == ((403, "UZ-GRANT-003"), 403)
+
     shown = await frames(world, zombie)
     assert [(frame.kind, frame.data["status"]) for frame in shown] == [
         ("grant_changed", "pending"),
@@ -430,4 +469,5 @@ async def test_a_run_that_lost_its_lease_neither_asks_nor_is_lent_anything(world
     world.pass_ms(30_001)
     for path in ("integrations/slack", "integration-requests"):
         assert code(await world.post(f"{at}/{path}", body, token)) == (409, "UZ-RUN-005")
+
     assert [frame.kind for frame in await frames(world, zombie)] == ["grant_changed"] * 2

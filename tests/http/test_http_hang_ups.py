@@ -81,7 +81,9 @@ async def test_a_runner_that_hangs_up_in_its_poll_is_given_nothing(
         await leave(line.stream)
         await line.polls(0)
         assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+
         lease = await world.lease(there)
+
     assert (lease["attempt"], lease["fencing_token"]) == (1, 1)
 
 
@@ -94,6 +96,7 @@ async def test_a_poll_is_answered_though_the_next_request_is_there_already(
         reader = Reader(line.stream)
         status, _, body = await reader.answer()
         assert (status, json.loads(body)["lease"]) == (200, None)
+
         status, _, _ = await reader.answer()
         assert status == 200
 
@@ -142,6 +145,7 @@ async def test_each_hang_up_is_told_once_and_none_after_it_was_forgotten() -> No
         ours.close()
         theirs.close()
     again.close()
+
     assert told == ["leaves", "again"]
 
 
@@ -164,4 +168,5 @@ async def test_a_stop_withdraws_what_waits_and_refuses_what_comes_later() -> Non
         stop.set()
         await stop.wait()
     answers.append(await until_stopped(answer, stop))
+
     assert answers == ["answer", None, None]

@@ -29,6 +29,7 @@ async def test_a_version_is_drafted_compiled_activated_and_superseded(world: Htt
     assert (await source(world, zombie, skill(body="Version two.\n")))["config_version_id"] == made[
         "config_version_id"
     ]
+
     wish = {"config_version_id": made["config_version_id"]}
     early = await activate(world, made["config_version_id"])
     assert (early.status_code, early.json()["error_code"], early.json()["current_state"]) == (
@@ -36,6 +37,7 @@ async def test_a_version_is_drafted_compiled_activated_and_superseded(world: Htt
         "UZ-HARNESS-002",
         "DRAFT",
     )
+
     for _ in range(2):
         judged = (await world.post(f"{world.ws}/harness/compile", wish)).json()
         assert (judged["status"], judged["errors"]) == ("COMPILED", [])
@@ -51,6 +53,7 @@ async def test_a_version_is_drafted_compiled_activated_and_superseded(world: Htt
         }
     page = (await versions(world, zombie)).json()
     assert [(item["version"], item["status"]) for item in page["items"]] == [(2, "ACTIVE"), (1, "SUPERSEDED")]
+
     back = await activate(world, zombie["config_version_id"])
     assert back.status_code == 200, "one that was active before can be again"
     assert (await world.get(at(world, zombie))).json()["source_markdown"] == skill()
@@ -67,9 +70,11 @@ async def test_a_version_that_makes_no_agent_says_where(world: HttpWorld) -> Non
         ("SKILL.md", 3, "version"),
     }
     assert all(error["message"] for error in judged["errors"])
+
     refused = await activate(world, made["config_version_id"])
     assert (refused.status_code, refused.json()["error_code"]) == (409, "UZ-HARNESS-002")
     assert refused.json()["errors"]
+
     listed = (await versions(world, zombie)).json()["items"][0]
     assert (listed["status"], listed["errors"]) == ("INVALID", judged["errors"])
 
@@ -86,6 +91,7 @@ async def test_versions_are_listed_by_pages(world: HttpWorld) -> None:
         if cursor is None:
             break
     assert found == [5, 4, 3, 2, 1]
+
     other = await world.install("nurse")
     first = (await versions(world, zombie, limit=2)).json()["next_cursor"]
     assert (await versions(world, other, cursor=first)).status_code == 400
@@ -99,6 +105,7 @@ async def test_what_is_no_version_here_is_not_found(world: HttpWorld) -> None:
     body = {"agent_id": UNKNOWN, "source_markdown": skill(), "trigger_markdown": trigger()}
     assert await code(world, "PUT", f"{world.ws}/harness/source", json=body) == (404, "UZ-ZMB-009")
     assert (await versions(world, {"zombie_id": UNKNOWN})).status_code == 404
+
     renamed = {"agent_id": zombie["zombie_id"], "source_markdown": skill("nurse")}
     made = await world.call(
         "PUT", f"{world.ws}/harness/source", json={**renamed, "trigger_markdown": trigger("nurse")}
@@ -122,6 +129,7 @@ async def test_a_version_with_a_new_secret_shows_it_when_it_is_activated(world: 
     await world.post(f"{world.ws}/harness/compile", {"config_version_id": made})
     url = (await activate(world, made)).json()["webhook_urls"]["pager"]
     sent = {"event_id": "e1", "type": "a", "data": {}}
+
     assert (await world.http.post(url, json=sent)).status_code == 202
 
 

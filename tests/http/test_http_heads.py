@@ -96,5 +96,6 @@ async def test_one_key_makes_a_request_repeatable_and_two_make_it_unclear(world:
         await stream.send_all(head + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n{}")
         status, _, body = await reader.answer()
         assert (status, b"one Idempotency-Key" in body) == (400, True)
+
         await stream.send_all(head + b"Idempotency-Key: a\r\n\r\n{}")
         assert (await reader.answer())[0] == 201

@@ -84,6 +84,7 @@ async def test_an_item_has_every_field_of_the_contract(world: HttpWorld) -> None
         "telemetry": {"time_to_first_token_ms": None, "wall_ms": 12},
     }
     assert (await world.post("/v1/runners/me/reports", report, token)).status_code == 200
+
     [item] = (await page(world))["items"]
     assert item.keys() == FIELDS
     assert item["zombie_id"] == zombie["zombie_id"]
@@ -124,6 +125,7 @@ async def test_filters_choose_by_agent_actor_status_and_age(world: HttpWorld) ->
     assert await ids(f"/zombies/{one['zombie_id']}", status="cancelled") == set()
     assert await ids(since="30s") == {late} == await ids(agent, since="30s")
     assert len(await ids(since="2m")) == 4
+
     stamp = datetime.fromtimestamp((mark + 1000) / 1000, UTC).isoformat(timespec="milliseconds")
     assert await ids(since=stamp.replace("+00:00", "Z")) == {late}
 
@@ -146,6 +148,7 @@ async def test_pages_hold_still_while_events_arrive(world: HttpWorld) -> None:
 async def test_a_page_that_is_just_full_is_the_last(world: HttpWorld) -> None:
     zombie_id = (await world.install())["zombie_id"]
     await steer(world, zombie_id, 4)
+
     assert [len(ids) async for ids in pages(world, limit=2)] == [2, 2]
     assert [len(ids) async for ids in pages(world, limit=4)] == [4]
     assert [len(ids) async for ids in pages(world, limit=200)] == [4]
@@ -163,12 +166,15 @@ async def test_a_cursor_is_good_for_the_listing_it_came_from_only(world: HttpWor
     assert "filters" in await refused(world, other, cursor=cursor)
     assert "filters" in await refused(world, cursor=cursor)
     assert "filters" in await refused(world, agent, cursor=cursor, actor="steer:*")
+
     by_status = (await page(world, limit=1, status="received"))["next_cursor"]
     assert "filters" in await refused(world, cursor=by_status, status="running")
+
     by_status = (await page(world, agent, limit=1, status="received"))["next_cursor"]
     assert "filters" in await refused(world, agent, cursor=by_status)
     assert (await page(world, agent, cursor=by_status, status="received"))["items"]
     assert "status" in await refused(world, agent, status="lost")
+
     approvals = await world.get(f"{world.ws}/approvals", params={"cursor": cursor})
     assert approvals.status_code == 400
 
@@ -177,6 +183,7 @@ async def test_a_cursor_and_a_since_exclude_each_other(world: HttpWorld) -> None
     zombie_id = (await world.install())["zombie_id"]
     await steer(world, zombie_id, 2)
     cursor = (await page(world, limit=1, since="1h"))["next_cursor"]
+
     assert "exclude" in await refused(world, cursor=cursor, since="1h")
     assert len((await page(world, cursor=cursor))["items"]) == 1
 
@@ -234,6 +241,7 @@ def test_whatever_a_since_says_it_is_a_time_or_a_problem(text: str) -> None:
         found = parse_since(text, 1_732_060_800_000)
     except Problem as problem:
         found = problem.code
+
     assert isinstance(found, int) or found == "UZ-REQ-001"
 
 

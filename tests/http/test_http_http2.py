@@ -45,6 +45,7 @@ async def test_many_streams_share_a_plain_connection_by_prior_knowledge() -> Non
 
         for number in range(20):
             nursery.start_soon(post, number)
+
     assert sorted(answers, key=int) == [b"%d" % number for number in range(20)]
 
 
@@ -110,6 +111,7 @@ async def test_connect_is_refused_and_takes_no_other_stream_with_it() -> None:
         client.connection.send_headers(1, [(":method", "CONNECT"), (":authority", "x:80")])
         await client.flush()
         assert await client.status_of(1) == "reset"
+
         await client.request(3, end=True)
         assert await client.status_of(3) == "200"
 
@@ -121,6 +123,7 @@ async def test_an_early_answer_on_one_stream_leaves_the_others_alone() -> None:
         client.connection.send_data(1, b"x" * 1000, end_stream=True)
         await client.flush()
         assert await client.status_of(1) == "401"
+
         await client.request(3, end=True)
         assert await client.status_of(3) == "401"
 
@@ -129,5 +132,6 @@ async def test_the_doors_say_what_they_are_bound_to() -> None:
     async with serving(echo) as doors:
         assert doors.port > 0
         assert doors.base_url == f"http://127.0.0.1:{doors.port}"
+
         with pytest.raises(OSError, match="in use"):
             await open_doors("127.0.0.1", doors.port)

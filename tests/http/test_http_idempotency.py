@@ -63,6 +63,7 @@ async def test_a_repetition_is_answered_as_the_first_was(world: HttpWorld, what:
     assert again.headers["x-request-id"] == first.json()["request_id"]
     assert "idempotent-replayed" not in first.headers
     assert await count() == made
+
     other = await world.post(path, body, headers={"idempotency-key": "k-2"})
     assert other.content != first.content
 
@@ -70,6 +71,7 @@ async def test_a_repetition_is_answered_as_the_first_was(world: HttpWorld, what:
 async def test_what_is_shown_once_is_kept_sealed(world: HttpWorld) -> None:
     made = (await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)).json()
     [use] = world.memory.tables.key_uses.values()
+
     assert made["key"].encode() not in use.sealed
     assert b"k-1" not in use.key_hash
 
@@ -82,6 +84,7 @@ async def test_a_refusal_is_the_first_answer_too(world: HttpWorld) -> None:
     await world.call("PATCH", f"/v1/api-keys/{mine}", json={"active": False})
     await world.call("DELETE", f"/v1/api-keys/{mine}")
     again = await world.post("/v1/api-keys", {"key_name": "k"}, headers=KEY)
+
     assert (first.status_code, again.status_code) == (409, 409)
     assert again.content == first.content
     assert again.headers["content-type"] == "application/problem+json"
@@ -98,6 +101,7 @@ async def test_another_request_under_the_key_is_refused(world: HttpWorld) -> Non
         content=b' {"key_name" : "k"}',
         headers={**KEY, "content-type": "application/json"},
     )
+
     assert spelled.headers["idempotent-replayed"] == "true"
 
 
@@ -106,8 +110,10 @@ async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(world
     first = await world.post("/v1/api-keys", body, headers=KEY)
     lower = await world.post("/v1/api-keys", body, world.user_token(Role.OPERATOR), headers=KEY)
     assert lower.json()["error_code"] == "UZ-REQ-008"
+
     same_tenant = await world.post("/v1/api-keys", body, world.user_token(Role.ADMIN), headers=KEY)
     assert same_tenant.content == first.content
+
     await settle_tenant_b(world)
     theirs = await world.post(
         "/v1/api-keys", body, world.user_token(Role.ADMIN, tenant_id=TENANT_B), headers=KEY
@@ -120,6 +126,7 @@ async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(world
 async def test_a_key_that_is_no_key_is_refused(world: HttpWorld, key: str) -> None:
     headers = {"idempotency-key": key.encode("latin-1")}
     answer = await world.post("/v1/workspaces", {}, headers=headers)
+
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
 
 
@@ -133,6 +140,7 @@ async def test_a_key_stands_for_its_request_for_a_day(world: HttpWorld) -> None:
     first = await world.post("/v1/workspaces", {}, headers=KEY)
     world.pass_ms(KEY_KEEP_MS)
     later = await world.post("/v1/workspaces", {}, headers=KEY)
+
     assert later.json()["workspace_id"] != first.json()["workspace_id"]
 
 
@@ -196,6 +204,7 @@ async def test_what_died_halfway_is_made_once(stage: Stage, name: str, body: byt
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
     tables = stage.world.memory.tables
     before = len(tables.workspaces) + len(tables.api_keys)
+
     assert await stage.code(route, body=body, headers=headers) == "UZ-INTERNAL-001"
     assert len(tables.workspaces) + len(tables.api_keys) == before + after
     assert await stage.code(route, body=body, headers=headers) == ""
@@ -229,9 +238,11 @@ async def test_what_cannot_be_done_again_safely_stays_open_for_ten_minutes(stage
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
     before = len(stage.world.memory.tables.enrolments)
     assert await stage.code(route, headers=headers) == "UZ-INTERNAL-001"
+
     stage.world.pass_ms(KEY_STALE_MS + 1)
     assert await stage.code(route, headers=headers) == "UZ-REQ-007"
     assert len(stage.world.memory.tables.enrolments) == before + 1
+
     stage.world.pass_ms(KEY_OPEN_MS)
     assert await stage.code(route, headers=headers) == ""
     assert len(stage.world.memory.tables.enrolments) == before + 2
@@ -240,5 +251,6 @@ async def test_what_cannot_be_done_again_safely_stays_open_for_ten_minutes(stage
 async def test_what_was_not_begun_leaves_the_key_free(stage: Stage) -> None:
     route = flaky(named("mint_enrolment_token"), MailboxFull("full"), after=False)
     headers = stage.headers(route) | {b"idempotency-key": b"k"}
+
     assert await stage.code(route, headers=headers) == "UZ-API-003"
     assert await stage.code(route, headers=headers) == ""

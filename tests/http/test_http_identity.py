@@ -48,6 +48,7 @@ async def test_a_token_says_who_it_is_for_until_it_expires() -> None:
     claims = await issuer().verify(token, NOW_S + TOKEN_S + LEEWAY_S - 1)
     assert (claims.tenant_id, claims.role, claims.workspace_id) == (TENANT, "user", ELSEWHERE)
     assert (claims.subject, claims.platform_admin) == ("u", True)
+
     with pytest.raises(Problem, match="UZ-AUTH-003"):
         await issuer().verify(token, NOW_S + TOKEN_S + LEEWAY_S)
 
@@ -100,9 +101,11 @@ async def test_the_first_start_makes_what_later_ones_find() -> None:
             first.user_id,
         )
         assert second.issuer.key_id == first.issuer.key_id
+
         tenant = await storage.tenants.load(first.tenant_id)
         assert tenant is not None
         assert tenant.balance_nanos == STARTER_CREDIT_NANOS
+
         claims = await first.issuer.verify(second.admin_token(START_MS), START_MS / 1000)
         assert (claims.role, claims.platform_admin) == ("admin", True)
 
@@ -123,6 +126,7 @@ async def test_a_first_start_that_ended_before_it_showed_its_key_makes_another()
         first = await start()
         memory.tables.settings.pop("first_api_key")
         again = await start()
+
         assert again.api_key not in {None, first.api_key}
 
 
@@ -140,6 +144,7 @@ async def test_a_route_for_members_takes_no_other_token(world: HttpWorld) -> Non
     path = "/v1/api-keys"
     runner = await world.enrol()
     assert await code(world, "GET", path, None) == (401, "UZ-AUTH-002")
+
     for token in ("x", "zmb_t_" + "0" * 64, "zre_" + "0" * 64, "zap_x", runner, "a.b.c"):
         assert await code(world, "GET", path, token) == (401, "UZ-AUTH-002"), token
     basic = await world.call("GET", path, None, headers={"authorization": "Basic eDp5"})
@@ -153,6 +158,7 @@ async def test_a_route_for_runners_takes_no_other_token(world: HttpWorld) -> Non
     for token in (None, world.api_key, world.admin_token(), "zrn_" + "0" * 64):
         assert await code(world, "GET", path, token) == (401, "UZ-RUN-001")
         assert await code(world, "POST", f"{path}/heartbeats", token) == (401, "UZ-RUN-001")
+
     assert await code(world, "GET", path, await world.enrol()) == (200, "")
 
 
@@ -161,6 +167,7 @@ async def test_a_revoked_runner_is_turned_away_at_once(world: HttpWorld) -> None
     me = (await world.get("/v1/runners/me", token)).json()["id"]
     path = f"/v1/fleet/runners/{me}"
     revoked = await world.call("PATCH", path, world.admin_token(), json={"admin_state": "revoked"})
+
     assert revoked.json()["admin_state"] == "revoked"
     assert await code(world, "POST", "/v1/runners/me/heartbeats", token) == (401, "UZ-RUN-009")
 
@@ -186,6 +193,7 @@ async def test_an_enrolment_token_works_once(world: HttpWorld) -> None:
     assert await code(world, "POST", "/v1/runners", world.api_key, body) == (403, "UZ-AUTH-021")
     assert await code(world, "POST", "/v1/runners", world.admin_token(), body) == (201, "")
     assert await code(world, "POST", "/v1/runners", None, body) == (401, "UZ-AUTH-002")
+
     listed = (await world.get("/v1/fleet/runners", world.admin_token())).json()
     assert [item["liveness"] for item in listed["items"]] == ["registered", "registered"]
     assert "token_hash" not in listed["items"][0]
@@ -200,6 +208,7 @@ async def test_a_role_reaches_what_it_may_and_no_more(world: HttpWorld) -> None:
         "UZ-AUTH-009",
     )
     assert await code(world, "POST", "/v1/api-keys", operator, key) == (201, "")
+
     credential = {"name": "c", "data": {"a": "b"}}
     assert await code(world, "POST", f"{world.ws}/credentials", user, credential) == (403, "UZ-AUTH-009")
     assert await code(world, "POST", f"{world.ws}/credentials", operator, credential) == (201, "")
@@ -212,8 +221,10 @@ async def test_a_role_that_does_not_exist_here_is_told_so(world: HttpWorld) -> N
     claims = {"role": "owner", "tenant_id": str(world.installation.tenant_id), "exp": now_s + 100}
     token = forged(claims, key=key, kid=world.installation.issuer.key_id)
     assert await code(world, "GET", "/v1/api-keys", token) == (403, "UZ-AUTH-010")
+
     gone = forged({**claims, "exp": now_s - 100}, key=key, kid=world.installation.issuer.key_id)
     assert await code(world, "GET", "/v1/api-keys", gone) == (401, "UZ-AUTH-003")
+
     strange = forged(
         {**claims, "role": "user", "tenant_id": str(ELSEWHERE)}, key=key, kid=world.installation.issuer.key_id
     )
@@ -223,12 +234,15 @@ async def test_a_role_that_does_not_exist_here_is_told_so(world: HttpWorld) -> N
 async def test_a_workspace_that_is_not_the_callers_is_not_there(world: HttpWorld) -> None:
     assert await code(world, "GET", f"/v1/workspaces/{ELSEWHERE}", "") == (404, "UZ-WORKSPACE-001")
     assert await code(world, "GET", f"/v1/workspaces/{ELSEWHERE}/zombies", "") == (404, "UZ-WORKSPACE-001")
+
     made = (await world.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
     limited = world.user_token(Role.ADMIN, workspace_id=UUID(made))
     assert await code(world, "GET", f"/v1/workspaces/{made}", limited) == (200, "")
     assert await code(world, "GET", world.ws, limited) == (403, "UZ-AUTH-001")
+
     listed = (await world.get("/v1/tenants/me/workspaces", limited)).json()
     assert [item["name"] for item in listed["items"]] == ["second"]
+
     zombie = await world.install()
     other = f"/v1/workspaces/{made}/zombies/{zombie['zombie_id']}"
     for path in (other, f"{other}/events", f"{other}/events/stream"):
@@ -250,6 +264,7 @@ async def test_an_api_key_lives_until_it_is_revoked_and_may_then_be_deleted(worl
     assert await code(world, "PATCH", path, "", {"active": True}) == (409, "UZ-APIKEY-007")
     assert (await world.call("DELETE", path)).status_code == 204
     assert await code(world, "DELETE", path, "") == (404, "UZ-APIKEY-003")
+
     listed = (await world.get("/v1/api-keys", params={"sort": "key_name"})).json()
     assert (listed["total"], listed["page"], listed["page_size"]) == (1, 1, 25)
     assert listed["items"][0]["last_used_at"] is not None
@@ -261,6 +276,7 @@ async def test_the_public_keys_of_the_issuer_check_its_tokens(world: HttpWorld) 
     key = jwt.PyJWK(keys[0]).key
     options: Any = {"verify_exp": False, "verify_iat": False}
     claims = jwt.decode(world.admin_token(), key, ["EdDSA"], audience="sexton", options=options)
+
     assert claims["tenant_id"] == str(world.installation.tenant_id)
 
 
@@ -277,8 +293,10 @@ async def test_an_approval_token_decides_for_its_own_agent_only(world: HttpWorld
     assert await code(world, "POST", f"/v1/webhooks/{ELSEWHERE}/approval", good, body) == (404, "UZ-WH-001")
     assert await code(world, "POST", path, good, {**body, "decision": "maybe"}) == (400, "UZ-REQ-001")
     assert await code(world, "POST", path, good, {**body, "approval_id": "a9"}) == (404, "UZ-APPROVAL-002")
+
     elsewhere = f"/v1/webhooks/{another['zombie_id']}/approval"
     assert await code(world, "POST", elsewhere, wrong, body) == (404, "UZ-APPROVAL-002")
+
     done = await world.post(path, {"approval_id": "a1", "decision": "deny"}, good)
     assert (done.status_code, done.json()["status"]) == (200, "denied")
     assert await code(world, "POST", path, good, body) == (404, "UZ-APPROVAL-002")

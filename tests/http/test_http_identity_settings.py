@@ -52,6 +52,7 @@ async def test_a_file_names_providers_and_issuers() -> None:
         ("*@example.com",),
     )
     assert not settings.holds_secrets
+
     async with httpx2.AsyncClient() as client:
         issuers, providers = open_identity(settings, Elsewhere(client), trio.current_time)
     assert [issuer.name for issuer in issuers] == ["https://ci.example.com"]

@@ -41,6 +41,7 @@ async def test_the_inbox_shows_the_oldest_first_by_status_agent_and_kind(world: 
     zombie_id, gates = await asked(world, 10)
     other = await world.install("other")
     assert await listed(world) == gates
+
     for gate_id in gates[:4]:
         await world.post(f"{world.ws}/approvals/{gate_id}:approve")
     assert await listed(world, status="pending") == gates[4:]
@@ -60,6 +61,7 @@ async def test_a_page_goes_on_where_it_was_though_gates_are_decided_meanwhile(wo
     second = (await world.get(path, params={**query, "cursor": first["next_cursor"]})).json()
     shown = [item["gate_id"] for item in first["items"] + second["items"]]
     assert shown == [*gates[:5], *gates[6:]]
+
     others = await world.get(path, params={"limit": 4, "cursor": first["next_cursor"]})
     assert (others.status_code, others.json()["error_code"]) == (400, "UZ-REQ-001")
 
@@ -75,4 +77,5 @@ async def test_what_the_inbox_does_not_know_is_a_bad_request(world: HttpWorld) -
         answer = await world.get(f"{world.ws}/approvals", params=query)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001"), query
     answer = await world.get(f"{world.ws}/approvals", params={"zombie_id": "x"})
+
     assert answer.json()["error_code"] == "UZ-UUIDV7-009"

@@ -80,6 +80,7 @@ async def test_tokens_of_each_algorithm_are_taken(setting: Setting, algorithm: s
     claims = await setting.verify(setting.token(workspace_id=str(UUID(int=9))))
     assert (claims.issuer, claims.subject, claims.tenant_id) == (setting.server.issuer, "u1", TENANT)
     assert (claims.role, claims.workspace_id) == ("operator", UUID(int=9))
+
     for _ in range(5):
         await setting.verify(setting.token())
     assert (setting.fetches(), setting.server.asked["/.well-known/openid-configuration"]) == (1, 1)
@@ -90,6 +91,7 @@ async def test_many_who_come_at_once_cost_one_fetch(setting: Setting) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             nursery.start_soon(setting.verify, token)
+
     assert setting.fetches() == 1
 
 
@@ -98,6 +100,7 @@ async def test_the_addresses_of_the_keys_can_be_given() -> None:
         known = IssuerSettings(server.issuer, AUDIENCE, f"{server.issuer}/jwks")
         setting = Setting(server, OidcIssuer(known, Elsewhere(client), lambda: 0.0))
         await setting.verify(setting.token())
+
         assert server.asked == {"/jwks": 1}
 
 
@@ -106,6 +109,7 @@ async def test_a_new_key_is_fetched_when_a_token_names_it(setting: Setting) -> N
     old = setting.server.keys[0]
     setting.server.keys = [old, SigningKey("ES256", "k2")]
     assert await setting.code(setting.token()) == "UZ-AUTH-002", "the floor between fetches"
+
     setting.clock[0] += FLOOR_S
     assert (await setting.verify(setting.token())).subject == "u1"
     assert setting.fetches() == 2
@@ -118,6 +122,7 @@ async def test_made_up_key_ids_cost_no_more_than_a_fetch_each_floor(setting: Set
     for _ in range(20):
         setting.clock[0] += FLOOR_S / 10
         assert await setting.code(setting.token(stranger)) == "UZ-AUTH-002"
+
     assert setting.fetches() == 3
 
 
@@ -127,6 +132,7 @@ async def test_a_key_that_was_withdrawn_counts_for_an_hour(setting: Setting) -> 
     setting.server.keys = [SigningKey("RS256", "k2")]
     setting.clock[0] = FRESH_S - 1
     assert (await setting.verify(token)).subject == "u1"
+
     setting.clock[0] = FRESH_S
     assert await setting.code(token) == "UZ-AUTH-002"
 
@@ -135,10 +141,12 @@ async def test_an_issuer_that_is_down_from_the_start_is_told_from_a_bad_token(se
     setting.server.down = True
     token = setting.token()
     assert await setting.code(token) == "UZ-AUTH-004"
+
     asked = dict(setting.server.asked)
     setting.server.down = False
     assert await setting.code(token) == "UZ-AUTH-004"
     assert setting.server.asked == asked, "not asked again at once"
+
     setting.clock[0] += RETRY_S
     assert (await setting.verify(token)).subject == "u1"
 
@@ -148,6 +156,7 @@ async def test_an_issuer_that_goes_down_is_not_needed_for_keys_that_are_known(se
     await setting.verify(token)
     setting.server.down = True
     setting.clock[0] = 10 * FRESH_S
+
     assert (await setting.verify(token)).subject == "u1"
     assert await setting.code(setting.token(SigningKey("RS256", "k9"))) == "UZ-AUTH-002"
 
@@ -175,6 +184,7 @@ async def test_an_issuer_that_is_slow_holds_up_nobody_whose_key_is_known(
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(find)
+
     assert sorted(waited) == [0, 0, 0, 0, 5]
     assert len(asked) == 2
 
@@ -199,6 +209,7 @@ async def test_keys_that_cannot_be_read_are_no_keys(setting: Setting, answer: by
 
 async def test_an_issuer_that_calls_itself_another_is_not_asked_for_keys(setting: Setting) -> None:
     setting.server.discovery_lies["issuer"] = "https://evil.example.com"
+
     assert await setting.code(setting.token()) == "UZ-AUTH-004"
     assert setting.fetches() == 0
 
@@ -212,6 +223,7 @@ async def test_a_token_is_taken_with_half_a_minute_of_grace(setting: Setting) ->
     token = setting.token(exp=NOW, nbf=NOW - 50)
     assert (await setting.verify(token, NOW + LEEWAY_S - 1)).subject == "u1"
     assert await setting.code(token, NOW + LEEWAY_S) == "UZ-AUTH-003"
+
     early = setting.token(nbf=NOW + LEEWAY_S)
     assert (await setting.verify(early)).subject == "u1"
     assert await setting.code(setting.token(nbf=NOW + LEEWAY_S + 1)) == "UZ-AUTH-002"
@@ -261,6 +273,7 @@ async def test_the_key_chooses_the_algorithm_and_the_token_does_not(setting: Set
 async def test_a_token_without_a_key_id_is_for_the_only_key(setting: Setting) -> None:
     bare = jwt.encode(setting.claims(), setting.server.keys[0].key, "RS256")
     assert (await setting.verify(bare)).subject == "u1"
+
     setting.server.keys.append(SigningKey("RS256", "k2"))
     setting.clock[0] = FRESH_S
     assert await setting.code(bare) == "UZ-AUTH-002"
@@ -278,6 +291,7 @@ def test_keys_that_are_not_for_checking_signatures_are_passed_over() -> None:
         {"kty": "unheard of", "kid": "g"},
         good,
     ]
+
     assert read_keys({"keys": rows}).keys() == {"good"}
 
 
@@ -307,6 +321,7 @@ async def test_a_server_takes_tokens_of_both_issuers_and_of_no_third() -> None:
         mine = setting.token(tenant_id=tenant, exp=now_s + 60)
         assert (await world.get("/v1/api-keys", mine)).status_code == 200
         assert (await world.get("/v1/api-keys", world.user_token())).status_code == 200
+
         amiss: list[tuple[dict[str, Any], str]] = [
             ({"iss": "https://third.example.com"}, "UZ-AUTH-002"),
             ({"role": "owner"}, "UZ-AUTH-010"),
@@ -324,6 +339,7 @@ async def test_a_server_says_that_the_issuer_is_away() -> None:
         setting.server.down = True
         tenant, now_s = str(world.installation.tenant_id), world.actors_world.now_ms() / 1000
         answer = await world.get("/v1/api-keys", setting.token(tenant_id=tenant, exp=now_s + 60))
+
         assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-AUTH-004")
         assert answer.headers["retry-after"] == "5"
         assert (await world.get("/v1/api-keys", world.user_token())).status_code == 200

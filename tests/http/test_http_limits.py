@@ -28,6 +28,7 @@ def test_a_burst_of_twice_the_rate_passes_and_the_next_waits() -> None:
     assert (verdicts[0].burst, verdicts[0].remaining, verdicts[39].remaining) == (40, 39, 0)
     assert verdicts[40].wait_s == 1
     assert limiter.admit("b", 20).allowed
+
     clock.now += 0.05
     assert limiter.admit("a", 20).allowed
     assert not limiter.admit("a", 20).allowed
@@ -41,6 +42,7 @@ def test_over_any_time_no_more_pass_than_the_rate_and_one_burst(gaps: list[float
     for gap in gaps:
         clock.now += gap
         passed += limiter.admit("a", rate).allowed
+
     assert passed <= rate * (sum(gaps) + BURST_S) + 1
 
 
@@ -48,6 +50,7 @@ def test_the_buckets_of_a_flood_are_bounded() -> None:
     limiter = Gcra(Clock())
     for number in range(MAX_BUCKETS + 10):
         limiter.admit(number, 10)
+
     assert len(limiter._empty_at) <= MAX_BUCKETS
 
 
@@ -55,6 +58,7 @@ def test_a_ceiling_counts_who_is_in() -> None:
     ceiling = Ceiling(1)
     assert ceiling.enter()
     assert not ceiling.enter()
+
     ceiling.leave()
     assert ceiling.enter()
     assert repr(ceiling) == "<Ceiling 1/1>"
@@ -64,6 +68,7 @@ def test_a_ceiling_counts_who_is_in() -> None:
 def test_a_cursor_comes_back_as_it_was(created_at: int, row: UUID, since: int | None) -> None:
     place = Place(created_at, row, "f", since)
     text = encode(place)
+
     assert "=" not in text
     assert decode(text, "f") == place
 
@@ -105,6 +110,7 @@ async def test_a_free_tenant_is_told_its_rate_and_held_to_it(world: HttpWorld) -
     refused = [answer for answer in answers if answer.status_code == 429]
     assert answers[0].headers["ratelimit-policy"] == '"default";q=40;w=2'
     assert answers[0].headers["ratelimit"].startswith('"default";r=39;t=')
+
     for answer in refused:
         assert answer.json()["error_code"] == "UZ-REQ-006"
         assert int(answer.headers["retry-after"]) >= 1
@@ -119,6 +125,7 @@ async def test_an_enterprise_tenant_has_no_rate(world: HttpWorld) -> None:
 async def test_whoever_guesses_at_tokens_is_slowed_down_by_his_address() -> None:
     async with open_http_world(address_rate=1) as world:
         answers = [await world.get("/v1/api-keys", f"zmb_t_{number:064x}") for number in range(4)]
+
         assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
         assert (await world.get("/v1/api-keys")).status_code == 200
 
@@ -131,5 +138,6 @@ async def test_at_the_ceiling_requests_are_shed_but_never_the_health_check() -> 
             "UZ-API-001",
             "1",
         )
+
         for path in ("/healthz", "/readyz", "/metrics"):
             assert (await world.get(path, None)).status_code == 200

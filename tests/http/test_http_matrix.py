@@ -189,6 +189,7 @@ async def test_what_a_tenant_has_is_not_there_for_another(world: HttpWorld) -> N
         assert (code_of(answer), answer.status_code) == (want, 404), operation.path
         tried += 1
     assert tried >= len(NOT_FOUND)
+
     shown = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}")).json()
     assert shown["status"] == "active"
 
@@ -209,6 +210,7 @@ def test_a_limited_token_changes_nothing_of_the_whole_tenant() -> None:
 def test_the_matrix_leaves_no_route_and_no_kind_of_route_out() -> None:
     cells = {(operation.name, name) for operation in OPERATIONS for name in KINDS}
     assert len(cells) == len(OPERATIONS) * len(KINDS)
+
     for auth in {operation.auth for operation in OPERATIONS} - {Auth.PUBLIC, Auth.WEBHOOK}:
         outcomes = {
             expected(operation, kind.worth)

@@ -74,6 +74,7 @@ async def test_what_a_run_keeps_is_read_by_people_its_key_and_the_run(world: Htt
     zombie, token, lease = await world.working()
     kept = await keep(world, zombie, token, lease, "deploys", content="never on Friday", category="core")
     assert (kept.status_code, kept.json()["key"]) == (200, "deploys")
+
     await keep(world, zombie, token, lease, "plain")
     shown = await memories(world, zombie)
     assert [(item["key"], item["category"]) for item in shown["items"]] == [
@@ -82,9 +83,11 @@ async def test_what_a_run_keeps_is_read_by_people_its_key_and_the_run(world: Htt
     ]
     assert shown["total"] == 2
     assert shown["items"][1]["updated_at"] == kept.json()["updated_at"]
+
     key = (await agent_key(world, zombie["zombie_id"]))["key"]
     mine = await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/memories", key)
     assert mine.json()["items"] == shown["items"]
+
     for params in ({}, {name: str(value) for name, value in fence(lease).items()}):
         read = await world.get(plane(zombie), token, params=params)
         assert (read.status_code, read.json()["items"]) == (200, shown["items"])
@@ -96,6 +99,7 @@ async def test_entries_are_replaced_and_forgotten(world: HttpWorld) -> None:
     await keep(world, zombie, token, lease, "a", content="two", category="core")
     [item] = (await memories(world, zombie))["items"]
     assert (item["content"], item["category"]) == ("two", "core")
+
     for _ in range(2):
         assert (await keep(world, zombie, token, lease, "a", delete=True)).status_code == 200
     assert await keys(world, zombie) == []
@@ -116,8 +120,10 @@ async def test_an_entry_over_a_limit_is_refused_and_does_not_cost_a_report(
     zombie, token, lease = await world.working()
     body = {"key": "k", "content": "c", **entry}
     assert code(await world.post(plane(zombie), {**fence(lease), **body}, token)) == (400, "UZ-REQ-001")
+
     answer = await world.post("/v1/runners/me/reports", report_of(lease, [body]), token)
     assert answer.status_code == 200, answer.text
+
     [refused] = answer.json()["refused"]
     assert refused["field"] == f"/memory/0/{next(iter(entry))}"
     assert await keys(world, zombie) == []
@@ -139,6 +145,7 @@ async def test_an_entry_that_is_none_is_refused(world: HttpWorld, entry: dict[st
     zombie, token, lease = await world.working()
     body = {**fence(lease), "key": "k", "content": "c", **entry}
     assert code(await world.post(plane(zombie), body, token)) == (400, "UZ-REQ-001")
+
     item = {name: value for name, value in body.items() if name not in fence(lease) or name in entry}
     answer = await world.post("/v1/runners/me/reports", report_of(lease, [item]), token)
     assert code(answer) == (400, "UZ-REQ-001")
@@ -151,6 +158,7 @@ async def test_whatever_text_there_is_is_kept(world: HttpWorld, text: str) -> No
     zombie, token, lease = await world.working()
     kept = await keep(world, zombie, token, lease, text[:255], content=text)
     assert kept.status_code == 200, kept.text
+
     [item] = (await memories(world, zombie))["items"]
     assert (item["key"], item["content"]) == (text[:255], text)
 
@@ -159,11 +167,14 @@ async def test_the_oldest_makes_room_and_core_does_not(world: HttpWorld) -> None
     zombie, token, lease = await world.working()
     fill(world, zombie, "notes")
     assert (await keep(world, zombie, token, lease, "new")).status_code == 200
+
     shown = await memories(world, zombie, limit="200")
     assert (shown["items"][0]["key"], len(shown["items"]), shown["total"]) == ("new", 200, MEMORY_LIMIT)
     assert await keys(world, zombie, query="k0000") == []
+
     fill(world, zombie, "core")
     assert (await keep(world, zombie, token, lease, "new", delete=True)).status_code == 200
+
     full = await keep(world, zombie, token, lease, "more")
     assert (code(full), full.json()["pointer"]) == ((400, "UZ-REQ-001"), "/key")
     assert (await keep(world, zombie, token, lease, "k0000", content="changed")).status_code == 200
@@ -174,6 +185,7 @@ async def test_a_daily_entry_is_gone_after_three_days(world: HttpWorld) -> None:
     await keep(world, zombie, token, lease, "today", category="daily")
     await keep(world, zombie, token, lease, "always", category="core")
     world.pass_ms(DAILY_KEEP_MS)
+
     assert await keys(world, zombie) == ["always"]
     assert await world.storage.instance.sweep(world.actors_world.now_ms()) >= 1
     assert len(next(iter(world.memory.tables.memories.values()))) == 1
@@ -190,6 +202,7 @@ async def test_a_query_finds_words_and_a_category_narrows(world: HttpWorld) -> N
     assert await keys(world, zombie, query="red", category="core") == ["red"]
     assert await keys(world, zombie, query="red", limit="1") == ["red green"]
     assert await keys(world, zombie, query="", category="none") == []
+
     params = {"query": "green", "limit": "1"}
     read = (await world.get(plane(zombie), token, params=params)).json()
     assert ([item["key"] for item in read["items"]], read["total"]) == (["green"], 2)
@@ -202,6 +215,7 @@ async def test_a_query_finds_words_and_a_category_narrows(world: HttpWorld) -> N
 async def test_a_query_that_is_none_is_refused(world: HttpWorld, params: dict[str, str]) -> None:
     zombie, token, _lease = await world.working()
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/memories"
+
     assert code(await world.get(path, params=params)) == (400, "UZ-REQ-001")
     assert code(await world.get(plane(zombie), token, params=params)) == (400, "UZ-REQ-001")
 
@@ -213,6 +227,7 @@ async def test_an_agent_that_is_not_there_remembers_nothing(world: HttpWorld) ->
     _zombie, token, lease = await world.working()
     nobody = {"zombie_id": UNKNOWN}
     path = f"{world.ws}/zombies/{UNKNOWN}/memories"
+
     assert code(await world.get(path)) == (404, "UZ-MEM-002")
     assert code(await world.get(plane(nobody), token)) == (404, "UZ-MEM-002")
     assert code(await keep(world, nobody, token, lease, "a")) == (404, "UZ-MEM-002")
@@ -223,9 +238,11 @@ async def test_a_runner_reaches_only_the_memory_of_agents_that_it_holds(world: H
     other = await world.install("other")
     assert code(await keep(world, other, token, lease, "a")) == (403, "UZ-MEM-001")
     assert code(await world.get(plane(other), token)) == (403, "UZ-MEM-001")
+
     stranger = await world.enrol("h2")
     assert code(await keep(world, zombie, stranger, lease, "a")) == (404, "UZ-RUN-006")
     assert code(await world.get(plane(zombie), stranger)) == (403, "UZ-MEM-001")
+
     params = {"lease_id": lease["lease_id"]}
     assert code(await world.get(plane(zombie), stranger, params=params)) == (404, "UZ-RUN-006")
     assert code(await keep(world, zombie, token, {**lease, "lease_id": UNKNOWN}, "a")) == (404, "UZ-RUN-006")
@@ -237,8 +254,10 @@ async def test_a_lease_that_is_over_neither_reads_nor_writes(world: HttpWorld) -
     params = {name: str(value) for name, value in fence(stale).items()}
     assert code(await keep(world, zombie, token, stale, "a")) == (409, "UZ-RUN-005")
     assert code(await world.get(plane(zombie), token, params=params)) == (409, "UZ-RUN-005")
+
     world.pass_ms(30_001)
     assert code(await keep(world, zombie, token, lease, "a")) == (409, "UZ-RUN-005")
+
     params = {name: str(value) for name, value in fence(lease).items()}
     assert code(await world.get(plane(zombie), token, params=params)) == (409, "UZ-RUN-005")
     assert await keys(world, zombie) == []
@@ -255,6 +274,7 @@ async def test_a_lease_that_is_lost_between_look_and_write_writes_nothing(
         return await real(*args)
 
     monkeypatch.setattr(world.memory.memories, "keep", late)
+
     assert code(await keep(world, zombie, token, lease, "a")) == (409, "UZ-RUN-005")
     assert await keys(world, zombie) == []
 
@@ -273,6 +293,7 @@ async def test_memory_that_is_away_is_told_by_its_own_code(world: HttpWorld) -> 
         assert code(answer) == (503, "UZ-MEM-003")
         assert answer.headers["retry-after"] == "2"
     world.memory.faults.away = False
+
     assert await keys(world, zombie) == []
 
 
@@ -282,6 +303,7 @@ async def test_memory_that_is_away_is_told_by_its_own_code(world: HttpWorld) -> 
 async def test_a_report_keeps_what_it_brings_once_and_the_next_lease_tells_it(world: HttpWorld) -> None:
     zombie, token, lease = await world.working()
     assert lease["memory"] == []
+
     await keep(world, zombie, token, lease, "old")
     memory: list[dict[str, Any]] = [
         {"key": "core", "content": "first", "category": "core"},
@@ -295,6 +317,7 @@ async def test_a_report_keeps_what_it_brings_once_and_the_next_lease_tells_it(wo
     other = report_of(lease, [{"key": "late", "content": "x"}])
     assert code(await world.post("/v1/runners/me/reports", other, token)) == (409, "UZ-RUN-005")
     assert sorted(await keys(world, zombie)) == ["core", "new"]
+
     await world.deliver(zombie["webhook_urls"]["github"])
     following = await world.lease(token)
     told = [(entry["key"], entry["content"], entry["category"]) for entry in following["memory"]]
@@ -306,6 +329,7 @@ async def test_a_report_brings_so_many_entries_and_no_more(world: HttpWorld) -> 
     _zombie, token, lease = await world.working()
     many = [{"key": f"k{n}", "content": "x"} for n in range(257)]
     answer = await world.post("/v1/runners/me/reports", report_of(lease, many), token)
+
     assert (code(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/memory")
     assert (await world.post("/v1/runners/me/reports", report_of(lease, many[1:]), token)).status_code == 200
 
@@ -318,6 +342,7 @@ async def test_a_lease_tells_no_more_than_a_run_can_hold(world: HttpWorld) -> No
     await world.post("/v1/runners/me/reports", report_of(lease, []), token)
     await world.deliver(zombie["webhook_urls"]["github"])
     told = (await world.lease(token))["memory"]
+
     assert [entry["key"] for entry in told] == ["k0", "k5", "k4"]
 
 
@@ -327,6 +352,7 @@ async def test_the_whole_story_on_a_real_database(postgres_storage: PostgresStor
         zombie, token, lease = await world.working("integrations: [slack]")
         data = {"name": "slack", "data": {"token": "xoxb"}}
         assert (await world.post(f"{world.ws}/credentials", data)).status_code == 201
+
         key = (await agent_key(world, zombie["zombie_id"]))["key"]
         at = f"{world.ws}/zombies/{zombie['zombie_id']}"
         asked = await world.post(f"{at}/integration-requests", {"service": "slack", "reason": "r"}, key)
@@ -334,8 +360,10 @@ async def test_the_whole_story_on_a_real_database(postgres_storage: PostgresStor
         word = {"grant_id": grant_id, "decision": "approve"}
         path = f"/v1/webhooks/{zombie['zombie_id']}/grant-approval"
         assert (await world.post(path, word, zombie["approval_token"])).json()["status"] == "approved"
+
         lent = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/integrations/slack", {}, token)
         assert lent.json()["data"] == {"token": "xoxb"}
+
         for start in range(0, MEMORY_LIMIT - 1, 250):
             entries = [
                 {"key": f"k{n}", "content": "x", "category": "core"}
@@ -347,6 +375,7 @@ async def test_the_whole_story_on_a_real_database(postgres_storage: PostgresStor
             lease = await world.lease(token)
         assert lease["policy"]["secrets_map"] == {"slack": {"token": "xoxb"}}
         assert (lease["policy"]["integrations"], len(lease["memory"])) == ({"slack": "approved"}, 64)
+
         answers: list[int] = []
 
         async def one(name: str) -> None:
@@ -358,6 +387,7 @@ async def test_the_whole_story_on_a_real_database(postgres_storage: PostgresStor
                 nursery.start_soon(one, name)
         assert sorted(answers) == [200, 400, 400, 400]
         assert (await memories(world, zombie, limit="1"))["total"] == MEMORY_LIMIT
+
         stream = await world.storage.frames.read(UUID(zombie["zombie_id"]), after=0, limit=1000)
         kinds = [frame.kind for frame in stream if frame.kind.startswith("grant_")]
         assert kinds == ["grant_changed", "grant_changed", "grant_used"]

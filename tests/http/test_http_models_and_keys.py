@@ -81,6 +81,7 @@ async def charged(world: HttpWorld, lease: dict[str, Any], token: str) -> int:
 async def test_a_workspaces_own_key_is_handed_over_and_its_tokens_cost_nothing(shop: HttpWorld) -> None:
     await own_key(shop, "anthropic", "sk-own")
     policy, lease, token = await handed(shop)
+
     assert model_of(policy) == ("anthropic", "large", "sk-own", 200_000)
     assert await charged(shop, lease, token) == 0
 
@@ -89,6 +90,7 @@ async def test_the_platforms_key_is_handed_over_and_its_tokens_are_billed(shop: 
     await keep(shop, "openai_api_key", api_key="sk-platform")
     shown = await lend(shop, "openai")
     assert shown["shared"] is False
+
     await settle_tenant_b(shop)
     # The keys of a workspace are its own: what is lent is seen from another one of the tenant.
     second = (await shop.post("/v1/workspaces", {"name": "second"})).json()["workspace_id"]
@@ -112,6 +114,7 @@ async def test_an_agents_wishes_are_heard(shop: HttpWorld, config: str, expected
     await own_key(shop, "anthropic", "sk-a")
     await keep(shop, "openai_api_key", api_key="sk-o")
     policy, _lease, _token = await handed(shop, config)
+
     assert model_of(policy) == expected
 
 
@@ -124,6 +127,7 @@ async def test_a_tenants_choice_is_what_runs_use_that_say_nothing(shop: HttpWorl
         "context_cap_tokens": 16_000,
         "credential_ref": "mine",
     }
+
     policy, lease, token = await handed(shop)
     assert model_of(policy) == ("openai", "llama-at-home", "sk-mine", 16_000)
     assert await charged(shop, lease, token) == 0
@@ -151,6 +155,7 @@ async def test_a_key_that_is_missing_ends_the_event(shop: HttpWorld, missing: st
     token = await shop.enrol()
     answer = await shop.post("/v1/runners/me/leases", {"wait_ms": 300}, token)
     assert answer.json()["lease"] is None
+
     (event,) = (await shop.get(f"{shop.ws}/zombies/{zombie['zombie_id']}/events")).json()["items"]
     assert (event["status"], event["failure_label"]) == ("agent_error", "secret_missing")
     assert event["error_code"] == "UZ-ZMB-003"
@@ -165,6 +170,7 @@ async def test_a_command_needs_no_key(shop: HttpWorld) -> None:
     }
     made = await shop.post(f"{shop.ws}/zombies", body)
     assert made.status_code == 201, made.text
+
     await shop.post(f"{shop.ws}/zombies/{made.json()['zombie_id']}/messages", {"message": "go"})
     lease = await shop.lease(await shop.enrol())
     assert lease["policy"]["api_key"] is None
@@ -187,10 +193,13 @@ async def test_what_is_missing_has_a_code_of_its_own(shop: HttpWorld) -> None:
     assert await resolve() == "UZ-RELAY-001"
     assert await resolve(model="small") == "UZ-RELAY-001"
     assert await resolve(provider="anthropic") == "UZ-CRED-001"
+
     await choose(shop, mode="platform", model="other")
     assert await resolve() == "UZ-CRED-003"
+
     await lend(shop, "openai")
     assert await resolve() == "UZ-CRED-003"
+
     await keep(shop, "openai_api_key", api_key="sk")
     assert await resolve() == ""
 
@@ -201,10 +210,12 @@ async def test_what_is_missing_has_a_code_of_its_own(shop: HttpWorld) -> None:
 async def test_a_workspaces_key_is_kept_replaced_and_forgotten_and_never_shown(shop: HttpWorld) -> None:
     path = f"{shop.ws}/credentials/llm"
     assert (await shop.get(path)).json()["has_key"] is False
+
     await own_key(shop, "anthropic", "sk-one")
     await own_key(shop, "openai", "sk-two")
     shown = await shop.get(path)
     assert {**shown.json(), "request_id": ""} == {"provider": "openai", "has_key": True, "request_id": ""}
+
     listed = (await shop.get(f"{shop.ws}/credentials")).json()
     assert listed["credentials"] == []
     assert (await shop.call("DELETE", path)).status_code == 204
@@ -243,8 +254,10 @@ async def test_a_choice_that_cannot_work_is_refused_by_what_it_lacks(shop: HttpW
     assert await refused(mode="platform", model="unheard-of") == (400, "UZ-PROVIDER-004")
     assert await refused(mode="platform", provider="openai", model="large") == (400, "UZ-PROVIDER-004")
     assert await refused(mode="platform", context_cap_tokens=4096) == (400, "UZ-PROVIDER-004")
+
     named = await refused(mode="platform", provider="anthropic", credential_ref="mine")
     assert named == (400, "UZ-REQ-001")
+
     shown = (await shop.get(CHOICE)).json()
     assert (shown["mode"], shown["model"]) == ("platform", None)
 
@@ -252,8 +265,10 @@ async def test_a_choice_that_cannot_work_is_refused_by_what_it_lacks(shop: HttpW
 async def test_a_choice_is_made_shown_and_taken_back(shop: HttpWorld) -> None:
     chosen = await choose(shop, mode="platform", provider="anthropic")
     assert (chosen["model"], chosen["context_cap_tokens"]) == ("large", 200_000)
+
     shown = (await shop.get(CHOICE)).json()
     assert (shown["provider"], shown["credential_ref"]) == ("anthropic", None)
+
     for _ in range(2):
         deleted = await shop.call("DELETE", CHOICE)
         assert deleted.status_code == 200
@@ -271,14 +286,18 @@ async def test_a_choice_is_made_shown_and_taken_back(shop: HttpWorld) -> None:
 async def test_an_admins_entry_is_his_tenants_and_a_platform_admins_serves_all(shop: HttpWorld) -> None:
     assert (await lend(shop, "openai"))["shared"] is False
     assert (await lend(shop, "anthropic", shop.admin_token()))["shared"] is True
+
     await keep(shop, "anthropic_api_key", api_key="sk-all")
     await settle_tenant_b(shop)
     there = shop.user_token(Role.ADMIN, tenant_id=TENANT_B)
     assert (await shop.get(KEYS, there)).json()["items"] == []
+
     found = await shop.actors_world.providers.resolve_provider(tenant_id=TENANT_B, workspace_id=WORKSPACE_B)
     assert (found.provider, found.api_key, found.own_key) == ("anthropic", "sk-all", False)  # type: ignore[union-attr]  # no refusal
+
     shown = (await shop.get(KEYS)).json()["items"]
     assert [(row["provider"], row["shared"]) for row in shown] == [("anthropic", True), ("openai", False)]
+
     one = await shop.get(f"{KEYS}/openai")
     assert one.json()["source_workspace_id"] == str(shop.installation.workspace_id)
 
@@ -292,6 +311,7 @@ async def test_an_entry_that_serves_others_is_a_platform_admins_to_change(shop: 
         ("DELETE", f"{KEYS}/openai", None),
     ):
         assert await code(shop, method, path, json=sent) == (403, "UZ-AUTH-021")
+
     assert await code(shop, "DELETE", f"{KEYS}/openai", shop.admin_token()) == (204, "")
     assert await code(shop, "GET", f"{KEYS}/openai") == (404, "UZ-PROVIDER-005")
     assert await code(shop, "DELETE", f"{KEYS}/openai") == (204, "")
@@ -305,6 +325,7 @@ async def test_a_key_is_lent_from_ones_own_workspace_only(shop: HttpWorld) -> No
         assert await code(shop, "PUT", KEYS, json=named) == (404, "UZ-WORKSPACE-001")
         assert await code(shop, "PUT", f"{KEYS}/openai", json=body) == (404, "UZ-WORKSPACE-001")
     other = {"provider": "anthropic", "source_workspace_id": str(shop.installation.workspace_id)}
+
     assert await code(shop, "PUT", f"{KEYS}/openai", json=other) == (400, "UZ-REQ-001")
 
 
@@ -316,8 +337,10 @@ async def test_it_is_all_the_same_in_the_database(postgres_storage: PostgresStor
         for token in ("", world.admin_token()):
             await lend(world, "anthropic", token)
         assert (await world.get(f"{KEYS}/anthropic")).json()["shared"] is True
+
         policy, lease, token = await handed(world)
         assert model_of(policy) == ("openai", "other", "sk-mine", 128_000)
+
         report = {
             "lease_id": lease["lease_id"],
             "event_id": lease["event"]["event_id"],
@@ -329,6 +352,7 @@ async def test_it_is_all_the_same_in_the_database(postgres_storage: PostgresStor
             "output_tokens": 5,
         }
         assert (await world.post("/v1/runners/me/reports", report, token)).status_code == 200
+
         (charge,) = (await world.get("/v1/tenants/me/billing/charges")).json()["items"]
         assert (charge["posture"], charge["model"], charge["charge_type"]) == (
             "self_managed",
@@ -346,8 +370,10 @@ async def test_an_empty_model_and_a_cap_of_nothing_count_as_left_out(shop: HttpW
     empties = {"model": "", "context_cap_tokens": 0}
     chosen = await choose(shop, mode="self_managed", credential_ref="mine", **empties)
     assert (chosen["model"], chosen["context_cap_tokens"]) == ("small", 100_000)
+
     nothing = await choose(shop, mode="platform", **empties)
     assert (nothing["mode"], nothing["model"]) == ("platform", None)
+
     for cap in (1, 1023, -1):
         body = {"mode": "self_managed", "credential_ref": "mine", "context_cap_tokens": cap}
         assert await code(shop, "PUT", CHOICE, json=body) == (400, "UZ-REQ-001")

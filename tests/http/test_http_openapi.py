@@ -68,6 +68,7 @@ def test_javascript_compiles_every_pattern() -> None:
     done = subprocess.run(
         [node, "-e", script, json.dumps(patterns())], capture_output=True, text=True, check=False
     )
+
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -76,6 +77,7 @@ def test_javascript_compiles_every_pattern() -> None:
 
 def test_components_have_short_names_which_no_other_has() -> None:
     names = list(document()["components"]["schemas"])
+
     assert [name for name in names if NAME.fullmatch(name) is None or len(name) > 30] == []
     assert len({name.casefold() for name in names}) == len(names) > 100
 
@@ -91,6 +93,7 @@ def test_two_types_of_one_name_make_no_document() -> None:
         return operation("GET", path, tag="Service", answer=kind)(handler)
 
     assert make_document([declared("/a", "One"), declared("/b", "Other")], "")
+
     with pytest.raises(ValueError, match="two types have one name"):
         make_document([declared("/a", "Same"), declared("/b", "Same")], "")
     with pytest.raises(ValueError, match="one file"):
@@ -102,6 +105,7 @@ def test_two_types_of_one_name_make_no_document() -> None:
 
 def test_every_body_and_answer_has_a_media_type_of_its_own() -> None:
     media = {name for node in nodes(document()) for name in node.get("content", ()) if "/" in name}
+
     assert "application/json" in media
     assert [name for name in media if "*" in name] == []
 
@@ -112,6 +116,7 @@ def test_every_array_says_what_is_in_it() -> None:
         if kind == "array" or (isinstance(kind, list) and "array" in kind):
             assert "items" in node or "prefixItems" in node, node
     keys = document()["components"]["schemas"]["KeySet"]["properties"]["keys"]
+
     assert keys["items"] == {"$ref": "#/components/schemas/PublicKey"}
 
 
@@ -126,12 +131,14 @@ def test_a_stream_says_how_it_is_resumed() -> None:
     made = document()
     described = made["paths"]["/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/stream"]["get"]
     assert {"$ref": "#/components/parameters/LastEventId"} in described["parameters"]
+
     told = made["components"]["parameters"]["LastEventId"]
     assert (told["name"], told["in"], told["required"]) == ("Last-Event-ID", "header", False)
 
 
 def test_every_tag_is_described() -> None:
     tags = document()["tags"]
+
     assert {tag["name"] for tag in tags} == {row.tag for row in OPERATIONS}
     assert all(tag["description"].endswith(".") for tag in tags)
 

@@ -80,6 +80,7 @@ async def test_a_name_is_given_once(world: HttpWorld) -> None:
         "source_markdown": SKILL.format(name="doctor", tags=""),
         "trigger_markdown": TRIGGER.format(name="doctor", config=""),
     }
+
     assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (409, "UZ-ZMB-006")
     assert await code(world, "POST", "/v1/workspaces", json={"name": "default"}) == (409, "UZ-WORKSPACE-004")
 
@@ -89,12 +90,14 @@ async def test_the_free_plan_holds_so_many_and_no_more() -> None:
     async with open_http_world(terms=BillingTerms(plans)) as world:
         world.set_plan(PlanTier.FREE)
         assert await code(world, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
+
         await world.install()
         body = {
             "source_markdown": SKILL.format(name="b", tags=""),
             "trigger_markdown": TRIGGER.format(name="b", config=""),
         }
         assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (402, "UZ-WORKSPACE-003")
+
         world.set_plan(PlanTier.PRO)
 
 
@@ -103,12 +106,14 @@ async def test_an_agent_that_has_spent_its_day_takes_no_message(world: HttpWorld
     spend(world, zombie["zombie_id"])
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/messages"
     answer = await world.post(path, {"message": "hello"})
+
     assert (answer.status_code, answer.json()["error_code"]) == (402, "UZ-ZMB-001")
     assert int(answer.headers["retry-after"]) >= 1
 
 
 async def test_a_tenant_without_a_ledger_is_told_so(world: HttpWorld) -> None:
     assert (await world.get("/v1/api-keys")).status_code == 200
+
     del world.memory.tables.tenants[world.installation.tenant_id]
     assert await code(world, "GET", "/v1/tenants/me/billing") == (500, "UZ-BILLING-002")
 
@@ -161,14 +166,17 @@ async def test_a_delivery_that_is_turned_away_is_told_why(world: HttpWorld, form
     assert await send(world, path, sign=False) == (401, "UZ-WH-010")
     assert await send(world, path, late_s=3600) == (401, "UZ-WH-011")
     assert await send(world, path) == (202, "")
+
     for paused, answer in ((True, (402, "UZ-WORKSPACE-002")), (False, (202, ""))):
         await world.call("PATCH", world.ws, json={"paused": paused})
         world.pass_ms(RECORD_FRESH_MS)
         assert await send(world, path, b'{"type":"a.b","paused":true}') == answer
     spend(world, zombie_id)
     assert await send(world, path, b'{"type":"a.c"}') == (503, "UZ-ZMB-001")
+
     await world.call("PATCH", agent, json={"status": "stopped"})
     assert await send(world, path) == (403, "UZ-WH-003")
+
     await world.call("PATCH", agent, json={"status": "killed"})
     assert await send(world, path) == (410, "UZ-WH-004")
 
@@ -188,6 +196,7 @@ async def test_a_runner_that_is_gone_is_told_so(world: HttpWorld) -> None:
     del world.memory.tables.runners[UUID(me)]
     assert await code(world, "POST", "/v1/runners/me/heartbeats", token, json={}) == (404, "UZ-RUN-014")
     assert await code(world, "POST", "/v1/runners/me/leases", token, json={}) == (404, "UZ-RUN-014")
+
     path = f"/v1/fleet/runners/{UNKNOWN}"
     body = {"admin_state": "cordoned"}
     assert await code(world, "PATCH", path, world.admin_token(), json=body) == (404, "UZ-RUN-014")
@@ -197,6 +206,7 @@ async def test_what_is_no_gate_of_the_lease_is_not_waited_at(world: HttpWorld) -
     _zombie, token, lease = await world.working()
     at = f"/v1/runners/me/leases/{lease['lease_id']}"
     assert await code(world, "GET", f"{at}/gates/{UNKNOWN}", token) == (404, "UZ-APPROVAL-002")
+
     park = {"gate_id": UNKNOWN, "checkpoint": {}}
     assert await code(world, "POST", f"{at}/park", token, json=park) == (404, "UZ-APPROVAL-002")
 
@@ -220,11 +230,14 @@ async def test_a_lease_past_its_term_takes_no_word(world: HttpWorld) -> None:
     assert await code(world, "POST", f"{at}/renew", token, json=USAGE) == (409, "UZ-RUN-011")
     assert await code(world, "POST", f"{at}/activity", token, json={"frames": []}) == (409, "UZ-RUN-005")
     assert await code(world, "POST", f"{at}/gates", token, json=ASK) == (409, "UZ-RUN-005")
+
     park = {"gate_id": UNKNOWN, "checkpoint": {}}
     assert await code(world, "POST", f"{at}/park", token, json=park) == (409, "UZ-RUN-005")
     assert await code(world, "POST", f"{at}/release", token, json={}) == (409, "UZ-RUN-005")
+
     reports = "/v1/runners/me/reports"
     assert await code(world, "POST", reports, token, json=report_of(lease)) == (409, "UZ-RUN-005")
+
     unknown = report_of(lease, lease_id=UNKNOWN)
     assert await code(world, "POST", reports, token, json=unknown) == (404, "UZ-RUN-006")
 
@@ -233,6 +246,7 @@ async def test_an_event_runs_for_half_a_day_at_most(world: HttpWorld) -> None:
     _zombie, token, lease = await world.working()
     world.pass_ms(HALF_A_DAY_MS + 1)
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+
     assert await code(world, "POST", path, token, json=USAGE) == (409, "UZ-RUN-010")
 
 
@@ -241,6 +255,7 @@ async def test_a_run_that_nobody_can_pay_for_is_told_to_stop(world: HttpWorld) -
     tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
     tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+
     assert await code(world, "POST", path, token, json=USAGE) == (402, "UZ-RUN-012")
 
 
@@ -248,6 +263,7 @@ async def test_a_run_of_an_agent_that_has_spent_its_day_is_told_to_stop(world: H
     zombie, token, lease = await world.working("budget: {daily_dollars: 1}")
     spend(world, zombie["zombie_id"])
     path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
+
     assert await code(world, "POST", path, token, json=USAGE) == (402, "UZ-ZMB-001")
 
 
@@ -259,6 +275,7 @@ async def test_a_report_takes_lists_that_are_empty_and_refuses_what_is_no_entry(
         answer = await world.post(reports, full, token)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-REQ-001")
         assert answer.json()["pointer"].startswith(f"/{name}")
+
     assert await code(world, "POST", reports, token, json=report_of(lease, memory=[], proposals=[])) == (
         200,
         "",

@@ -120,6 +120,7 @@ async def test_only_what_may_be_done_is_offered(world: HttpWorld, visitor: Visit
 async def test_a_key_above_its_maker_is_refused_on_the_page_too(world: HttpWorld, visitor: Visitor) -> None:
     become(world, Role.OPERATOR)
     answer = await visitor.post("/keys", data={"key_name": "high", "role": "admin"})
+
     assert (answer.status_code, "UZ-AUTH-009" in answer.text) == (403, True)
     assert "high" not in keys(world)
 
@@ -131,6 +132,7 @@ async def test_another_site_can_send_no_form(world: HttpWorld, visitor: Visitor,
     for path, fields in sent.items():
         answer = await visitor.post(path, site, data=fields)
         assert (answer.status_code, answer.json()["error_code"]) == (403, "UZ-AUTH-001"), path
+
     assert state(world) == before
 
 
@@ -146,6 +148,7 @@ async def test_who_is_not_signed_in_sees_and_does_nothing(world: HttpWorld, visi
             for headers in ({}, {"authorization": f"Bearer {world.api_key}"}):
                 answer = await stranger.post(path, data=fields, headers=headers)
                 assert (answer.status_code, answer.json()["error_code"]) == (401, "UZ-AUTH-002"), path
+
     assert state(world) == before
 
 
@@ -171,6 +174,7 @@ async def test_what_another_tenant_has_is_not_there(world: HttpWorld, visitor: V
         elif path.startswith("/workspaces/"):
             answer = await visitor.post(path, data=fields)
             assert (answer.status_code, answer.json()["error_code"]) == (404, "UZ-WORKSPACE-001")
+
     assert state(world) == before
 
 
@@ -184,9 +188,11 @@ async def test_a_key_is_shown_once_works_and_is_nowhere_else(
         answer = await visitor.post("/keys", data={"key_name": "deploy", "description": "CI & <co>"})
         assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
         assert answer.headers["referrer-policy"] == "same-origin"
+
         [key] = set(KEY.findall(answer.text))
         assert answer.text.count(key) == 1
         assert (await world.get("/v1/api-keys", key)).status_code == 200
+
         later = [await visitor.get(page) for page in ("/", "/keys", "/workspaces")]
         later.append(await visitor.post("/keys", data={"key_name": "deploy"}))
         later.append(await visitor.post(f"/keys/{keys(world)['deploy'].id}/revoke"))
@@ -195,6 +201,7 @@ async def test_a_key_is_shown_once_works_and_is_nowhere_else(
         assert key not in page.text
         assert key not in str(page.headers)
     captured = capfd.readouterr()
+
     assert key not in repr(logs) + caplog.text + captured.out + captured.err
     assert key not in repr(world.memory.tables.api_keys)
     assert "CI &amp; &lt;co&gt;" in later[1].text
@@ -205,6 +212,7 @@ async def test_a_form_sent_again_makes_no_second_key(world: HttpWorld, visitor: 
     await make(visitor, "deploy", description="first", role="user")
     made = keys(world)["deploy"]
     assert (made.role, made.description) == (Role.USER, "first")
+
     again = await visitor.post("/keys", data={"key_name": "deploy", "description": "first", "role": "user"})
     assert again.status_code == 409
     assert not KEY.search(again.text)
@@ -224,16 +232,20 @@ async def test_a_key_is_deleted_only_when_it_was_revoked(world: HttpWorld, visit
     key = await make(visitor, "deploy")
     at = f"/keys/{keys(world)['deploy'].id}"
     assert f'action="{at}/delete"' not in (await visitor.get("/keys")).text
+
     early = await visitor.post(f"{at}/delete")
     assert (early.status_code, "UZ-APIKEY-008" in early.text) == (409, True)
+
     revoked = await visitor.post(f"{at}/revoke")
     assert (revoked.status_code, revoked.headers["location"]) == (303, "/keys")
     assert (await world.get("/v1/api-keys", key)).json()["error_code"] == "UZ-APIKEY-004"
     assert f'action="{at}/revoke"' not in (await visitor.get("/keys")).text
+
     twice = await visitor.post(f"{at}/revoke")
     assert (twice.status_code, "UZ-APIKEY-006" in twice.text) == (409, True)
     assert (await visitor.post(f"{at}/delete")).status_code == 303
     assert "deploy" not in keys(world)
+
     gone = await visitor.post(f"{at}/delete")
     assert (gone.status_code, "UZ-APIKEY-003" in gone.text) == (404, True)
 
@@ -257,6 +269,7 @@ async def test_a_mistake_is_said_beside_its_field(
     answer = await visitor.post("/keys", data={"role": "user", **fields})
     assert answer.status_code == 400
     assert answer.text.count('role="alert"') == 1
+
     alert = answer.text.partition('role="alert"')[2].partition("</p>")[0]
     assert (said or "Use 1 to 64 letters") in alert
     assert f"UZ-REQ-001, request {answer.headers['x-request-id']}" in alert
@@ -268,6 +281,7 @@ async def test_a_list_of_many_keys_goes_over_pages(world: HttpWorld, visitor: Vi
     for number in range(26):
         assert (await world.post("/v1/api-keys", {"key_name": f"k{number:02}"})).status_code == 201
     first, second = (await visitor.get("/keys")).text, (await visitor.get("/keys?page=2")).text
+
     assert ("Older keys" in first, "Newer keys" in first) == (True, False)
     assert ("Older keys" in second, "Newer keys" in second) == (False, True)
     assert "k25" in first
@@ -293,6 +307,7 @@ async def test_what_is_no_form_of_ours_is_a_problem(world: HttpWorld, visitor: V
         assert (answer.status_code, answer.json()["error_code"]) == (413, "UZ-REQ-002"), path
     answer = await visitor.post("/keys", data={"key_name": "k", "role": "king"})
     assert answer.json()["error_code"] == "UZ-REQ-001"
+
     for path in ("/keys/x/revoke", "/keys/x/delete", "/workspaces/x"):
         assert (await visitor.post(path, data={})).json()["error_code"] == "UZ-UUIDV7-009"
     assert state(world) == before
@@ -306,6 +321,7 @@ async def test_an_outage_is_no_mistake_of_the_person(
 
     monkeypatch.setattr(type(world.storage.api_keys), "create", fail)
     answer = await visitor.post("/keys", data={"key_name": "k"})
+
     assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-INTERNAL-001")
 
 
@@ -315,11 +331,13 @@ async def test_an_outage_is_no_mistake_of_the_person(
 async def test_a_workspace_is_made_renamed_paused_and_goes_on(world: HttpWorld, visitor: Visitor) -> None:
     made = await visitor.post("/workspaces", data={"name": "lab <1>"})
     assert (made.status_code, made.headers["location"]) == (303, "/workspaces")
+
     row = workspaces(world)["lab <1>"]
     at, shown = f"/workspaces/{row.id}", (await visitor.get("/workspaces")).text
     assert "lab &lt;1&gt;" in shown
     assert "lab <1>" not in shown
     assert (await world.get(f"/v1{at}")).json()["paused"] is False
+
     for fields in ({"paused": "true"}, {"name": "null"}, {"paused": "false"}):
         answer = await visitor.post(at, data=fields)
         assert (answer.status_code, answer.headers["location"]) == (303, "/workspaces")
@@ -356,12 +374,14 @@ async def test_a_name_that_will_not_do_is_said_beside_its_field(
         assert answer.text.count('role="alert"') == 1
         assert f'role="alert" id="{element}-error"' in answer.text
         assert ("<details open>" in answer.text) == (path != "/workspaces")
+
     assert state(world) == before
 
 
 async def test_a_full_plan_is_said_above_the_form(world: HttpWorld, visitor: Visitor) -> None:
     world.set_plan(PlanTier.FREE)
     answers = [await visitor.post("/workspaces", data={"name": f"w{number}"}) for number in range(3)]
+
     assert [answer.status_code for answer in answers] == [303, 303, 402]
     assert "The free plan holds 3 workspaces." in answers[-1].text
     assert "UZ-WORKSPACE-003, request" in answers[-1].text
@@ -370,14 +390,19 @@ async def test_a_full_plan_is_said_above_the_form(world: HttpWorld, visitor: Vis
 async def test_the_interface_changes_a_workspace_as_the_page_does(world: HttpWorld) -> None:
     zombie = await world.install()
     assert (await world.post("/v1/workspaces", {"name": "lab"})).status_code == 201
+
     taken = await world.call("PATCH", world.ws, json={"name": "lab"})
     assert (taken.status_code, taken.json()["error_code"]) == (409, "UZ-WORKSPACE-004")
+
     paused = await world.call("PATCH", world.ws, json={"paused": True})
     assert (paused.status_code, paused.json()["name"], paused.json()["paused"]) == (200, "default", True)
+
     steered = await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "go"})
     assert (steered.status_code, steered.json()["error_code"]) == (402, "UZ-WORKSPACE-002")
+
     renamed = await world.call("PATCH", world.ws, json={"name": "home"})
     assert (renamed.json()["name"], renamed.json()["paused"]) == ("home", True)
+
     same = await world.call("PATCH", world.ws, json={})
     assert (same.json()["name"], same.json()["paused"]) == ("home", True)
 

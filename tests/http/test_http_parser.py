@@ -63,6 +63,7 @@ def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> N
         parts.append(data[:cut])
         data = data[cut:]
     parser = parsed(*parts, data)
+
     assert told(parser) == told(parsed(GET + POST + CHUNKED + GET))
     assert (parser.broken, parser.is_between) == (False, True)
     assert [request.path for request in parser.requests] == ["/a", "/p", "/c", "/a"]
@@ -82,6 +83,7 @@ def test_no_bytes_make_the_parser_raise(data: bytes) -> None:
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
 def test_what_could_be_read_in_two_ways_is_not_read_at_all(hostile: bytes) -> None:
     parser = parsed(hostile)
+
     assert parser.broken
     assert not any(request.complete for request in parser.requests)
 
@@ -92,6 +94,7 @@ async def test_it_is_answered_with_400_and_a_closed_connection(hostile: bytes) -
         await stream.send_all(GET + hostile)
         reader = Reader(stream)
         assert (await reader.answer())[0] == 200
+
         status, head, _ = await reader.answer()
         assert status == 400
         assert b"connection: close" in head
@@ -103,6 +106,7 @@ async def test_who_waits_for_leave_to_send_gets_it() -> None:
         await stream.send_all(POST.replace(b"\r\n\r\nhello", b"\r\nExpect: 100-continue\r\n\r\n"))
         reader = Reader(stream)
         assert (await reader.answer())[0] == 100
+
         await stream.send_all(b"hello")
         status, _, body = await reader.answer()
         assert (status, body) == (200, b"hello")
@@ -113,6 +117,7 @@ async def test_an_answer_to_http_1_0_ends_with_the_connection() -> None:
         await stream.send_all(b"GET /a HTTP/1.0\r\n\r\n")
         reader = Reader(stream)
         status, head, _ = await reader.answer()
+
         assert status == 200
         assert b"connection: close" in head
         assert await reader.is_closed()

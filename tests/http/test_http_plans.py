@@ -62,6 +62,7 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld)
     world.set_plan(PlanTier.FREE)
     bought = await world.post(f"{world.ws}/billing/scale", SUBSCRIPTION)
     assert bought.status_code == 200
+
     ids = {"workspace_id", "request_id", "grace_expires_at"}
     assert {name: value for name, value in bought.json().items() if name not in ids} == {
         "plan_tier": "pro",
@@ -69,15 +70,19 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld)
         "plan_sku": "pro_v1",
         **SUBSCRIPTION,
     }
+
     failed = await fallen(world, "PAYMENT_FAILED")
     assert (failed["billing_status"], failed["plan_tier"]) == ("GRACE", "pro")
     assert 0 <= world.actors_world.now_ms() + GRACE_MS - failed["grace_expires_at"] < 60_000
     assert (await fallen(world, "PAYMENT_FAILED"))["grace_expires_at"] == failed["grace_expires_at"]
+
     recovered = await fallen(world, "PAYMENT_RECOVERED")
     assert (recovered["billing_status"], recovered["grace_expires_at"]) == ("ACTIVE", None)
+
     given_up = await fallen(world, "DOWNGRADE_TO_FREE")
     assert (given_up["billing_status"], given_up["plan_tier"]) == ("DOWNGRADED", "free")
     assert (given_up["plan_sku"], given_up["subscription_id"]) == ("free_v1", "")
+
     shown = (await world.get(f"{world.ws}/billing")).json()
     assert (shown["plan_tier"], shown["reason"]) == ("free", "the card was refused")
     assert shown["limits"] == {
@@ -94,9 +99,11 @@ async def test_what_is_no_subscription_or_no_event_is_refused(world: HttpWorld) 
     world.set_plan(PlanTier.FREE)
     scale, events = f"{world.ws}/billing/scale", f"{world.ws}/billing/events"
     assert await code(world, "POST", scale, json={"subscription_id": "sub_"}) == (400, "UZ-BILLING-001")
+
     for kind in ("", "payment_failed", "REFUND"):
         assert await code(world, "POST", events, json=event(kind)) == (400, "UZ-BILLING-004")
     assert (await fallen(world, "PAYMENT_FAILED"))["billing_status"] == "ACTIVE", "nothing is paid for free"
+
     too_low = world.user_token(Role.OPERATOR)
     assert await code(world, "POST", events, too_low, json=event("PAYMENT_FAILED")) == (403, "UZ-AUTH-009")
 
@@ -114,6 +121,7 @@ async def test_a_plan_that_is_missing_or_contradicts_itself_is_no_plan(world: Ht
         assert await code(world, method, path, json=body) == (500, "UZ-BILLING-003")
     tables.plans[tenant_id] = replace(kept, status=PlanStatus.GRACE)
     assert await code(world, "GET", f"{world.ws}/billing") == (500, "UZ-BILLING-003")
+
     del tables.plans[tenant_id]
     for method, path, body in routes:
         assert await code(world, method, path, json=body) == (500, "UZ-BILLING-002")
@@ -124,6 +132,7 @@ async def test_a_downgrade_deletes_nothing_and_lets_nothing_new_in() -> None:
         for name in ("a", "b"):
             await world.install(name)
         assert (await world.post("/v1/workspaces", {"name": "second"})).status_code == 201
+
         await fallen(world, "DOWNGRADE_TO_FREE")
         world.pass_ms(RECORD_FRESH_MS)
         assert (await world.get(f"{world.ws}/zombies")).json()["total"] == 2
@@ -142,15 +151,18 @@ async def test_a_grace_that_is_over_ends_by_itself_in_the_database(
         found = await postgres_storage.plans.load(tenant_id)
         assert found is not None
         assert found[1] is not None
+
         plan = replace(found[1], version=found[1].version + 1, grace_expires_at=START_MS)
         assert failed["billing_status"] == "GRACE"
         assert await postgres_storage.plans.overdue(limit=5) == []
+
         await postgres_storage.plans.save(plan)
         with trio.fail_after(PRUNE_INTERVAL_S / 2):
             while await postgres_storage.plans.overdue(limit=5):
                 await trio.sleep(0.05)
         shown = (await world.get(f"{world.ws}/billing")).json()
         assert (shown["billing_status"], shown["plan_tier"]) == ("DOWNGRADED", "free")
+
         back = await fallen(world, "PAYMENT_RECOVERED")
         assert (back["billing_status"], back["plan_tier"]) == ("ACTIVE", "pro")
 
@@ -168,6 +180,7 @@ async def test_over_the_events_of_its_day_a_webhook_is_sent_away_until_midnight(
         assert await send(world, path, b'{"type":"a","n":3}') == (503, "UZ-ENTL-003")
         assert await send(world, path, b'{"type":"a","n":1}') == (200, ""), "a repeat is no new event"
         assert (await world.get(f"{world.ws}/billing")).json()["events_today"] == 2
+
         world.pass_ms(86_400_000)
         assert await send(world, path, b'{"type":"a","n":3}') == (202, "")
 
@@ -178,6 +191,7 @@ async def test_over_the_events_of_its_day_a_message_is_refused_until_midnight() 
         zombies = [await world.install(name) for name in ("a", "b")]
         paths = [f"{world.ws}/zombies/{zombie['zombie_id']}/messages" for zombie in zombies]
         assert await code(world, "POST", paths[0], json={"message": "m"}) == (202, "")
+
         refused = await world.post(paths[1], {"message": "m"})
         assert (refused.status_code, refused.json()["error_code"]) == (402, "UZ-ENTL-003")
         assert int(refused.headers["retry-after"]) == 86_400 - world.actors_world.now_ms() // 1000 % 86_400
@@ -191,6 +205,7 @@ async def test_a_tool_or_a_runtime_that_the_plan_does_not_include_is_not_install
         refused = await world.post(zombies, files("a", "tools: [http_request, shell]"))
         assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-ENTL-004")
         assert refused.json()["tools"] == ["shell"]
+
         body = files("a", "runtime: command")
         body["source_markdown"] += "\n```sh\ntrue\n```\n"
         assert await code(world, "POST", zombies, json=body) == (403, "UZ-ENTL-004")
@@ -207,6 +222,7 @@ async def test_who_asks_for_a_run_without_credit_is_told_so_and_what_comes_by_it
     messages = f"{world.ws}/zombies/{zombie_id}/messages"
     assert await code(world, "POST", messages, json={"message": "m"}) == (402, "UZ-BILLING-005")
     assert await send(world, FORMS["by source"](zombie_id)) == (202, "")
+
     credit = {"amount_nanos": 10**9, "reason": "gift"}
     path = f"/v1/admin/tenants/{tenant_id}/credit"
     assert (await world.post(path, credit, world.admin_token())).status_code == 200
@@ -227,6 +243,7 @@ async def test_a_plan_that_cannot_be_read_allows_nothing(
         ("/v1/workspaces", {}),
     ):
         assert await code(world, "POST", path, json=sent) == away
+
     assert await code(world, "GET", f"{world.ws}/billing") == away
 
 
@@ -235,12 +252,14 @@ async def test_a_free_trial_bills_no_time_and_says_when_it_ends() -> None:
     async with open_http_world(terms=BillingTerms(DEFAULT_PLANS, free_trial_ends_ms=ends)) as world:
         shown = (await world.get("/v1/tenants/me/billing")).json()
         assert shown["free_trial"] == {"active": True, "ends_at_ms": ends}
+
         _zombie, token, lease = await world.working()
         world.pass_ms(10_000)
         path = f"/v1/runners/me/leases/{lease['lease_id']}/renew"
         usage = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
         renewed = (await world.post(path, usage, token)).json()
         assert renewed["charged_nanos"] == 0
+
         world.pass_ms(3_600_000)
         shown = (await world.get("/v1/tenants/me/billing")).json()
         assert shown["free_trial"]["active"] is False
@@ -253,6 +272,7 @@ async def test_from_a_downgrade_on_the_plan_that_is_left_names_itself_and_sets_t
     await world.post(f"{world.ws}/billing/scale", SUBSCRIPTION)
     bought = await world.post("/v1/workspaces", {})
     assert bought.headers["ratelimit-policy"] == '"default";q=400;w=2'
+
     for _ in range(2):
         assert (await world.post("/v1/workspaces", {})).status_code == 201
     await fallen(world, "DOWNGRADE_TO_FREE")

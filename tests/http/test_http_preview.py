@@ -83,6 +83,7 @@ async def test_words_and_tool_uses_are_streamed_and_the_end_tells_what_was_used(
     assert "".join(data["text"] for kind, data in frames if kind == "text_delta") == "A grey bird."
     assert len([kind for kind, _ in frames if kind == "text_delta"]) == 3
     assert frames[-2] == ("tool_use", {"id": "t1", "name": "look", "input": {"at": "nest"}})
+
     usage = {"input_tokens": 9, "cached_input_tokens": 3, "output_tokens": 4}
     asked = model.asked[0]["model"]
     assert frames[-1] == ("done", {"usage": usage, "provider": protocol, "model": asked})
@@ -107,6 +108,7 @@ async def test_roles_and_bounds_are_checked_before_anybody_is_asked() -> None:
         ):
             assert await refused(world, {"messages": messages}) == (400, "UZ-REQ-001"), messages
         tool = {**TOOL, "name": "no name"}
+
         assert await refused(world, {"messages": [user], "tools": [tool]}) == (400, "UZ-REQ-001")
     assert model.asked == []
 
@@ -114,8 +116,10 @@ async def test_roles_and_bounds_are_checked_before_anybody_is_asked() -> None:
 async def test_what_is_missing_is_said_before_the_stream_begins() -> None:
     async with open_model("openai") as model, world_before(model) as world:
         assert await refused(world, {"messages": ASK}) == (400, "UZ-RELAY-001")
+
         await prefer(world, "openai", ProviderMode.SELF_MANAGED, "gone")
         assert await refused(world, {"messages": ASK}) == (503, "UZ-CRED-001")
+
         await prefer(world, "openai", ProviderMode.PLATFORM)
         assert await refused(world, {"messages": ASK}) == (503, "UZ-CRED-003")
     async with open_http_world(catalogue=CATALOGUE) as world:
@@ -139,6 +143,7 @@ async def test_on_the_platforms_key_a_tenant_needs_credit_and_on_its_own_it_does
     async with open_model("openai", otherwise=Say("Yes.")) as model, world_before(model) as world:
         path = await lend(world)
         assert (await world.post(path, {"messages": ASK})).status_code == 200
+
         tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
         tenants[tenant_id] = replace(tenants[tenant_id], balance_nanos=0)
         world.actors_world.entitlements.forget(tenant_id)
@@ -157,6 +162,7 @@ async def test_a_plan_that_cannot_be_read_lends_no_key(monkeypatch: pytest.Monke
         world.actors_world.entitlements.forget(world.installation.tenant_id)
         monkeypatch.setattr(world.actors_world.entitlements._tenants, "load", away)
         answer = await world.post(path, {"messages": ASK})
+
     assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-ENTL-001")
     assert model.asked == []
 
@@ -176,6 +182,7 @@ async def test_what_goes_wrong_on_the_way_ends_the_stream_with_an_error(
     async with open_model("anthropic", otherwise=answer) as model, world_before(model) as world:
         await set_up(world, "anthropic", key)
         frames = await preview(world, {"messages": ASK})
+
     assert (frames[-1][0], frames[-1][1]["code"]) == ("error", code)
     assert key not in str(frames)
     # What was shown cannot be taken back, so a broken answer is not begun again.
@@ -187,6 +194,7 @@ async def test_a_model_that_was_away_for_a_moment_is_asked_again() -> None:
     async with open_model("anthropic", *script) as model, world_before(model) as world:
         await set_up(world, "anthropic")
         frames = await preview(world, {"messages": ASK})
+
     assert frames[-1][0] == "done"
 
 
@@ -243,6 +251,7 @@ async def test_heartbeats_lose_and_change_nothing_of_what_a_model_says() -> None
         answer = await world.post(f"{world.ws}/spec/preview", {"messages": ASK})
         frames = [frame for frame in answer.text.split("\n\n") if frame and frame != ": keep"]
     words = [orjson.loads(frame.partition("data: ")[2])["text"] for frame in frames[:-1]]
+
     assert ("".join(words), frames[-1].startswith("event: done")) == ("A grey bird.", True)
 
 

@@ -59,6 +59,7 @@ def test_a_document_has_the_members_of_both_forms_and_facts_replace_none_of_them
             "details": {"current_state": "killed", "status": "mine"},
         },
     }
+
     answer = Problem("UZ-API-003", "busy", wait_s=7).answer("http://x", "r1")
     assert (answer.status, (b"retry-after", b"7") in answer.headers) == (503, True)
     assert msgspec.json.decode(answer.body)["error_code"] == "UZ-API-003"
@@ -67,5 +68,6 @@ def test_a_document_has_the_members_of_both_forms_and_facts_replace_none_of_them
 async def test_the_page_of_codes_has_an_anchor_for_each(world: HttpWorld) -> None:
     page = await world.get("/docs/errors", None)
     assert page.headers["content-type"].startswith("text/html")
+
     for code in CODES:
         assert f'id="{code}"' in page.text

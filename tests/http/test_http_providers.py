@@ -98,18 +98,22 @@ async def turned_away(scene: Scene, answer: httpx2.Response, status: int, words:
 
 async def test_who_signs_in_elsewhere_gets_a_tenant_of_his_own(scene: Scene) -> None:
     assert 'href="/auth/login/codehost"' in (await scene.visitor.get("/")).text
+
     done = await scene.sign_in()
     assert done.status_code == 200
     assert 'http-equiv="refresh" content="0;url=/"' in done.text
     assert scene.visitor.cookies.keys() == {"sexton"}
+
     tables = scene.world.memory.tables
     (user,) = [row for row in tables.users.values() if row.subject == f"{scene.server.issuer}#p-1"]
     tenant = tables.tenants[user.tenant_id]
     assert (user.role, user.platform_admin, user.name) == (Role.ADMIN, False, "Pat Example")
     assert (tenant.name, tenant.plan_tier) == ("Pat Example", PlanTier.FREE)
     assert tenant.balance_nanos == STARTER_CREDIT_NANOS
+
     home = text_of((await scene.visitor.get("/")).text)
     assert "Pat Example" in home
+
     token = await scene.visitor.token()
     listed = (await scene.world.get("/v1/tenants/me/workspaces", token)).json()
     assert [row["name"] for row in listed["items"]] == ["default"]
@@ -123,6 +127,7 @@ async def test_who_comes_again_comes_to_the_same_tenant(scene: Scene) -> None:
     await scene.visitor.post("/auth/sign-out")
     await scene.sign_in()
     assert len(scene.world.memory.tables.tenants) == before
+
     scene.server.person["sub"] = "p-2"
     await scene.sign_in()
     assert len(scene.world.memory.tables.tenants) == before + 1
@@ -140,6 +145,7 @@ async def test_two_first_sign_ins_at_once_make_one_tenant(scene: Scene) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(sign_in)
+
     assert statuses == [200] * 4
     assert len(scene.world.memory.tables.tenants) == before + 1
 
@@ -150,6 +156,7 @@ async def test_the_request_to_the_provider_is_as_the_standards_have_it(scene: Sc
     assert asked["redirect_uri"] == f"{scene.world.base_url}{CALLBACK}"
     assert asked["scope"] == "openid email profile"
     assert (asked["code_challenge_method"], len(asked["code_challenge"])) == ("S256", 43)
+
     again = query_of(await scene.leave())
     for name in ("state", "nonce", "code_challenge"):
         assert asked[name] != again[name]
@@ -167,6 +174,7 @@ async def test_id_tokens_of_each_algorithm_are_taken(scene: Scene, algorithm: st
 async def test_after_a_sign_in_one_goes_on_to_the_page_that_was_asked_for(scene: Scene, wanted: str) -> None:
     page = (await scene.visitor.get(wanted)).text
     assert f'href="/auth/login/codehost?next={wanted}"' in page
+
     done = await scene.sign_in(f"?next={wanted}")
     assert f'content="0;url={wanted}"' in done.text
     assert (await scene.visitor.get(wanted)).status_code in {200, 404}
@@ -228,6 +236,7 @@ async def test_a_code_host_without_openid_says_who_it_is_when_asked() -> None:
             redirect_uri=redirect_uri,
         )
         assert "nonce" not in query_of(from_here)
+
         back = (await scene.away.get(from_here)).headers["location"]
         person = await plain.arrive(
             code=query_of(back)["code"],
@@ -245,6 +254,7 @@ async def test_a_code_host_without_openid_says_who_it_is_when_asked() -> None:
 async def test_a_state_is_good_once(scene: Scene) -> None:
     back = await scene.ask(await scene.leave())
     assert (await scene.come_back(back)).status_code == 200
+
     await scene.visitor.post("/auth/sign-out")
     await turned_away(scene, await scene.come_back(back), 403, "was used before")
 
@@ -274,6 +284,7 @@ async def test_a_state_that_was_not_signed_here_is_not_looked_up(scene: Scene, s
         assert answer.json()["error_code"] == "UZ-REQ-001"
     else:
         await turned_away(scene, answer, 403, "was used before")
+
     assert len(scene.world.memory.tables.sign_in_attempts) == 1
 
 
@@ -282,6 +293,7 @@ async def test_a_changed_state_is_none(scene: Scene) -> None:
     state = query_of(back)["state"]
     changed = ("B" if state[0] == "A" else "A") + state[1:]
     await turned_away(scene, await scene.come_back(back.replace(state, changed)), 403, "was used before")
+
     assert (await scene.come_back(back)).status_code == 200
 
 
@@ -291,6 +303,7 @@ async def test_who_refuses_at_the_provider_is_not_signed_in(scene: Scene) -> Non
     scene.server.refuses = "<script>alert(1)</script>"
     answer = await scene.sign_in()
     assert "<script>alert" not in answer.text
+
     await turned_away(scene, answer, 403, "an error")
 
 
@@ -313,6 +326,7 @@ async def test_an_answer_of_another_provider_is_none(scene: Scene) -> None:
     back = await scene.ask(await scene.leave())
     other = httpx2.URL(back).copy_set_param("iss", "https://evil.example.com")
     await turned_away(scene, await scene.come_back(str(other)), 403, "Another provider")
+
     assert (await scene.visitor.get("/auth/login/nobody")).json()["error_code"] == "UZ-REQ-003"
     assert (await scene.visitor.get("/auth/callback/nobody")).json()["error_code"] == "UZ-REQ-003"
 
@@ -351,6 +365,7 @@ async def test_a_provider_that_is_down_is_named(scene: Scene) -> None:
     answer = await scene.visitor.get(LOGIN)
     assert answer.status_code == 502
     assert "Code Host cannot be reached now" in text_of(answer.text)
+
     scene.server.down = False
     back = await scene.ask(await scene.leave())
     scene.server.down = True
@@ -377,6 +392,7 @@ async def test_only_those_who_are_admitted_come_in(
         scene.server.person.update(person)
         answer = await scene.sign_in()
         assert answer.status_code == status
+
         if status == 403:
             await turned_away(scene, answer, 403, "does not admit you")
             assert len(scene.world.memory.tables.tenants) == 1
@@ -389,5 +405,6 @@ async def test_departures_are_counted_by_address(scene: Scene) -> None:
 
 async def test_a_program_is_turned_away_in_a_document(scene: Scene) -> None:
     answer = await scene.visitor.get("/auth/callback/codehost?state=x&code=y", headers={"accept": "*/*"})
+
     assert answer.headers["content-type"] == "application/problem+json"
     assert (answer.status_code, answer.json()["error_code"]) == (403, "UZ-AUTH-001")

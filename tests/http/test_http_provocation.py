@@ -163,6 +163,7 @@ async def test_at_its_ceiling_every_route_but_the_vital_ones_is_shed(stage: Stag
             assert await stage.code(operation, services=full) == "UZ-API-001", operation.path
         if operation.wait is Wait.STREAM:
             assert await stage.code(operation, services=crowded) == "UZ-API-002"
+
     assert vital == {"/healthz", "/readyz", "/metrics"}
 
 
@@ -194,6 +195,7 @@ async def test_every_id_of_a_path_is_checked(stage: Stage) -> None:
                 got = await stage.code(operation, params={name: wrong})
                 assert got == "UZ-UUIDV7-009", (operation.path, name, wrong)
             checked += 1
+
     assert checked > len(OPERATIONS) // 2
 
 
@@ -224,6 +226,7 @@ async def test_every_query_is_checked(stage: Stage) -> None:
             got = await stage.code(operation, query=name + b"=1&" + name + b"=1")
             assert got == "UZ-REQ-001", (operation.path, name)
             checked += 1
+
     assert checked
 
 
@@ -266,6 +269,7 @@ async def test_a_paused_workspace_starts_no_work(stage: Stage) -> None:
     workspace = await stage.world.storage.workspaces.load(stage.world.installation.workspace_id)
     assert workspace is not None
     assert await stage.world.storage.workspaces.save(msgspec.structs.replace(workspace, paused=True))
+
     services = stage.other()
     for operation in OPERATIONS:
         if operation.starts_work:
@@ -314,5 +318,6 @@ def test_every_declared_code_was_seen(request: pytest.FixtureRequest) -> None:
         pytest.skip("only after all tests of this folder")
     declared = {(row.method, row.path, code) for row in OPERATIONS for code in row.all_codes()}
     assert {code for _, _, code in declared} <= set(CODES)
+
     unseen = [" ".join(row) for row in sorted(declared - SEEN)]
     assert not unseen, "\n".join(unseen)

@@ -55,15 +55,19 @@ async def test_the_secret_of_an_address_shows_nowhere_whatever_becomes_of_the_de
     bare = url.rpartition("/")[0]
     assert told(await world.http.post(url, content=BIG)) == (413, "UZ-WH-030", "too_large")
     assert told(await world.http.post(url, content=b"{")) == (400, "UZ-WH-002", "malformed_body")
+
     for segment in (url.rpartition("/")[2][:-1], "zwh_" + "a" * 43, "%7Awh_" + "a" * 43):
         assert (await world.http.post(f"{bare}/{segment}", content=b"{}")).status_code == 401
         assert told(await world.http.post(f"{bare}/{segment}", content=BIG))[2] == "too_large"
     assert (await world.http.post(f"{bare}/a-password", content=b"{}")).status_code == 401
     assert (await world.http.post(f"{bare}/doorbell", content=BIG)).status_code == 413
+
     await patch(world, zombie, status="stopped")
     assert told(await world.http.post(url, content=b"{}")) == (403, "UZ-WH-003", "not_active")
+
     await patch(world, zombie, status="active")
     assert (await world.http.post(url, content=b'{"type":"rung"}')).status_code == 202
+
     await patch(world, zombie, status="killed")
     assert told(await world.http.post(url, content=b"{}")) == (410, "UZ-WH-004", "not_active")
     assert await shown(world, zombie, 12) == [
@@ -80,8 +84,10 @@ async def test_the_secret_of_an_address_shows_nowhere_whatever_becomes_of_the_de
         ("not_active", "doorbell"),
         ("not_active", "doorbell"),
     ]
+
     tables = world.memory.tables
     assert "zwh_" not in repr((tables.frames, tables.events))
+
     metrics = (await world.get("/metrics")).text
     history = (await world.get(f"{at(world, zombie)}/events")).text
     printed = capfd.readouterr()
@@ -94,6 +100,7 @@ async def test_a_flood_by_an_address_with_a_secret_shows_the_source_alone() -> N
         answers = [await world.http.post(url, content=b'{"type":"rung"}') for _ in range(30)]
         refused = [answer for answer in answers if answer.status_code == 429]
         assert {told(answer) for answer in refused} == {(429, "UZ-REQ-006", "rate_limited")}
+
         found = await shown(world, zombie, 1)
         assert set(found) == {("rate_limited", "doorbell")}
 
@@ -104,6 +111,7 @@ async def test_a_delivery_over_the_budget_tells_its_reason(world: HttpWorld) -> 
     url = zombie["webhook_urls"]["github"]
     token = await world.enrol()
     assert (await world.deliver(url)).status_code == 202
+
     lease = await world.lease(token)
     world.pass_ms(5_000)
     usage = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
@@ -119,6 +127,7 @@ async def test_a_body_of_a_senders_own_needs_no_field_of_ours(world: HttpWorld) 
     for sent in (whole, {"type": "rung", "data": {"n": 1}}, {"alert": 1, "data": []}):
         assert (await world.http.post(url, json=sent)).status_code == 202
     items = (await world.get(f"{at(world, zombie)}/events")).json()["items"]
+
     assert [(item["event_type"], item["source_event_id"]) for item in reversed(items)] == [
         ("rung", "e1"),
         ("rung", None),
@@ -132,6 +141,7 @@ async def test_two_names_for_one_secret_are_refused_with_line_key_and_fix(world:
     )
     files = {"source_markdown": skill(), "trigger_markdown": text}
     answer = await world.post(f"{world.ws}/zombies", files)
+
     assert (answer.status_code, answer.json()["error_code"]) == (400, "UZ-ZMB-008")
     assert answer.json()["detail"].startswith(
         "ERR_ZOMBIE_INVALID_CONFIG: TRIGGER.md line 7, key `triggers[0].signature.secret_ref`"
@@ -143,6 +153,7 @@ async def test_a_delivery_that_is_compressed_shows_in_the_stream(world: HttpWorl
     zombie, url = await doorbell(world)
     zipped = {"content-type": "application/json", "content-encoding": "gzip"}
     answer = await world.http.post(url, content=b"\x1f\x8b", headers=zipped)
+
     assert told(answer) == (415, "UZ-REQ-005", "encoded")
     assert await shown(world, zombie, 1) == [("encoded", "doorbell")]
 
@@ -151,6 +162,7 @@ async def test_who_knocks_at_a_killed_agent_takes_nothing_from_its_workspace() -
     async with open_http_world(plan_rates=dict.fromkeys(PlanTier, 100)) as world:
         zombie, url = await doorbell(world)
         assert (await world.http.post(url, content=b'{"type":"rung"}')).status_code == 202
+
         await patch(world, zombie, status="killed")
         before = left(await world.get(world.ws))
         knocked = [await world.http.post(url, content=b"{}") for _ in range(50)]

@@ -77,7 +77,9 @@ async def test_a_runner_of_one_tenant_is_never_handed_anothers_event(
             theirs = await work(world, WORKSPACE_B, TENANT_B)
             assert (await world.lease(anybodys))["event"]["event_id"] == theirs
             assert not got
+
             own = await work(world, ours.workspace_id)
+
         assert [lease["event"]["event_id"] for lease in got] == [own]
 
 
@@ -94,6 +96,7 @@ async def test_a_runner_that_comes_to_anothers_event_leaves_it_and_the_queue_say
         own = await work(world, world.installation.workspace_id)
         assert (await world.lease(mine))["event"]["event_id"] == own, "the older one is another tenant's"
         assert [stuck["events"] for stuck in (await queue(world))["unsatisfiable"]] == [1]
+
         anybodys = await enrol(world)
         assert (await queue(world))["unsatisfiable"] == []
         assert (await world.lease(anybodys))["event"]["event_id"] == theirs
@@ -115,6 +118,7 @@ async def test_a_runner_and_the_fleet_list_tell_its_scope(world: HttpWorld) -> N
     ]
     told = [(await world.get("/v1/runners/me", await enrol(world, **scope))).json() for scope in asked]
     assert [(me["scope"], me["tenant_id"], me["workspace_id"]) for me in told] == expected
+
     listed = (await world.get("/v1/fleet/runners?sort=created_at", world.admin_token())).json()["items"]
     assert [(row["scope"], row["tenant_id"], row["workspace_id"]) for row in listed] == expected
 
@@ -128,6 +132,7 @@ async def test_a_scope_must_be_there_and_agree(world: HttpWorld) -> None:
         await mint(world, tenant_id=str(TENANT_B), workspace_id=workspace_id),
         await mint(world, labels=[""]),
     ]
+
     assert [(answer.status_code, answer.json()["error_code"]) for answer in refused] == [
         (404, "UZ-TENANT-001"),
         (404, "UZ-WORKSPACE-001"),
@@ -151,6 +156,7 @@ async def test_a_reserved_label_needs_the_enrolment_tokens_leave(world: HttpWorl
         assert "mint an enrolment token that names it" in answer.json()["detail"]
     allowed = await enrol(world, "gpu", "reserved:eu", labels=["reserved:eu", "reserved:pci"])
     assert (await world.get("/v1/runners/me", allowed)).json()["labels"] == ["gpu", "reserved:eu"]
+
     again = await world.post("/v1/runners", {**body, "labels": ["gpu"]}, plain)
     assert again.status_code == 201, "a refusal does not use the token up"
 
@@ -159,4 +165,5 @@ async def test_an_admin_without_a_token_makes_a_platform_runner(world: HttpWorld
     body = {"host_id": "h", "sandbox_tier": "bubblewrap", "labels": ["gpu"]}
     made = (await world.post("/v1/runners", body, world.admin_token())).json()
     me = (await world.get("/v1/runners/me", made["runner_token"])).json()
+
     assert (me["scope"], me["tenant_id"], me["workspace_id"]) == ("platform", None, None)

@@ -46,12 +46,15 @@ async def finished(world: HttpWorld, zombie: dict[str, Any]) -> dict[str, Any]:
 async def test_leases_and_the_supervision_tree_are_as_they_are_described(world: HttpWorld) -> None:
     _zombie, _token, lease = await world.working()
     assert msgspec.convert(lease, LeaseHanded).event.event_type == "workflow_run.completed"
+
     fields = {field.encode_name for field in msgspec.structs.fields(LeaseHanded)}
     assert lease.keys() == fields
+
     for part, shape in (("event", LeaseEvent), ("policy", LeasePolicy)):
         assert lease[part].keys() == {field.encode_name for field in msgspec.structs.fields(shape)}
     tree = (await world.get("/v1/fleet/supervisor", world.admin_token())).json()["tree"]
     assert msgspec.convert(tree, TreeNode, strict=False).children
+
     schemas = (await world.get("/openapi.json", None)).json()["components"]["schemas"]
     assert schemas["LeasesAnswer"]["properties"]["leases"]["items"] == {
         "$ref": "#/components/schemas/LeaseHanded"
@@ -74,6 +77,7 @@ async def test_the_first_heartbeat_after_a_cancel_names_the_lease(world: HttpWor
     zombie, token, lease = await world.working()
     event = f"{world.ws}/zombies/{zombie['zombie_id']}/events/{lease['event']['event_id']}"
     assert (await world.post(f"{event}/cancel")).status_code == 202
+
     beat = await world.post("/v1/runners/me/heartbeats", {"active_lease_ids": [lease["lease_id"]]}, token)
     assert beat.json()["cancelled_lease_ids"] == [lease["lease_id"]]
 
@@ -121,6 +125,7 @@ async def test_a_malformed_renewal_fails_by_itself(world: HttpWorld) -> None:
     items = [item for item, *_ in spoilt]
     answer = await world.post(BATCH, {"leases": [items[0], good, *items[1:]]}, token)
     assert answer.status_code == 200, answer.text
+
     results = answer.json()["results"]
     renewed = results.pop(1)
     assert (renewed["ok"], renewed["slice_seq"]) == (True, 1)
@@ -139,6 +144,7 @@ async def test_a_lease_that_comes_twice_in_a_batch_is_renewed_once(world: HttpWo
     one = {"lease_id": lease["lease_id"], "fencing_token": 1, **USAGE}
     other = {"lease_id": UNKNOWN, "fencing_token": 1, **USAGE}
     results = (await world.post(BATCH, {"leases": [one, other, one]}, token)).json()["results"]
+
     assert results[0] == results[2]
     assert (results[0]["slice_seq"], results[1]["error_code"]) == (1, "UZ-RUN-006")
 
@@ -163,6 +169,7 @@ async def test_a_frame_has_the_fields_of_its_kind(
     _, token, lease = await world.working()
     frames = {"frames": [{"kind": "chunk", "text": "x"}, frame]}
     answer = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/activity", frames, token)
+
     assert code(answer) == (400, "UZ-REQ-001")
     assert answer.json()["pointer"] == pointer
 
@@ -172,6 +179,7 @@ async def test_a_frame_cannot_say_whose_it_is(world: HttpWorld) -> None:
     forged = {"kind": "chunk", "text": "x", "more": 1, "seq": 99, "event_id": UNKNOWN, "zombie_id": UNKNOWN}
     at = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
     assert (await world.post(at, {"frames": [forged]}, token)).status_code == 202
+
     frames = await world.storage.frames.read(UUID(zombie["zombie_id"]), after=0, limit=100)
     [shown] = [frame for frame in frames if frame.kind == "chunk"]
     assert shown.data == {"text": "x", "more": 1}
@@ -186,6 +194,7 @@ async def test_nothing_and_more_than_is_known_are_taken_in_a_report(world: HttpW
     report = report_of(lease, **nulls, telemetry={"wall_ms": 12, "cache_hits": 3})
     done = await world.post("/v1/runners/me/reports", report, token)
     assert (done.status_code, done.json()["status"], done.json()["refused"]) == (200, "processed", [])
+
     event = await finished(world, zombie)
     assert (event["response_text"], event["wall_ms"]) == (None, 12)
 
@@ -194,6 +203,7 @@ async def test_a_report_without_telemetry_or_text_counts(world: HttpWorld) -> No
     _, token, lease = await world.working()
     report = report_of(lease, telemetry=None)
     del report["response_text"]
+
     assert (await world.post("/v1/runners/me/reports", report, token)).status_code == 200
 
 
@@ -202,9 +212,11 @@ async def test_what_no_store_keeps_is_replaced_and_what_is_too_long_is_cut(world
     text = "a\0\\u0000" + "x" * TEXT_CHARS
     report = report_of(lease, response_text=text)
     assert (await world.post("/v1/runners/me/reports", report, token)).status_code == 200
+
     shown = (await finished(world, zombie))["response_text"]
     assert shown.startswith("a\ufffd\\u0000x")
     assert (len(shown), shown.endswith("x" + CUT_MARK)) == (TEXT_CHARS, True)
+
     again = await world.post("/v1/runners/me/reports", report, token)
     assert (again.status_code, again.json()["duplicate"]) == (200, True)
 
@@ -223,12 +235,15 @@ async def test_parts_of_a_report_that_cannot_be_kept_are_named_and_the_rest_is_k
     )
     done = await world.post("/v1/runners/me/reports", report, token)
     assert done.status_code == 200, done.text
+
     refused = done.json()["refused"]
     pointers = ["/memory/1/content", "/memory/2/key", "/memory/3/category", "/proposals/0"]
     assert [part["field"] for part in refused] == pointers
     assert all(part["reason"] for part in refused)
+
     again = (await world.post("/v1/runners/me/reports", report, token)).json()
     assert (again["duplicate"], again["refused"]) == (True, refused)
+
     kept = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/memories")).json()
     assert [item["key"] for item in kept["items"]] == ["k"]
 
@@ -261,6 +276,7 @@ async def test_memory_is_written_by_the_lease_that_the_runner_holds(world: HttpW
     zombie, token, lease = await world.working()
     at = f"/v1/runners/me/memory/{zombie['zombie_id']}"
     entry = {"key": "k", "content": "x"}
+
     assert (await world.post(at, entry, token)).json()["key"] == "k"
     assert code(await world.post(at, entry, await world.enrol("h2"))) == (403, "UZ-MEM-001")
     assert (await world.post("/v1/runners/me/reports", report_of(lease), token)).status_code == 200
@@ -276,12 +292,14 @@ async def test_after_the_renewal_that_takes_the_last_of_the_balance_no_message_i
     zombie, token, lease = await world.working()
     messages = f"{world.ws}/zombies/{zombie['zombie_id']}/messages"
     assert (await world.post(messages, {"message": "first"})).status_code == 202
+
     tenants, tenant_id = world.memory.tables.tenants, world.installation.tenant_id
     old = tenants[tenant_id]
     tenants[tenant_id] = type(old)(old.id, old.name, old.plan_tier, 1, None, old.created_at, old.updated_at)
     world.pass_ms(5)
     renewed = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/renew", USAGE, token)
     assert (renewed.status_code, renewed.json()["balance_nanos"]) == (200, 0)
+
     refused = await world.post(messages, {"message": "second"})
     assert code(refused) == (402, "UZ-BILLING-005")
 
@@ -293,6 +311,7 @@ async def test_the_name_of_the_model_key_is_not_a_credential_s(world: HttpWorld)
     key = f"{world.ws}/credentials/llm"
     await world.call("PUT", key, json={"provider": "p", "api_key": "k"})
     refused = await world.post(f"{world.ws}/credentials", {"name": "llm", "data": {"a": 1}})
+
     assert (code(refused), refused.json()["pointer"]) == ((400, "UZ-REQ-001"), "/name")
     assert (await world.get(key)).json()["has_key"] is True
 
@@ -311,6 +330,7 @@ async def test_a_revoked_runner_is_not_taken_back(world: HttpWorld) -> None:
     refused = await world.call(
         "PATCH", f"/v1/fleet/runners/{me}", world.admin_token(), json={"admin_state": "active"}
     )
+
     assert (code(refused), refused.json()["current_state"]) == ((409, "UZ-REQ-009"), "revoked")
 
 
@@ -334,6 +354,7 @@ async def test_the_queue_counts_events_and_says_which_no_runner_may_have(world: 
         (): 3,
         ("gpu",): 2,
     }
+
     await world.lease(await world.enrol())
     seen = await queue()
     assert (seen["depth"], seen["ready_agents"], seen["leases_active"]) == (4, 1, 1)

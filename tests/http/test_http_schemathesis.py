@@ -172,7 +172,9 @@ async def test_no_input_that_can_be_generated_finds_a_fault(caller: str, tmp_pat
         )
         report = done.stdout.decode()
         assert done.returncode == 0, report + done.stderr.decode()
+
         tried = _SUMMARY.search(report)
         assert tried is not None, report
         assert int(tried[1]) > 0
+
         print(caller, tried[0])  # noqa: T201 - shown by `make fuzz`

@@ -17,6 +17,7 @@ async def keep(world: HttpWorld, name: str, **more: Any) -> httpx2.Response:
 async def test_a_credential_names_its_hosts_and_a_lease_tells_them() -> None:
     async with open_http_world() as world:
         assert (await keep(world, "hub", hosts=["*.example.com"])).status_code == 201
+
         for name in ("github", "loose"):
             assert (await keep(world, name)).status_code == 201
         items = (await world.get(f"{world.ws}/credentials")).json()["items"]
@@ -24,6 +25,7 @@ async def test_a_credential_names_its_hosts_and_a_lease_tells_them() -> None:
             "hub": ["*.example.com"],
             "loose": [],
         }
+
         _, _, lease = await world.working(AGENT_CONFIG)
         assert lease["policy"]["secret_hosts"] == {
             "hub": ["*.example.com"],
@@ -50,6 +52,7 @@ async def test_a_command_is_lent_nothing_since_it_could_use_nothing() -> None:
         }
         made = (await world.post(f"{world.ws}/zombies", files)).json()
         assert (await world.deliver(made["webhook_urls"]["github"])).status_code == 202
+
         lease = await world.lease(await world.enrol())
         assert lease["runtime"] == "command"
         assert (lease["policy"]["secrets_map"], lease["policy"]["secret_hosts"]) == ({}, {})

@@ -63,6 +63,7 @@ def test_a_damaged_key_is_refused_or_still_a_key(place: int, value: int, cut: in
     if place < len(damaged):
         damaged[place] = value
     code = refusal_of(check_public_key, text(bytes(damaged)))
+
     assert code == "UZ-AUTH-016" or (code is None and damaged[26] == 4)
 
 
@@ -70,6 +71,7 @@ def test_a_damaged_key_is_refused_or_still_a_key(place: int, value: int, cut: in
 def test_what_was_signed_is_known_and_nothing_else_is(payload: bytes, place: int, other: str) -> None:
     signed = KEYS.sign(payload)
     assert KEYS.check(signed) == payload
+
     place %= len(signed)
     changed = signed[:place] + other + signed[place + 1 :]
     assert KEYS.check(changed) == (payload if changed == signed else None)
@@ -85,6 +87,7 @@ def test_no_text_is_taken_for_a_signature(sent: str) -> None:
 def test_what_is_sealed_opens_in_its_place_only(token: str, identity: bytes) -> None:
     sealed = KEYS.seal(token, identity)
     assert KEYS.open(sealed, identity) == token
+
     for damaged, place in ((sealed, identity + b"x"), (sealed[:-1], identity), (b"", identity)):
         with pytest.raises(ValueError, match="not sealed"):
             KEYS.open(damaged, place)
@@ -92,6 +95,7 @@ def test_what_is_sealed_opens_in_its_place_only(token: str, identity: bytes) -> 
 
 def test_a_code_is_bound_to_its_session() -> None:
     one, other = UUID(int=1), UUID(int=2)
+
     assert KEYS.code_mac(one, "123456") != KEYS.code_mac(other, "123456")
     assert KEYS.code_mac(one, "123456") != KEYS.client_mac(one, "123456")
 

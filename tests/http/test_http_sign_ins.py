@@ -26,11 +26,14 @@ async def test_a_platform_admin_makes_a_key_that_reaches_the_platform_until_it_i
         status, key = await made(world, world.admin_token(), key_name="top", platform_admin=True, role="user")
         assert status == 201, key
         assert (await world.get(PLATFORM, key["key"])).status_code == 200
+
         told = (await world.get("/v1/whoami", key["key"])).json()
         assert (told["kind"], told["role"], told["platform_admin"]) == ("api_key", "user", True)
+
         items = (await world.get("/v1/api-keys", world.admin_token())).json()["items"]
         assert [item["platform_admin"] for item in items if item["key_name"] == "top"] == [True]
         assert key["key"] not in str(items)
+
         ended = await world.call(
             "PATCH", f"/v1/api-keys/{key['id']}", world.admin_token(), json={"active": False}
         )
@@ -43,16 +46,20 @@ async def test_nobody_makes_a_key_above_himself() -> None:
         mere_admin = world.user_token(Role.ADMIN)
         status, refused = await made(world, mere_admin, key_name="a", role="admin", platform_admin=True)
         assert (status, refused["error_code"]) == (403, "UZ-AUTH-021")
+
         limited = world.user_token(
             Role.ADMIN, workspace_id=world.installation.workspace_id, platform_admin=True
         )
         status, refused = await made(world, limited, key_name="b", role="user", platform_admin=True)
         assert (status, refused["error_code"]) == (403, "UZ-AUTH-001")
+
         _, low = await made(world, world.admin_token(), key_name="c", role="operator", platform_admin=True)
         status, refused = await made(world, low["key"], key_name="d", role="admin")
         assert (status, refused["error_code"]) == (403, "UZ-AUTH-009")
+
         status, child = await made(world, low["key"], key_name="e", platform_admin=True)
         assert status == 201, child
+
         _, plain = await made(world, world.admin_token(), key_name="f", role="admin")
         status, refused = await made(world, plain["key"], key_name="g", role="user", platform_admin=True)
         assert (status, refused["error_code"]) == (403, "UZ-AUTH-021")
@@ -99,6 +106,7 @@ async def test_a_terminal_renews_its_token_for_weeks_and_gets_the_role_that_its_
         _, lower = await renewed(world, kept["refresh_token"])
         told = (await world.get("/v1/whoami", lower["token"])).json()
         assert (told["role"], told["platform_admin"]) == ("user", False)
+
         world.pass_ms(30 * DAY_MS)
         status, refused = await renewed(world, kept["refresh_token"])
         assert (status, refused["error_code"]) == (401, "UZ-AUTH-002")
@@ -115,9 +123,11 @@ async def test_a_sign_in_is_listed_and_its_end_ends_its_tokens() -> None:
             ("browser", "", False),
         ]
         assert kept["refresh_token"] not in str(listed)
+
         path = f"/v1/auth/sign-ins/{kept['id']}"
         other = world.user_token(Role.ADMIN)
         assert (await world.call("DELETE", path, other)).json()["error_code"] == "UZ-AUTH-001"
+
         unknown = await world.call("DELETE", f"/v1/auth/sign-ins/{UNKNOWN}", token)
         assert unknown.json()["error_code"] == "UZ-AUTH-005"
         assert (await world.call("DELETE", path, token)).status_code == 204
@@ -135,6 +145,7 @@ async def test_only_a_token_that_was_approved_for_a_terminal_is_made_to_last_and
             answer = await world.post("/v1/auth/sign-ins", {}, token)
             assert answer.json()["error_code"] == "UZ-AUTH-001"
         again = await world.post("/v1/auth/sign-ins", {}, device)
+
         assert (again.status_code, again.json()["error_code"]) == (410, "UZ-AUTH-012")
 
 
@@ -143,6 +154,7 @@ async def test_a_refresh_token_is_no_cookie_and_no_bearer_and_a_cookie_renews_no
         kept = await lasting(world, await device_token(world, visitor))
         refresh = kept["refresh_token"]
         assert (await world.get("/v1/whoami", refresh)).json()["error_code"] == "UZ-AUTH-002"
+
         cookie = next(iter(visitor.cookies.values()))
         for value in (cookie, f"zmb_r_{cookie}", "", "x" * 200, refresh[:-1]):
             assert (await renewed(world, value))[0] in {400, 401}

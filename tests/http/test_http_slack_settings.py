@@ -18,6 +18,7 @@ ENVIRON = {"A": "client", "B": "signing"}
 def test_the_app_is_read_with_its_secrets_from_the_environment() -> None:
     settings = read_identity(WHOLE, ENVIRON)
     slack = settings.slack
+
     assert slack is not None
     assert (slack.client_id, slack.client_secret, slack.signing_secret) == ("1.2", "client", "signing")
     assert (slack.authorize_url, slack.api_url, slack.scopes) == (AUTHORIZE_URL, API_URL, SCOPES)
@@ -66,6 +67,7 @@ async def test_whatever_slack_answers_the_request_is_posted_in_the_end() -> None
         second = await scene.ask()
         await scene.later(lambda: bool(scene.slack.messages), step_ms=100_000)
         assert scene.slack.raw["chat.postMessage"] == []
+
         [message] = scene.slack.messages.values()
         assert message.values == [f"approve:{second}", f"deny:{second}"]
         assert (await scene.gate(gate_id))["status"] == "pending"

@@ -35,6 +35,7 @@ async def test_slow_senders_keep_nobody_else_waiting(
     # On a busy machine the round takes longer than slow senders are given; none is to be cut before its end.
     monkeypatch.setattr(timeouts, "READ_S", PATIENCE_S)
     assert connections >= LOOK_EVERY
+
     async with serving(echo) as doors, AsyncExitStack() as held:
         slow: list[Stream] = []
         for _ in range(connections):
@@ -52,6 +53,7 @@ async def test_slow_senders_keep_nobody_else_waiting(
                     await healthy.send_all(HEAD)
                     answered += (await reader.answer())[0] == 200
         assert answered == ROUNDS * -(-connections // LOOK_EVERY)
+
         # And the slow are served as well, once they have said what they want.
         await slow[-1].send_all(HEAD[4 + ROUNDS :])
         assert (await Reader(slow[-1]).answer())[0] == 200

@@ -16,6 +16,7 @@ async def test_it_replays_what_was_missed_and_then_follows(world: HttpWorld) -> 
         assert stream.headers["x-accel-buffering"] == "no"
         assert await stream.line() == "retry: 2000"
         assert [(await stream.frame())["kind"] for _ in range(2)] == ["event_received", "event_leased"]
+
         activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
         await world.post(activity, {"frames": [{"kind": "chunk", "text": "hello"}]}, token)
         frame = await stream.frame()
@@ -30,6 +31,7 @@ async def test_without_an_id_it_begins_with_what_happens_next(world: HttpWorld) 
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     async with listening(world.base_url, path, world.api_key) as stream:
         assert await stream.line() == "retry: 2000"
+
         activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
         await world.post(activity, {"frames": [{"kind": "chunk", "text": "now"}]}, token)
         assert (await stream.frame())["text"] == "now"
@@ -42,6 +44,7 @@ async def test_who_is_cut_off_before_the_first_frame_knows_where_to_go_on(world:
         assert await stream.line() == "retry: 2000"
         name, _, last_id = (await stream.line() or "").partition(": ")
     assert name == "id"
+
     activity = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
     await world.post(activity, {"frames": [{"kind": "chunk", "text": "missed"}]}, token)
     async with listening(world.base_url, path, world.api_key, last_event_id=last_id) as stream:
@@ -56,6 +59,7 @@ async def test_what_is_older_than_is_kept_comes_as_one_resync(world: HttpWorld) 
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     async with listening(world.base_url, path, world.api_key, last_event_id="1") as stream:
         resync = await stream.frame()
+
         assert (resync["kind"], resync["id"]) == ("resync", 2)
         assert (await stream.frame())["text"] == "kept"
 
@@ -77,6 +81,7 @@ async def test_it_ends_when_the_server_stops(world: HttpWorld) -> None:
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     async with listening(world.base_url, path, world.api_key) as stream:
         assert await stream.line() == "retry: 2000"
+
         world.stop.set()
         assert await stream.line() == "id: 0"
         assert await stream.line() == ""
@@ -90,6 +95,7 @@ async def test_more_streams_than_the_server_may_hold_are_turned_away() -> None:
         path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with listening(world.base_url, path, world.api_key) as stream:
             assert await stream.line() == "retry: 2000"
+
             refused = await world.get(path)
             assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-002")
             assert refused.headers["retry-after"] == "1"
@@ -118,6 +124,7 @@ async def test_since_begins_with_the_end_of_an_event_that_has_just_ended(world: 
         assert stream.status == 200
         # The last event has not ended: the stream begins with what happens next.
         assert await stream.line() == "retry: 2000"
+
         await world.post(activity, {"frames": [{"kind": "chunk", "text": "next"}]}, token)
         assert (await stream.frame())["text"] == "next"
     await report(world, token, lease)
@@ -137,7 +144,9 @@ async def test_since_passes_over_an_event_that_ended_before(world: HttpWorld) ->
     world.pass_ms(61_000)
     async with listening(world.base_url, f"{path}?since=60s", world.api_key) as stream:
         assert await stream.line() == "retry: 2000"
+
         await steer(world, zombie)
         assert (await stream.frame())["kind"] == "event_received"
     refused = await world.get(f"{path}?since=yesterday")
+
     assert (refused.status_code, refused.json()["error_code"]) == (400, "UZ-REQ-001")

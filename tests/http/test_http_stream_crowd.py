@@ -64,6 +64,7 @@ async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
                 nursery.start_soon(come)
         opened = time.perf_counter()
         assert streams_open(world) == STREAMS
+
         reads = count_reads(world, monkeypatch)
         heard: list[str] = []
 
@@ -82,6 +83,7 @@ async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
         assert len(heard) == 3 * STREAMS
         # A reader that came back late for what was handed out before may look for itself, but not all do.
         assert len(reads) < 3 + STREAMS / 10
+
         told = f"opened in {opened - begun:.1f} s, 3 frames to each in {done - spread:.1f} s"
         with capsys.disabled():
             sys.stdout.write(f"\n{STREAMS} streams: {told}, {len(reads)} reads of the store\n")
@@ -132,6 +134,7 @@ async def test_a_reader_who_does_not_read_is_cut_and_goes_on_by_its_number(
                 for number in range(PIECES // 32):
                     await show(world, lease, token, *(f"{number}.{n} {PIECE}" for n in range(32)))
             seen = await all_of(slow)
+
             assert seen == list(range(1, len(seen) + 1))
             assert len(seen) < 2 + PIECES
         last = str(seen[-1])
@@ -145,8 +148,10 @@ async def test_a_stream_ends_with_its_agent(world: HttpWorld) -> None:
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
     async with listening(world.base_url, path, world.api_key) as stream:
         assert await stream.line() == "retry: 2000"
+
         deleted = await world.call("DELETE", f"{world.ws}/zombies/{zombie['zombie_id']}")
         assert deleted.status_code == 204, deleted.text
+
         while (await stream.line()) is not None:
             pass
         assert stream.ended

@@ -45,6 +45,7 @@ def said(answer: httpx2.Response) -> tuple[int, str]:
 async def test_a_token_that_is_nested_deeply_is_a_bad_token_like_any_other(token: str) -> None:
     async with open_http_world(address_rate=1) as world:
         answers = [await world.get("/v1/api-keys", token) for _ in range(4)]
+
     assert [said(answer) for answer in answers[:2]] == [(401, "UZ-AUTH-002")] * 2
     assert said(answers[-1]) == (429, "UZ-REQ-006")
 
@@ -88,6 +89,7 @@ async def test_no_form_cookie_or_cursor_is_so_deep_that_it_fails_its_route(world
     form = {"payload": DEEP}
     press = await world.http.post(f"/v1/webhooks/{zombie['zombie_id']}/approval", data=form)
     assert press.status_code == 401
+
     for value in (DEEP, encoded(DEEP.encode()), token_of("{}", DEEP)):
         page = await world.http.get("/", headers={"cookie": f"sexton={value}"})
         assert page.status_code < 500
@@ -161,6 +163,7 @@ def test_the_patterns_below_are_all_that_are_asked_of_a_request() -> None:
         for name, schema in document["components"]["schemas"].items()
         if '"pattern"' in json.dumps(schema) and name not in shapes
     }
+
     assert inner == {"PreviewTool", "Problem"}
 
 
@@ -182,6 +185,7 @@ async def test_a_name_ends_where_its_pattern_does(world: HttpWorld) -> None:
                 assert answer.json()["pointer"] == f"/{name}", operation.path
             tried.add((operation.name, name))
     assert len(tried) > 10
+
     tool = {"name": "a\n", "description": "", "input_schema": {}}
     answer = await world.post(
         f"{world.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]}
@@ -193,6 +197,7 @@ async def test_a_name_ends_where_its_pattern_does(world: HttpWorld) -> None:
 async def test_a_workspace_has_a_name_that_can_be_seen(world: HttpWorld, name: str) -> None:
     made = await world.post("/v1/workspaces", {"name": name})
     assert (said(made), made.json()["pointer"]) == ((400, "UZ-REQ-001"), "/name")
+
     renamed = await world.call("PATCH", world.ws, json={"name": name})
     assert (said(renamed), renamed.json()["pointer"]) == ((400, "UZ-REQ-001"), "/name")
 
@@ -207,6 +212,7 @@ async def test_an_id_has_its_dashes_in_bodies_and_queries_as_in_paths(world: Htt
         assert said(await world.get(path)) == (400, "UZ-UUIDV7-009")
     made = await world.post(f"{world.ws}/agent-keys", {"zombie_id": bare, "name": "k"})
     assert (said(made), made.json()["pointer"]) == ((400, "UZ-UUIDV7-009"), "/zombie_id")
+
     # Where any text may stand, one that looks like such an id is as good as another.
     named = await world.post(f"{world.ws}/agent-keys", {"zombie_id": zombie_id.upper(), "name": bare})
     assert named.status_code == 201
@@ -232,6 +238,7 @@ async def test_a_cursor_is_taken_as_it_was_given_and_in_no_other_spelling(world:
     path = f"{world.ws}/zombies"
     cursor = (await world.get(path, params={"limit": "1"})).json()["next_cursor"]
     assert (await world.get(path, params={"limit": "1", "cursor": cursor})).status_code == 200
+
     plain = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     others = [
         cursor + "=" * (-len(cursor) % 4 or 4),
@@ -278,6 +285,7 @@ async def test_who_guesses_at_tokens_is_told_how_long_to_wait() -> None:
     async with open_http_world(address_rate=1) as world:
         answers = [await world.get("/v1/api-keys", f"zmb_t_{n:064}") for n in range(3)]
     assert [said(answer) for answer in answers] == [(401, "UZ-AUTH-002")] * 2 + [(429, "UZ-REQ-006")]
+
     for answer in answers:
         assert answer.headers["ratelimit-policy"] == '"default";q=2;w=2'
         assert answer.headers["ratelimit"].startswith('"default";r=')
@@ -286,6 +294,7 @@ async def test_who_guesses_at_tokens_is_told_how_long_to_wait() -> None:
 
 async def test_a_limited_token_mints_no_key_that_is_not(world: HttpWorld) -> None:
     limited = world.user_token(Role.ADMIN, workspace_id=world.installation.workspace_id)
+
     assert said(await world.post("/v1/api-keys", {"key_name": "k"}, limited)) == (403, "UZ-AUTH-001")
     assert (await world.get(world.ws, limited)).status_code == 200
 
@@ -367,11 +376,13 @@ async def test_an_enrolment_token_is_judged_before_the_body(world: HttpWorld) ->
     nonsense = {"host_id": 7}
     assert said(await world.post("/v1/runners", nonsense, f"zre_{'0' * 64}")) == (401, "UZ-RUN-015")
     assert said(await world.post("/v1/runners", nonsense, minted)) == (400, "UZ-REQ-001")
+
     good = {"host_id": "h", "sandbox_tier": "bubblewrap"}
     key = {"idempotency-key": "k"}
     first = await world.post("/v1/runners", good, minted, headers=key)
     assert first.status_code == 201
     assert said(await world.post("/v1/runners", nonsense, minted)) == (401, "UZ-RUN-015")
+
     again = await world.post("/v1/runners", good, minted, headers=key)
     assert again.content == first.content
 

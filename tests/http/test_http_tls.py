@@ -81,6 +81,7 @@ async def test_a_stop_waits_for_no_handshake(certificate: Tls) -> None:
             assert (await Reader(other).answer())[0] == 200
 
     assert await is_closed(stream)
+
     await stream.aclose()
 
 
@@ -100,6 +101,7 @@ async def test_junk_between_records_ends_only_its_connection(certificate: Tls) -
         async with await dial(doors) as stream:
             await stream.send_all(GET[:9])
             await socket_of(stream).send_all(RECORD + bytes(64))
+
             assert await is_closed(stream)
         await healthy.send_all(GET)
 
@@ -134,6 +136,7 @@ async def test_the_end_of_the_session_is_said_before_that_of_the_socket(certific
 
         # Without `close_notify` this would be a BrokenResourceError.
         assert await stream.receive_some() == b""
+
         await stream.aclose()
 
 
@@ -217,6 +220,7 @@ async def test_a_body_that_is_announced_is_asked_for_or_refused_as_without_tls(
             reader = Reader(stream)
             await stream.send_all(head + bearer + b"\r\n")
             assert (await reader.answer())[0] == 100
+
             await stream.send_all(body)
             assert (await reader.answer())[0] == 201
         async with await dial(doors) as stream:
@@ -236,6 +240,7 @@ async def test_a_stream_of_events_arrives_frame_by_frame(world: HttpWorld, certi
         listener = Listener(stream)
         await listener.head()
         assert listener.status == 200
+
         for name in ("one", "two"):
             frames = [{"kind": "tool_call_progress", "name": name, "elapsed_ms": 1}]
             shown = await world.post(

@@ -125,5 +125,6 @@ async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(world
                 assert code in operation.all_codes(), (operation.path, code)
                 assert answer.status < 500, (operation.path, code, headers, body[:80])
                 seen.add(code)
+
     assert {"UZ-WH-010", "UZ-AUTH-002", "UZ-APPROVAL-003"} <= seen
     assert not world.memory.tables.events

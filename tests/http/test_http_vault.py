@@ -64,6 +64,7 @@ async def test_all_secrets_come_under_a_new_key_and_the_old_one_is_forgotten_lat
         await keep(world, 5)
         before = (await world.get(STATUS, world.admin_token())).json()
         assert before["keys"] == [{"version": 1, "secrets": 7, "seals": True}], "the installation has two"
+
         state = await rotated(world)
         assert state["keys"] == [
             {"version": 1, "secrets": 0, "seals": False},
@@ -86,17 +87,20 @@ async def test_the_old_key_is_forgotten_when_nothing_has_used_it_for_a_while(tmp
         now[0] += RETIRE_AFTER_MS - 1
         await world.system.ask("vault_keeper", "", Reseal())
         assert open_vault(tmp_path, {}).versions == (1, 2)
+
         # Somebody who waited too long comes with the old key: everything starts over.
         late = Vault({1: _key(tmp_path, 1)}).seal(b'{"value":"late"}', identity(world, "late"))
         await storage.credentials.put(Credential(world.installation.workspace_id, "late", late, 0, 0))
         now[0] += 1
         await world.system.ask("vault_keeper", "", Reseal())
         assert open_vault(tmp_path, {}).versions == (1, 2)
+
         for _ in range(2):
             await world.system.ask("vault_keeper", "", Reseal())
             now[0] += RETIRE_AFTER_MS
         await world.system.ask("vault_keeper", "", Reseal())
         assert open_vault(tmp_path, {}).versions == (2,)
+
         kept = await world.actors_world.secrets.open(world.installation.workspace_id, "late")
         assert kept == {"value": "late"}
 
@@ -123,6 +127,7 @@ async def test_a_rotation_that_was_killed_goes_on_with_the_next_start(tmp_path: 
                     await storage.credentials.reseal(row, vault.reseal(row.sealed, identity(world, row.name)))
         async with server(storage, open_vault(tmp_path, {})) as world:
             assert await opened(world, 3) == ["secret 0", "secret 1", "secret 2"]
+
             state = await rotated(world)
             assert [key["version"] for key in state["keys"] if key["secrets"]] in ([2], [3])  # type: ignore[attr-defined]  # a document
             assert state["stale"] == 0
@@ -142,6 +147,7 @@ async def test_a_secret_that_is_replaced_meanwhile_is_not_put_back(tmp_path: Pat
             body = {"name": "c0", "data": {"value": "newer"}}
             await world.post(f"{world.ws}/credentials", body)
             vault.rotate()
+
             assert not await storage.credentials.reseal(old, vault.reseal(old.sealed, identity(world, "c0")))
             assert await opened(world, 1) == ["newer"]
 
@@ -166,6 +172,7 @@ async def test_a_secret_that_does_not_open_keeps_the_keys_and_stops_nobody(tmp_p
         state = (await world.get(STATUS, world.admin_token())).json()
         assert state["stale"] == 1
         assert open_vault(tmp_path, {}).versions == (1, 2)
+
         data = await world.actors_world.secrets.open(world.installation.workspace_id, "c1")
         assert data == {"value": "secret 1"}
 
@@ -176,6 +183,7 @@ async def test_keys_that_the_operator_gives_are_changed_by_him(tmp_path: Path) -
         async with server(storage, open_vault(tmp_path, {KEY_VARIABLE: one})) as world:
             await keep(world, 2)
             refused = await code(world, "POST", ROTATIONS, world.admin_token(), json={})
+
             assert refused == (400, "UZ-REQ-001")
         both = {KEY_VARIABLE: f"{one},{two}"}
         async with server(storage, open_vault(tmp_path, {**both, SEALING_VARIABLE: "1"})) as world:
@@ -185,6 +193,7 @@ async def test_keys_that_the_operator_gives_are_changed_by_him(tmp_path: Path) -
             await rounds(world)
             state = (await world.get(STATUS, world.admin_token())).json()
             assert (state["source"], state["stale"]) == ("environment", 0)
+
             sealed_by(storage, 2)
         async with server(storage, open_vault(tmp_path, {KEY_VARIABLE: two})) as world:
             assert await opened(world, 2) == ["secret 0", "secret 1"]
@@ -203,9 +212,11 @@ def test_two_servers_with_one_file_seal_with_the_same_key(tmp_path: Path) -> Non
     one.rotate()
     assert version_of(other.seal(b"s", b"i")) == 2
     assert one.open(other.seal(b"s", b"i"), b"i") == b"s"
+
     one.rotate()
     assert other.open(one.seal(b"s", b"i"), b"i") == b"s"
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
+
     (tmp_path / KEY_FILE).chmod(0o644)
     os.utime(tmp_path / KEY_FILE)
     with pytest.raises(StartupFailed, match="read by others"):

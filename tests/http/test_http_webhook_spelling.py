@@ -16,8 +16,10 @@ async def test_the_numbers_of_a_body_come_through_all_the_way(world: HttpWorld) 
     headers = {"x-github-event": "workflow_run", "x-hub-signature-256": f"sha256={digest}"}
     answer = await world.http.post(zombie["webhook_urls"]["github"], content=BODY, headers=headers)
     assert answer.status_code == 202, answer.text
+
     leased = await world.post("/v1/runners/me/leases", {"wait_ms": 5000}, token)
     assert f'"raw":{BODY}' in leased.text
+
     await report(world, token, leased.json()["lease"])
     path = f"{at(world, zombie)}/events"
     replayed = await world.post(f"{path}/{answer.json()['event_id']}/replay")

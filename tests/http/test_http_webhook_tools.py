@@ -58,6 +58,7 @@ async def test_a_good_sample_is_said_to_be_good_and_wakes_nobody(world: HttpWorl
     said = await verdict(world, zombie_id)
     assert (said["ok"], said["signature_ok"], said["outcome"]) == (True, True, "accepted")
     assert said["event_type"] == "workflow_run.completed"
+
     first = await verdict(
         world, zombie_id, source=None, body=None, body_base64=base64.b64encode(BODY).decode()
     )
@@ -101,8 +102,10 @@ async def test_a_stale_sample_is_good_at_the_time_it_came(world: HttpWorld) -> N
         True,
         "UZ-WH-011",
     )
+
     then = await verdict(world, zombie_id, **sample, received_at=stamp * 1000)
     assert (then["outcome"], then["event_type"]) == ("accepted", "message")
+
     late = {**headers, "X-Slack-Request-Timestamp": f"{stamp}000"}
     said = await verdict(world, zombie_id, **{**sample, "headers": late})
     assert any("milliseconds" in hint for hint in said["hints"])
@@ -136,6 +139,7 @@ async def test_a_signature_of_another_source_or_in_base64_is_noticed(world: Http
     zombie_id = await install(world)
     said = await verdict(world, zombie_id, source="slack")
     assert any("looks like github" in hint for hint in said["hints"])
+
     digest = base64.b64encode(hashlib.sha256(b"x").digest()).decode()
     said = await verdict(world, zombie_id, headers={"x-hub-signature-256": f"sha256={digest}"})
     assert said["outcome"] == "signature_malformed"
@@ -147,6 +151,7 @@ async def test_only_who_may_keep_secrets_may_try_samples(world: HttpWorld) -> No
     refused = await verify(world, zombie_id, world.user_token(Role.USER))
     assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-AUTH-009")
     assert (await verify(world, zombie_id, world.user_token(Role.OPERATOR))).status_code == 200
+
     unknown = await verify(world, UNKNOWN)
     assert (unknown.status_code, unknown.json()["error_code"]) == (404, "UZ-ZMB-009")
 
@@ -161,6 +166,7 @@ async def test_a_sample_that_is_none_is_malformed(world: HttpWorld) -> None:
 async def test_a_sample_without_a_body_has_an_empty_one(world: HttpWorld) -> None:
     zombie_id = await install(world)
     said = await verdict(world, zombie_id, body=None, headers=hub(b""))
+
     assert (said["signature_ok"], said["outcome"]) == (True, "malformed_body")
 
 
@@ -172,6 +178,7 @@ async def test_a_new_approval_token_puts_the_old_one_out_at_once(world: HttpWorl
     zombie_id, old = zombie["zombie_id"], zombie["approval_token"]
     path, decision = f"/v1/webhooks/{zombie_id}/approval", {"approval_id": "x", "decision": "approve"}
     assert (await world.post(path, decision, old)).json()["error_code"] == "UZ-APPROVAL-002"
+
     rotated = await world.post(f"{world.ws}/zombies/{zombie_id}/approval-token")
     new = rotated.json()["approval_token"]
     assert (rotated.status_code, new[:4], len(new)) == (201, "zap_", 68)
@@ -185,6 +192,7 @@ async def test_the_same_key_gives_the_same_token_again(world: HttpWorld) -> None
     path, headers = f"{world.ws}/zombies/{zombie['zombie_id']}/approval-token", {"idempotency-key": "k"}
     first = await world.post(path, headers=headers)
     again = await world.post(path, headers=headers)
+
     assert first.json()["approval_token"] == again.json()["approval_token"]
     assert again.headers["idempotent-replayed"] == "true"
 
@@ -194,8 +202,10 @@ async def test_only_an_operator_rotates_and_only_of_an_agent_that_lives(world: H
     agent = f"{world.ws}/zombies/{zombie['zombie_id']}"
     refused = await world.post(f"{agent}/approval-token", token=world.user_token(Role.USER))
     assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-AUTH-009")
+
     await world.call("PATCH", agent, json={"status": "killed"})
     killed = await world.post(f"{agent}/approval-token")
     assert (killed.status_code, killed.json()["error_code"]) == (409, "UZ-ZMB-010")
+
     nobody = await world.post(f"{world.ws}/zombies/{UNKNOWN}/approval-token")
     assert (nobody.status_code, nobody.json()["error_code"]) == (404, "UZ-ZMB-009")

@@ -57,6 +57,7 @@ USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
 
 async def test_the_reference_tells_every_metric_with_its_kind_and_its_labels() -> None:
     told, seen = documented(), await shown()
+
     assert {name: family.kind for name, family in told.items()} == {
         name: family.kind for name, family in seen.items()
     }
@@ -99,6 +100,7 @@ def expressions() -> Iterator[str]:
 def test_an_expression_asks_for_what_there_is(expression: str) -> None:
     selectors = list(selectors_of(promql_parser.parse(expression)))
     assert selectors
+
     for name, labels in selectors:
         family = family_of(name)
         assert family is not None, f"nothing shows {name}"
@@ -142,6 +144,7 @@ def selectors_of(node: Any) -> Iterator[tuple[str, frozenset[str]]]:
 
 def test_what_is_looked_for_would_be_found() -> None:
     (found,) = selectors_of(promql_parser.parse('sum by (a) (rate(nothing_total{b="c"}[1m])) > 1'))
+
     assert found == ("nothing_total", frozenset({"a", "b"}))
     assert family_of("nothing_total") is None
     assert family_of("sexton_events_queued_total") is None
@@ -153,6 +156,7 @@ def test_what_is_looked_for_would_be_found() -> None:
 def test_every_alert_has_a_section_that_it_leads_to() -> None:
     headings = re.findall(r"^## (\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     names = [rule["alert"] for rule in alerts()]
+
     assert headings == names
     assert [rule["annotations"]["runbook_url"] for rule in alerts()] == [
         f"how-to/answer-alerts.md#{name.lower()}" for name in names
@@ -165,6 +169,7 @@ def test_every_alert_is_tried_both_ways() -> None:
     tried = {
         (case["alertname"], bool(case["exp_alerts"])) for test in tests for case in test["alert_rule_test"]
     }
+
     assert tried == {(rule["alert"], fires) for rule in alerts() for fires in (True, False)}
 
 
@@ -183,8 +188,10 @@ def test_the_dashboard_can_be_imported_as_it_is() -> None:
     # One that was exported with an id would overwrite a stranger's, and a fixed source exists nowhere else.
     assert "id" not in board
     assert {variable["name"] for variable in board["templating"]["list"]} == {"datasource", "instance"}
+
     ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids))
+
     for panel in board["panels"]:
         assert panel["type"] in {"row", "stat", "timeseries"}
         place = panel["gridPos"]

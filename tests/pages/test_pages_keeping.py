@@ -83,6 +83,7 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Create a key")
     assert await screen.run("return document.querySelector('nav [aria-current]').textContent") == "API keys"
+
     await check_forms(screen, world, "keys-none")
     await tab_to(screen, "Name")
     await type_keys(screen, "deploy-from-the-build-machine")
@@ -94,16 +95,19 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await type_keys(screen, Keys.ENTER)
     await screen.sees("This is the only time")
     assert (await screen.run(FOCUSED))["id"] == "key"
+
     await check_forms(screen, world, "key-made")
     await screen.command(
         "Emulation.setDeviceMetricsOverride", width=320, height=800, deviceScaleFactor=1, mobile=False
     )
     whole = "const at = document.querySelector('#key'); return at.scrollHeight <= at.clientHeight;"
     assert await screen.run(whole), "all of the key is seen on a narrow screen"
+
     await screen.command("Emulation.clearDeviceMetricsOverride")
     key = str(await screen.run("return document.querySelector('#key').value"))
     assert KEY.fullmatch(key)
     assert (await world.get("/v1/api-keys", key)).status_code == 200
+
     await screen.run("document.querySelector('#key').focus()")
     await chord(screen, "a")
     await chord(screen, "c")
@@ -111,9 +115,11 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Keys (2)")
     assert key not in await screen.source()
+
     await tab_to(screen, "Description")
     await chord(screen, "v")
     assert await screen.run("return document.querySelector('#description').value") == key, "it was copied"
+
     await screen.run("document.querySelector('#description').value = ''")
     await check_forms(screen, world, "keys-one")
     await tab_to(screen, "Revoke deploy-from-the-build-machine")
@@ -124,6 +130,7 @@ async def test_a_key_is_made_copied_revoked_and_deleted_by_keyboard(screen: Scre
     await screen.sees("revoked 20")
     await check_forms(screen, world, "keys-revoked")
     assert (await world.get("/v1/api-keys", key)).json()["error_code"] == "UZ-APIKEY-004"
+
     await tab_to(screen, "Delete deploy-from-the-build-machine")
     await type_keys(screen, Keys.ENTER)
     await screen.sees("Keys (1)")
@@ -142,9 +149,11 @@ async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_
     await screen.command("Page.reload")
     await screen.sees("There is a key named 'once'")
     assert key not in await screen.source()
+
     await check_forms(screen, world, "keys-refused")
     assert (await screen.run(FOCUSED))["id"] == "key_name"
     assert [text for text in screen.complaints if "409" not in text] == []
+
     screen.complaints.clear()
     await screen.click("#key_name")
     await chord(screen, "a")
@@ -155,11 +164,14 @@ async def test_a_key_that_was_shown_is_not_shown_again_by_going_back_or_loading_
     await screen.sees("Keys (3)")
     await screen.hands(lambda driver: driver.back())
     assert "Keys (3)" not in await screen.source(), "it did go back"
+
     await screen.picture("gone-back")
     assert second not in await screen.source()
     assert len(world.memory.tables.api_keys) == 3, "the first start's and these two"
+
     await screen.open("about:blank")
     assert [text for text in screen.complaints if "ERR_CACHE_MISS" not in text] == []
+
     screen.complaints.clear()
 
 
@@ -184,9 +196,11 @@ async def test_a_workspace_is_made_renamed_paused_and_resumed_by_keyboard(
     await type_keys(screen, "default", Keys.ENTER)
     await screen.sees("There is a workspace named 'default'")
     assert (await screen.run(FOCUSED))["id"].startswith("name-")
+
     await check_forms(screen, world, "workspaces-taken")
     # That the answer was no is noted; nothing else.
     assert [text for text in screen.complaints if "409" not in text] == []
+
     screen.complaints.clear()
     await chord(screen, "a")
     await type_keys(screen, "greenhouse", Keys.ENTER)

@@ -44,6 +44,7 @@ async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, world: Ht
     assert str(world.installation.workspace_id) in shown
     assert await screen.url() == f"{world.base_url}/"
     assert await screen.run("return document.cookie") == ""
+
     await check_page(screen, "home")
     await screen.press("Sign out")
     await screen.sees("prints a sign-in link")
@@ -58,6 +59,7 @@ async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(
     await sign_in(screen, world)
     await screen.open(session["login_url"])
     assert "laptop, upstairs" in await screen.sees("Did you start sexton login just now?")
+
     await check_page(screen, "device-ask")
     await screen.click("#approve")
     await screen.sees("Type this code")
@@ -67,6 +69,7 @@ async def test_a_terminal_is_approved_and_reads_what_the_page_encrypted(
     given = (await world.post(f"{at}/verify", {"verification_code": digits}, None)).json()
     token = terminal.decrypt(given["ciphertext"], given["nonce"], given["dashboard_public_key"])
     assert (await world.get("/v1/fleet/runners", token)).status_code == 200
+
     await screen.sees("The terminal is signed in")
     await check_page(screen, "device-done")
     await screen.open(session["login_url"])
@@ -82,6 +85,7 @@ async def test_a_terminal_can_be_refused(screen: Screen, world: HttpWorld) -> No
     await sign_in(screen, world)
     await screen.open(session["login_url"])
     assert "<img src=x onerror=alert(1)>" in await screen.sees("Did you start")
+
     await screen.click("#refuse")
     await screen.sees("The terminal was refused")
     at = f"{SESSIONS}/{session['session_id']}"
@@ -97,6 +101,7 @@ async def test_codes_differ_and_have_six_digits(screen: Screen, world: HttpWorld
         await screen.click("#approve")
         await screen.sees("Type this code")
         codes.append(await screen.text("#code"))
+
     assert all(len(code) == 6 and code.isascii() and code.isdigit() for code in codes)
     assert len(set(codes)) > 1
 
@@ -111,6 +116,7 @@ async def test_a_person_who_was_signed_out_elsewhere_is_told_so(screen: Screen, 
     await screen.sees("this browser is not signed in (UZ-AUTH-002)")
     # The browser notes the refused request; nothing else.
     assert [text for text in screen.complaints if "401" not in text] == []
+
     screen.complaints.clear()
 
 
@@ -124,11 +130,13 @@ async def test_from_another_machine_one_signs_in_without_https_but_approves_noth
     await screen.press("Sign in")
     await screen.sees("Signed in as")
     assert await screen.run("return window.isSecureContext") is False
+
     await screen.open(session["login_url"].replace(world.base_url, far))
     await screen.sees("A browser encrypts only on pages from HTTPS")
     await check_page(screen, "device-insecure")
     # That a header about isolation does nothing without HTTPS is noted.
     assert [text for text in screen.complaints if "Cross-Origin-Opener-Policy" not in text] == []
+
     screen.complaints.clear()
 
 
@@ -174,9 +182,11 @@ async def test_a_person_signs_in_elsewhere_and_comes_back_to_the_terminal(screen
         await screen.press("Sign in with Code Host")
         await screen.sees("Let Sexton know who you are?")
         assert (await screen.url()).startswith(f"{server.issuer}/authorize")
+
         await screen.press("Yes")
         await screen.sees("Did you start sexton login just now?")
         assert await screen.url() == session["login_url"]
+
         await screen.open(world.base_url)
         await screen.sees("Pat Example")
         await check_page(screen, "home-elsewhere")
@@ -191,8 +201,10 @@ async def test_another_site_cannot_use_the_cookie(screen: Screen) -> None:
         shown = await screen.sees("UZ-AUTH")
         assert "UZ-AUTH-001" in shown
         assert len(world.memory.tables.browser_sessions) == 1
+
         await screen.open(f"{server.issuer}/frame?at={world.base_url}")
         await screen.open("about:blank")
         # That the frame was refused is noted, and so is the form's answer.
         assert any("frame-ancestors" in text for text in screen.complaints)
+
         screen.complaints.clear()

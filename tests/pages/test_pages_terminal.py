@@ -39,11 +39,13 @@ async def test_the_code_on_the_page_signs_the_terminal_in(screen: Screen, tmp_pa
             await screen.sees("Type this code into the terminal")
             code = await screen.text("#code")
             assert re.fullmatch("[0-9]{6}", code)
+
             terminal.type(f"{code}\n")
             assert await trio.to_thread.run_sync(terminal.ends) == 0
             assert "Signed in to " in terminal.screen
         await screen.sees("The terminal is signed in.")
         me = await trio.to_thread.run_sync(lambda: shell.json("whoami"))
+
         assert (me["kind"], me["role"]) == ("user", "admin")
 
 
@@ -56,6 +58,8 @@ async def test_a_terminal_that_is_refused_on_the_page_is_told_so(screen: Screen,
             await screen.click("#refuse")
             await screen.sees("The terminal was refused.")
             terminal.type("123456\n")
+
             assert await trio.to_thread.run_sync(terminal.ends) == 1
             assert "UZ-AUTH-013" in terminal.screen
+
         assert not shell.credentials.exists()

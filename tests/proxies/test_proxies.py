@@ -164,6 +164,7 @@ def test_streams_polls_and_signed_bodies_come_through_at_once(
 
     with connect() as http, connect() as runner, connect() as watcher:
         assert http.get("/readyz").http_version == "HTTP/2"
+
         http.post(f"{workspace}/credentials", json={"name": "hook", "data": {"webhook_secret": "s"}})
         files = {"source_markdown": SKILL.format(name), "trigger_markdown": TRIGGER.format(name)}
         made = http.post(f"{workspace}/zombies", json=files).json()
@@ -175,6 +176,7 @@ def test_streams_polls_and_signed_bodies_come_through_at_once(
         poll.start()
         with watcher.stream("GET", f"{workspace}/zombies/{made['zombie_id']}/events/stream") as events:
             assert events.status_code == 200
+
             lines = events.iter_lines()
             taken = http.post(f"/v1/webhooks/{made['zombie_id']}/shop", content=raw, headers=signed)
             assert taken.status_code == 202, taken.text
@@ -183,6 +185,7 @@ def test_streams_polls_and_signed_bodies_come_through_at_once(
         poll.join(60)
     [lease] = polled[0].json()["leases"]
     assert lease["event"]["event_id"] == taken.json()["event_id"]
+
     [line] = [line for line in log_of(server) if line.get("request_id") == taken.json()["request_id"]]
     assert line["client"] == CLIENT
 

@@ -21,6 +21,7 @@ async def test_the_pieces_of_an_answer_that_was_cut_at_its_bound_are_one_answer(
         give(plane, model)
         report = await reported(plane)
         text = shown(plane)
+
     assert (report.outcome, report.response_text) == ("processed", "The heron is grey.")
     assert "The heron is grey.\n" in text
     assert [turn["role"] for turn in model.asked[2]["messages"]][-4:] == ["assistant", "user"] * 2
@@ -52,6 +53,7 @@ async def test_a_paused_turn_is_sent_back_as_it_is_and_nobody_says_a_word(tmp_pa
         "processed",
         "I look it up. The heron is grey, all of it.",
     )
+
     first, second, third = (question["messages"] for question in model.asked)
     assert second[:-1] == first
     assert second[-1] == {
@@ -69,6 +71,7 @@ async def test_an_answer_that_is_never_whole_ends_with_what_was_said(
     async with open_model(protocol, otherwise=endless) as model, runner_with(model, tmp_path) as plane:
         give(plane, model, policy={"context": {"max_continuations": 2}})
         report = await reported(plane)
+
     assert len(model.asked) == 3
     assert (report.outcome, report.failure_reason) == ("agent_error", "agent_run")
     assert report.response_text.startswith("and on and on and on ")
@@ -82,6 +85,7 @@ async def test_a_pause_without_end_is_bounded(tmp_path: Path) -> None:
     ):
         give(plane, model)
         report = await reported(plane)
+
     assert len(model.asked) == RunLimits().max_continuations + 1
     assert (report.outcome, report.failure_reason) == ("agent_error", "agent_run")
 
@@ -96,6 +100,7 @@ async def test_words_before_a_tool_call_are_not_part_of_a_cut_answer(tmp_path: P
     async with open_model("anthropic", *script) as model, runner_with(model, tmp_path) as plane:
         give(plane, model, policy=SHELL)
         report = await reported(plane)
+
     assert report.response_text == "It is grey."
 
 
@@ -105,6 +110,7 @@ async def test_a_call_that_was_cut_before_its_arguments_is_not_carried_out(tmp_p
         give(plane, model, policy=SHELL)
         await reported(plane)
     (answer,) = model.asked[1]["messages"][-1]["content"]
+
     assert answer["is_error"]
     assert "cut off" in answer["content"]
     assert not plane.frames("tool_call_started")
@@ -115,6 +121,7 @@ async def test_a_thought_that_was_cut_is_not_sent_back(tmp_path: Path) -> None:
     async with open_model("anthropic", *script) as model, runner_with(model, tmp_path) as plane:
         give(plane, model)
         report = await reported(plane)
+
     assert (report.outcome, report.response_text) == ("processed", "Grey.")
 
 
@@ -127,6 +134,7 @@ async def test_what_was_answered_when_the_window_was_full_is_in_the_note(tmp_pat
     async with open_model("anthropic", *script) as model, runner_with(model, tmp_path) as plane:
         give(plane, model)
         report = await reported(plane)
+
     assert report.checkpoint is not None
     assert report.response_text.startswith("All is left to do.")
     assert report.response_text.endswith("The heron is")

@@ -64,6 +64,7 @@ def test_a_stream_means_the_same_however_it_is_cut(cuts: list[int], spell: Any, 
     events = EventData()
     places = sorted({min(cut, len(whole)) for cut in (0, *cuts, len(whole))})
     got = [data for a, b in itertools.pairwise(places) for data in events.feed(whole[a:b])]
+
     assert got + events.feed(end) == wanted
     assert len(wanted) > 5
 
@@ -74,6 +75,7 @@ def test_a_checkpoint_gives_back_what_was_kept_also_as_text(
 ) -> None:
     kept = SavedConversation(stage=stage, note=note, messages=messages, answered=(ToolAnswer("x", "y"),))
     spelt = {"version": 1, "gates": {}, **encode(kept)}
+
     assert decode(orjson.loads(orjson.dumps(spelt))) == kept
     assert decode(orjson.dumps(spelt)) == kept
 
@@ -104,9 +106,11 @@ def test_a_large_conversation_loses_old_results_and_not_its_words() -> None:
     kept = SavedConversation(messages=(Message("user", (Text("Do it."),)), *results))
     plain_ = encode(kept)
     assert len(orjson.dumps(plain_)) <= MAX_KEPT_BYTES
+
     found = msgspec.convert(plain_["agent"], SavedConversation)
     assert found.messages[0].text == "Do it."
     assert found.messages[-1] == kept.messages[-1]
+
     with pytest.raises(TooLarge):
         encode(SavedConversation(messages=(Message("user", (Text("x" * 2_000_000),)),)))
 
@@ -135,6 +139,7 @@ def test_a_window_shortens_old_results_and_touches_nothing_else(
                 whole += old == new
             else:
                 assert old == new
+
     assert whole == min(keep, answers_in(long))
 
 
@@ -145,6 +150,7 @@ def test_nothing_is_shortened_before_it_has_to_be_and_the_newest_never() -> None
         return sum(len(part.content) for message in found for part in message.parts) // 4
 
     assert fitted(messages, RunLimits(context_cap_tokens=100_000), tokens) == messages
+
     tight = fitted(messages, RunLimits(context_cap_tokens=4_000), tokens)
     assert tokens(tight) <= 3_000
     assert tight[-1] == messages[-1]
@@ -156,6 +162,7 @@ def test_evidence_stays_within_its_bound_and_says_what_it_left_out() -> None:
         evidence.add(f"tool{n}", {"n": n}, ToolResult("x", facts={"big": "y" * 1_000, "n": n}), n)
     evidence.add("huge", {}, ToolResult("x", facts={"big": "y" * 100_000}), 1)
     told = evidence.told({"model": "m"})
+
     assert len(orjson.dumps(told)) <= MAX_EVIDENCE_BYTES
     assert told["tools"][-1]["facts"] == {"left_out": True}
     assert told["tools_left_out"] + len(told["tools"]) == 401 == evidence.count
@@ -166,6 +173,7 @@ def test_a_huge_event_and_a_long_memory_leave_room_in_the_window() -> None:
     memory = [{"key": f"k{n}", "content": "y" * 1_000, "category": "core"} for n in range(100)]
     lease = Lease("l", 1, 1, event, "Do it.", "agent", memory=memory, feedback=[{"odd": 1}, "odd"])
     text = first_message(lease, 10_000, "On.").text
+
     assert len(text) < 10_000 * 4 * 3 // 4
     assert "characters left out" in text
     assert "there is more" in text

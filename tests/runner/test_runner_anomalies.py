@@ -15,10 +15,12 @@ THRICE = {"anomaly_rules": [{"pattern": "same_action", "threshold_count": 3, "th
 async def test_the_third_call_of_the_same_kind_opens_a_gate_that_no_rule_asks_for(tmp_path: Path) -> None:
     async with open_bench(tmp_path, policy={"gates": THRICE}) as bench:
         assert not any(tool.parallel_safe for tool in bench.box.tools.values())
+
         for _ in range(2):
             await bench.call("shell", command="true")
         await bench.call("python", code="pass")
         assert bench.plane.gates == {}
+
         results: list[Any] = []
 
         async def call() -> None:
@@ -30,6 +32,7 @@ async def test_the_third_call_of_the_same_kind_opens_a_gate_that_no_rule_asks_fo
             bench.plane.resolve(next(iter(bench.plane.gates)), "auto_killed", "", by="system:anomaly")
         assert not (bench.run.folder / "f").exists()
     (ask,) = bench.plane.of("open_gate")
+
     assert (ask.tool_name, ask.action_name, ask.gate_kind) == ("shell", "run", "anomaly")
     assert not results[0].ok
     assert "done too often" in results[0].content
@@ -57,5 +60,6 @@ def test_what_is_remembered_is_bounded() -> None:
     seen = Occurrences([AnomalyRule(3, 10)], lambda: 0.0)
     for number in range(10 * MAX_ACTIONS):
         assert not seen.count("tool", str(number))
+
     assert repr(seen) == f"<Occurrences of {MAX_ACTIONS} actions>"
     assert not Occurrences([], lambda: 0.0).count("tool", "run")

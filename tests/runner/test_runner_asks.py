@@ -52,12 +52,14 @@ async def test_as_many_asks_as_there_may_be_are_answered(tmp_path: Path) -> None
 
 async def test_one_ask_too_many_ends_the_run_and_comes_to_nobody(tmp_path: Path) -> None:
     reason, text, asked = await reported(tmp_path, 257, 32)
+
     assert (reason, asked) == ("resource_kill", 256)
     assert "it asked for more than 256 approvals" in text
 
 
 async def test_too_many_asks_at_a_time_end_the_run(tmp_path: Path) -> None:
     reason, text, _ = await reported(tmp_path, 33, 33)
+
     assert reason == "resource_kill"
     assert "more than 32 approvals at a time" in text
 
@@ -75,5 +77,6 @@ async def test_a_model_may_not_ask_without_end_either(tmp_path: Path) -> None:
         give(plane, model, policy={"tools": ["memory_store"], "gates": gates})
         report = await agent_reported(plane)
         nursery.cancel_scope.cancel()
+
     assert (report.failure_reason, len(plane.gates)) == ("resource_kill", 256)
     assert "more than 256 approvals" in report.response_text

@@ -30,6 +30,7 @@ def membership(folder: Path, text: str) -> Path:
 def test_version_2_groups_are_made_beside_the_runner_s_own(tmp_path: Path) -> None:
     root = host(tmp_path / "cg", unified=True, groups=("user.slice/app.slice/runner.scope",))
     layout = find_layout("n", LIMITS, root, membership(tmp_path, "0::/user.slice/app.slice/runner.scope\n"))
+
     assert layout == Layout((root / "user.slice/app.slice",))
 
 
@@ -46,6 +47,7 @@ def test_in_a_group_that_was_left_to_us_groups_are_made_within_it(
     (own / "cgroup.procs").write_text("41\n42\n")
     monkeypatch.setattr(cgroup, "_is_delegated", lambda group: group == own)
     layout = find_layout("n", LIMITS, root, membership(tmp_path, "0::/system.slice/sexton.service\n"))
+
     assert layout == Layout((own,))
     assert (own / "runners" / "cgroup.procs").read_text() == "42"
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
@@ -54,6 +56,7 @@ def test_in_a_group_that_was_left_to_us_groups_are_made_within_it(
 def test_a_group_whose_mark_is_missing_is_left_as_it_is(tmp_path: Path) -> None:
     root = host(tmp_path / "cg", unified=True, groups=("system.slice/other.service",))
     find_layout("n", LIMITS, root, membership(tmp_path, "0::/system.slice/other.service\n"))
+
     assert not (root / "system.slice/other.service/runners").exists()
 
 
@@ -62,17 +65,20 @@ def test_version_1_groups_are_made_within_the_runner_s_own(tmp_path: Path) -> No
     layout = find_layout(
         "n", LIMITS, root, membership(tmp_path, "4:memory:/box\n3:cpu,cpuacct:/\n8:pids:/\n0::/\n")
     )
+
     assert layout == Layout((root / "memory/box", root / "pids"))
 
 
 def test_version_1_groups_are_made_at_the_top_when_the_own_one_is_out_of_sight(tmp_path: Path) -> None:
     root = host(tmp_path / "cg", unified=False, groups=("memory", "pids"))
     layout = find_layout("n", LIMITS, root, membership(tmp_path, "4:memory:/elsewhere\n8:pids:/elsewhere\n"))
+
     assert layout == Layout((root / "memory", root / "pids"))
 
 
 def test_where_no_group_can_be_made_there_is_no_layout(tmp_path: Path) -> None:
     root = host(tmp_path / "cg", unified=False, groups=())
+
     assert find_layout("n", LIMITS, root, membership(tmp_path, "0::/x\n")) is None
     assert find_layout("n", LIMITS, root, tmp_path / "absent") is None
 
@@ -96,6 +102,7 @@ def test_both_bounds_are_written(tmp_path: Path, parents: tuple[str, ...], writt
         (tmp_path / parent).mkdir()
     group = Layout(tuple(tmp_path / parent for parent in parents)).make("x", LIMITS)
     texts = {path.relative_to(tmp_path): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+
     assert {str(path.parent.parent / path.name): text for path, text in texts.items()} == written
     assert [Path(join).parent.name for join in group.joins] == ["sexton-x"] * len(parents)
 

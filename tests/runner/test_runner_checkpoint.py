@@ -42,6 +42,7 @@ def test_the_oldest_gates_are_forgotten_when_there_are_too_many() -> None:
     checkpoint = Checkpoint()
     for number in range(MAX_REMEMBERED_GATES + 2):
         checkpoint = checkpoint.remember(str(number), Remembered("g", "approved"))
+
     assert len(checkpoint.gates) == MAX_REMEMBERED_GATES
     assert "1" not in checkpoint.gates
     assert "2" in checkpoint.gates

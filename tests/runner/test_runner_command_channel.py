@@ -35,6 +35,7 @@ async def test_a_pipe_full_of_lines_is_handled_a_few_at_a_time(tmp_path: Path) -
         counts: list[int] = []
         while sum(counts) < 5000:
             counts.append(len(await channel.read()))
+
     assert max(counts) <= MAX_LINES_AT_ONCE
     assert sum(counts) == 5000
 
@@ -55,6 +56,7 @@ async def test_others_have_their_turn_between_the_helpings(tmp_path: Path) -> No
         while heard < 5000:
             heard += len(await channel.read())
         nursery.cancel_scope.cancel()
+
     assert turns >= 5000 // MAX_LINES_AT_ONCE
 
 

@@ -48,6 +48,7 @@ def test_no_bytes_can_make_reading_fail(line: bytes) -> None:
 def test_names_and_words_are_cut_to_their_bounds() -> None:
     step = parse(b"step " + b64("n" * 500))
     ask = parse(b" ".join([b"ask 1", b64("a" * 500), b64("t" * 500), b"-", b64("s" * 2000), b"-"]))
+
     assert isinstance(step, Step)
     assert isinstance(ask, Ask)
     assert [len(word) for word in (step.name, ask.action, ask.tool, ask.summary)] == [128, 128, 128, 1024]

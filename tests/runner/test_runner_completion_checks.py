@@ -30,6 +30,7 @@ async def checked(
 
 async def test_checks_see_what_the_command_left(tmp_path: Path) -> None:
     report, steps = await checked(tmp_path, check("grep -q built out"), check("test ! -e nothing"))
+
     assert (report.outcome, report.failure_reason) == ("processed", None)
     assert report.evidence == {"did": 1}
     assert [(step["name"], step["ok"]) for step in steps] == [
@@ -47,6 +48,7 @@ async def test_a_failing_check_fails_the_event_and_says_why(
     tmp_path: Path, command: str, reason: str
 ) -> None:
     report, _ = await checked(tmp_path, check(command, timeout_s=1, repair_attempts=3))
+
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
     assert "The check c did not end well" in report.response_text
     assert "canary-secret-1" not in report.response_text
@@ -55,6 +57,7 @@ async def test_a_failing_check_fails_the_event_and_says_why(
 
 async def test_the_checks_of_a_command_that_failed_are_not_run(tmp_path: Path) -> None:
     report, steps = await checked(tmp_path, check("exit 1"), program="```sh\necho bad; exit 2\n```\n")
+
     assert report.failure_reason == "agent_run"
     assert steps == []
 
@@ -63,6 +66,7 @@ async def test_what_the_command_left_running_is_gone_before_its_checks(tmp_path:
     program = f"```sh\nsetsid sleep {MARKER} & echo done\n```\n"
     report, _ = await checked(tmp_path, check("! ps ax | grep -v grep | grep -q 'sleep'"), program=program)
     assert report.outcome == "processed", report.response_text
+
     await gone(MARKER)
 
 

@@ -28,6 +28,7 @@ def _logs() -> Iterator[None]:
 
 def test_the_report_of_a_host_that_can_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["doctor", "--json"]) == 0
+
     found = [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
     grades = {one["name"]: one["grade"] for one in found}
     assert grades["self-test inside the sandbox"] == "good"
@@ -40,6 +41,7 @@ def test_a_host_without_bubblewrap_is_told_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
     assert command(["doctor"]) == 69
     assert "missing  bwrap: not installed (Debian and Ubuntu: apt-get install bubblewrap)" in (
         capsys.readouterr().out
@@ -52,6 +54,7 @@ async def test_what_is_weak_is_no_reason_to_fail_but_a_strict_runner_takes_no_wo
     monkeypatch.setattr(doctor, "this_machine", lambda: None)
     grades = {one.name: one.grade for one in await examine(tmp_path)}
     assert grades["system calls"] is Grade.WEAK
+
     async with open_plane() as plane:
         with pytest.raises(TooWeak, match="system calls: not filtered"):
             await run_runner(settings_for(plane, tmp_path, strict=True))
@@ -64,6 +67,7 @@ async def test_a_root_whose_number_commands_keep_is_weak(
 ) -> None:
     name = "a command's user on the host"
     assert {one.name: one.grade for one in await examine(tmp_path)}[name] is Grade.GOOD
+
     monkeypatch.setattr(doctor, "find_lowering", lambda *_: None)
     assert {one.name: one.grade for one in await examine(tmp_path)}[name] is Grade.WEAK
 

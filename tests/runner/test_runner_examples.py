@@ -50,9 +50,11 @@ async def test_deploy_doctor_diagnoses_asks_and_writes_the_manifest(tmp_path: Pa
     assert report.evidence is not None
     assert report.evidence["verdict"] == "persistent deployment failure"
     assert report.evidence["decision"] == "approved"
+
     sha = PAYLOAD["workflow_run"]["head_sha"]
     assert report.evidence["blamed"] == f"{sha}^1..{sha}"
     assert all(len(report.evidence[name]) == 64 for name in ("plan_sha256", "manifest_sha256"))
+
     (ask,) = plane.of("open_gate")
     assert (ask.tool_name, ask.action_name) == ("deploy", "deploy.rollback")
     assert ask.evidence["plan_sha256"] == report.evidence["plan_sha256"]
@@ -72,6 +74,7 @@ async def test_deploy_doctor_s_manifest_says_what_its_checksum_says(tmp_path: Pa
     fixed = {"event_id": "018f0000-0000-7000-8000-000000000001"}
     _, report = await diagnose(tmp_path, PAYLOAD, "approved", fixed)
     assert report.evidence is not None
+
     sha = PAYLOAD["workflow_run"]["head_sha"]
     steps = [
         {"do": "hold", "what": "new runs of .github/workflows/deploy.yml on main"},
@@ -100,6 +103,7 @@ async def test_deploy_doctor_makes_the_same_plan_of_the_same_event(tmp_path: Pat
         )[1].evidence
         for n in (1, 2)
     ]
+
     assert plans[0] is not None
     assert plans[1] is not None
     assert plans[0]["plan_sha256"] == plans[1]["plan_sha256"]
@@ -113,6 +117,7 @@ async def test_deploy_doctor_rolls_nothing_back_without_approval(
     tmp_path: Path, decision: str, reason: str
 ) -> None:
     _, report = await diagnose(tmp_path, PAYLOAD, decision)
+
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
     assert report.evidence is not None
     assert "manifest_sha256" not in report.evidence
@@ -120,6 +125,7 @@ async def test_deploy_doctor_rolls_nothing_back_without_approval(
 
 async def test_deploy_doctor_has_nothing_to_do_for_a_run_that_went_well(tmp_path: Path) -> None:
     plane, report = await diagnose(tmp_path, changed(conclusion="success"), None)
+
     assert report.evidence == {"verdict": "nothing to do", "conclusion": "success"}
     assert plane.gates == {}
 
@@ -141,6 +147,7 @@ async def test_deploy_doctor_tells_failures_apart(
     tmp_path: Path, change: dict[str, Any], verdict: str
 ) -> None:
     _, report = await diagnose(tmp_path, changed(**change), "approved")
+
     assert report.evidence is not None, report.response_text
     assert report.evidence["verdict"] == verdict
 
@@ -148,12 +155,14 @@ async def test_deploy_doctor_tells_failures_apart(
 async def test_deploy_doctor_blames_a_pull_request_from_its_base_to_its_head(tmp_path: Path) -> None:
     pull = {"number": 7, "base": {"sha": "b" * 40, "ref": "main"}, "head": {"sha": "c" * 40, "ref": "topic"}}
     _, report = await diagnose(tmp_path, changed(pull_requests=[pull]), "approved")
+
     assert report.evidence is not None
     assert report.evidence["blamed"] == f"{'b' * 40}..{'c' * 40}"
 
 
 async def test_deploy_doctor_fails_clearly_on_an_event_of_another_kind(tmp_path: Path) -> None:
     _, report = await diagnose(tmp_path, {"action": "opened", "repository": {"full_name": "a/b"}}, None)
+
     assert report.failure_reason == "agent_run"
     assert "KeyError: 'workflow_run'" in report.response_text
 
@@ -165,6 +174,7 @@ async def test_night_watch_walks_as_many_rounds_as_the_event_asks_for(tmp_path: 
         await plane.until(plane.reports)
     (report,) = plane.reports()
     log = "".join(f"round {n} of 2: all is quiet\n" for n in (1, 2))
+
     assert report.evidence == {
         "rounds": 2,
         "attempt": 1,
@@ -175,6 +185,7 @@ async def test_night_watch_walks_as_many_rounds_as_the_event_asks_for(tmp_path: 
 
 def test_the_payload_is_complete_and_names_no_real_person() -> None:
     assert {"action", "workflow_run", "workflow", "repository", "organization", "sender"} == set(PAYLOAD)
+
     run = PAYLOAD["workflow_run"]
     assert {
         "head_commit",

@@ -55,6 +55,7 @@ def test_a_flood_leaves_its_neighbour_its_slack_and_ends_by_a_clear_label(
     # A machine that wakes us late as well wakes everybody late: that is no fault of the runner's.
     assert alone["slack"] - beside["slack"] <= CHANGE_S + beside["lag"]
     assert beside["label"] in ("resource_kill", "timeout_kill")
+
     if beside["label"] == "resource_kill":
         assert FLOODS[name].says in beside["text"]
 

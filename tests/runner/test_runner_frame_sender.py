@@ -61,6 +61,7 @@ async def test_what_comes_within_a_tenth_of_a_second_shares_a_call(autojump_cloc
             await trio.sleep(0.015)
         await trio.sleep(1)
     ((at, frames),) = script.calls
+
     assert at == pytest.approx(0.1)
     assert [frame["name"] for frame in frames] == list("01234")
 
@@ -70,6 +71,7 @@ async def test_a_flush_sends_at_once_and_waits_for_the_answer(autojump_clock: Mo
     async with sending(script) as (sender, _):
         sender.put(chunk("last words"))
         await sender.flush()
+
         assert trio.current_time() == pytest.approx(0.5)
         assert script.calls == [(0.5, [chunk("last words")])]
 
@@ -85,6 +87,7 @@ async def test_a_flush_gives_up_when_the_control_plane_is_away(autojump_clock: M
     async with sending(script) as (sender, _):
         sender.put(chunk("x"))
         await sender.flush()
+
         assert trio.current_time() == pytest.approx(Timing().flush_patience_s)
 
 
@@ -95,6 +98,7 @@ async def test_a_batch_whose_answer_was_lost_is_sent_again_before_the_next(autoj
         await trio.sleep(0.11)
         sender.put(step_started("two"))
         await sender.flush()
+
     assert [[frame["name"] for frame in frames] for _, frames in script.calls] == [["one"], ["one"], ["two"]]
 
 
@@ -102,6 +106,7 @@ async def test_a_stale_lease_ends_the_run(autojump_clock: MockClock) -> None:
     async with sending(Script(faults=[Refused(409, "UZ-RUN-005", "stale")])) as (sender, live):
         sender.put(chunk("x"))
         await trio.sleep(1)
+
         assert live.halted is Halt.LOST
 
 
@@ -114,5 +119,6 @@ async def test_frames_that_are_refused_for_another_reason_are_dropped_and_the_ru
         await sender.flush()
         sender.put(chunk("y"))
         await sender.flush()
+
     assert live.halted is None
     assert [frames for _, frames in script.calls] == [[chunk("x")], [chunk("y")]]

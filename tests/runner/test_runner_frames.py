@@ -30,6 +30,7 @@ def test_chunks_lose_nothing_and_none_is_longer_than_it_may_be(texts: list[str])
     for text in texts:
         queue.put(chunk(text))
     sent = [str(frame["text"]) for batch in drained_frames(queue) for frame in batch]
+
     assert "".join(sent) == "".join(texts)
     assert all(0 < len(text) <= MAX_CHUNK_CHARS for text in sent)
 
@@ -42,6 +43,7 @@ def test_neighbouring_chunks_share_a_frame_and_steps_keep_their_place() -> None:
     queue = FrameQueue()
     for frame in (chunk("a"), chunk("b"), step_started("s"), chunk("c"), step_completed("s", 5, ok=True)):
         queue.put(frame)
+
     assert drained_frames(queue) == [
         [
             {"kind": "chunk", "text": "ab"},
@@ -56,6 +58,7 @@ def test_a_call_carries_no_more_frames_than_the_contract_allows() -> None:
     queue = FrameQueue()
     for number in range(MAX_FRAMES_PER_CALL + 1):
         queue.put(step_started(str(number)))
+
     assert [len(batch) for batch in drained(queue)] == [MAX_FRAMES_PER_CALL, 1]
 
 
@@ -65,6 +68,7 @@ def test_a_call_stays_far_below_the_greatest_body() -> None:
         queue.put(chunk("\x01" * MAX_CHUNK_CHARS))  # Each becomes six bytes of JSON.
         queue.put(step_progress("s", 1))
     sizes = [sum(len(str(frame)) for frame in batch) for batch in drained(queue)]
+
     assert len(sizes) > 1
     assert max(sizes) < 2 * MAX_CALL_BYTES
 
@@ -77,6 +81,7 @@ def test_a_full_queue_forgets_output_before_it_forgets_steps() -> None:
     queue.put(step_started("b"))
     queue.put(step_completed("b", 1, ok=True))
     kept = [frame["name"] for batch in drained_frames(queue) for frame in batch]
+
     assert kept == ["a", "b", "b"]
     assert queue.dropped == 2
 
@@ -85,6 +90,7 @@ def test_a_full_queue_forgets_the_oldest_step_when_there_is_nothing_else() -> No
     queue = FrameQueue(capacity=2)
     for name in "abc":
         queue.put(step_started(name))
+
     assert [frame["name"] for batch in drained_frames(queue) for frame in batch] == ["b", "c"]
 
 
@@ -98,6 +104,7 @@ def test_what_is_left_of_too_much_is_in_order_and_begins_with_what_was_spared_la
             queue.put(step_progress(str(number), 1) if kind == "p" else step_started(str(number)))
         assert len(queue) <= 5
     left = [int(str(frame["name"])) for batch in drained_frames(queue) for frame in batch]
+
     assert left == sorted(left)
     assert shown + len(left) + queue.dropped == len(kinds) - kinds.count("t")
 

@@ -48,6 +48,7 @@ async def test_the_command_waits_and_learns_the_decision(
         plane.resolve(the_gate(plane), status, "so be it")
         await plane.until(plane.reports)
     (report,) = plane.reports()
+
     assert report.evidence == {"status": exit_status, "said": "so be it"}
     assert (report.outcome, report.failure_reason) == (outcome, reason)
 
@@ -57,6 +58,7 @@ async def test_the_gate_carries_what_the_command_said(tmp_path: Path) -> None:
         plane.give(ASKS)
         await plane.until(lambda: plane.gates)
     (ask,) = plane.of("open_gate")
+
     assert (ask.tool_name, ask.action_name, ask.gate_kind) == ("deploy", "deploy.rollback", "deployment")
     assert (ask.proposed_action, ask.evidence, ask.blast_radius) == (
         "Roll back, now?",
@@ -75,6 +77,7 @@ async def test_evidence_of_many_lines_arrives_whole(tmp_path: Path) -> None:
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
         plane.give(source)
         await plane.until(lambda: plane.gates)
+
     assert plane.of("open_gate")[0].evidence == {str(n): "é" * 9 for n in range(400)}
 
 
@@ -85,6 +88,7 @@ async def test_secrets_do_not_reach_the_gate(tmp_path: Path) -> None:
         plane.give(source, policy={"secrets_map": {"github": {"token": "ghs_secret"}}})
         await plane.until(lambda: plane.gates)
     (asked,) = plane.of("open_gate")
+
     assert (asked.proposed_action, asked.evidence) == ("use [redacted]", {"k": "[redacted]"})
 
 
@@ -98,6 +102,7 @@ async def test_the_lease_is_renewed_while_a_gate_is_pending_and_the_wait_is_not_
         before = len(plane.of("renew"))
         await plane.until(lambda: len(plane.of("renew")) > before + 10)
         used = [body.run_ms for _, body in plane.of("renew")][before + 1 :]
+
         assert len(set(used)) == 1
 
 
@@ -109,6 +114,7 @@ async def test_time_at_a_gate_does_not_count_against_the_wall_clock(tmp_path: Pa
         await plane.until(lambda: len(plane.of("renew")) > 50)  # More than 2 s of real waiting.
         plane.resolve(the_gate(plane), "approved")
         await plane.until(plane.reports)
+
     assert plane.reports()[0].failure_reason is None
 
 
@@ -119,6 +125,7 @@ async def test_a_run_that_waits_long_is_parked_and_its_slot_is_free(tmp_path: Pa
         plane.give("```sh\necho next\n```\n")
         await plane.until(plane.reports)
     ((lease_id, park),) = plane.of("park")
+
     assert lease_id == parked["lease_id"]
     assert str(park.gate_id) == the_gate(plane)
     assert [report.response_text for report in plane.reports()] == ["next\n"]
@@ -139,6 +146,7 @@ async def test_a_resumed_run_has_its_answer_at_once(tmp_path: Path, status: str,
         plane.resolve(the_gate(plane), status)
         plane.give(ASKS, event=lease["event"], checkpoint=checkpoint)
         await plane.until(plane.reports)
+
     assert plane.reports()[0].evidence == {"status": exit_status, "said": ""}
     assert len(plane.of("open_gate")) == 1, "nobody was asked twice"
 
@@ -154,6 +162,7 @@ async def test_a_decision_within_the_checkpoint_needs_no_call_at_all(tmp_path: P
         watched = len(plane.of("watch_gate"))
         plane.give(ASKS, event=lease["event"], checkpoint=decided)
         await plane.until(plane.reports)
+
     assert plane.reports()[0].evidence == {"status": 0, "said": "ok"}
     assert len(plane.of("watch_gate")) == watched
 
@@ -214,6 +223,7 @@ async def test_asks_of_one_command_are_answered_one_after_the_other(tmp_path: Pa
             gate_id, action = list(plane.gates)[-1], plane.of("open_gate")[-1].action_name
             plane.resolve(gate_id, "approved" if action == "one" else "denied", f"about {action}")
         await plane.until(plane.reports)
+
     assert plane.reports()[0].evidence == {"one": "0 about one", "two": "1 about two"}
 
 
@@ -229,6 +239,7 @@ async def test_an_asker_that_was_killed_does_not_block_the_next(tmp_path: Path) 
         for gate_id in list(plane.gates):
             plane.resolve(gate_id, "approved")
         await plane.until(plane.reports)
+
     assert plane.reports()[0].outcome == "processed"
 
 
@@ -249,6 +260,7 @@ async def test_words_that_the_helper_does_not_know_are_refused_by_it(tmp_path: P
     async with open_plane() as plane, running(settings_for(plane, tmp_path)):
         plane.give(f"```sh\nsexton-step {words}\necho '{{\"status\": '$?'}}'\n```\n")
         await plane.until(plane.reports)
+
     assert plane.reports()[0].evidence == {"status": 64}
     assert plane.gates == {}
 
@@ -262,4 +274,5 @@ async def test_the_stream_shows_what_led_to_a_question_before_the_question(tmp_p
         await plane.until(lambda: plane.gates)
     asked = [name for name, _ in plane.calls].index("open_gate")
     before = [frame for name, body in plane.calls[:asked] if name == "activity" for frame in body[1].frames]
+
     assert {"tool_call_started", "chunk"} <= {frame["kind"] for frame in before}

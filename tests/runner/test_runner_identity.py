@@ -47,6 +47,7 @@ def test_the_state_file_is_its_owner_s_alone(tmp_path: Path) -> None:
         save(tmp_path, Kept("http://a", "r1", "zrn_2"))
     finally:
         os.umask(old)
+
     assert stat.S_IMODE((tmp_path / "runner.json").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["runner.json"]
     assert load(tmp_path) == Kept("http://a", "r1", "zrn_2")
@@ -55,6 +56,7 @@ def test_the_state_file_is_its_owner_s_alone(tmp_path: Path) -> None:
 
 def test_no_state_file_is_no_fault_but_a_broken_one_is(tmp_path: Path) -> None:
     assert load(tmp_path) is None
+
     (tmp_path / "runner.json").write_text("{")
     with pytest.raises(BadSettings):
         load(tmp_path)
@@ -75,6 +77,7 @@ def test_the_command_line_takes_tokens_from_the_environment_and_forgets_them(
 ) -> None:
     monkeypatch.setenv("SEXTON_RUNNER_TOKEN", "zrn_1")
     settings = read_arguments(["--base-url=http://a", "--state-dir=s", "--label=x", "--label=y", "--slots=7"])
+
     assert (settings.runner_token, settings.labels, settings.slots) == ("zrn_1", ("x", "y"), 7)
     assert "SEXTON_RUNNER_TOKEN" not in os.environ
 
@@ -85,6 +88,7 @@ def test_jitter_stays_within_a_tenth() -> None:
 
 def test_back_off_grows_and_stays_bounded() -> None:
     waits = [backoff(attempt, 1.0, Timing()) for attempt in range(40)]
+
     assert waits == sorted(waits)
     assert max(waits) == Timing().backoff_max_s
     assert backoff(10**9, 0.0, Timing()) > 0

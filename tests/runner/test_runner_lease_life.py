@@ -36,6 +36,7 @@ async def outcome_of(tmp_path: Path, instructions: str, **changes: Any) -> tuple
 
 async def test_a_command_runs_and_is_reported(tmp_path: Path) -> None:
     plane, report = await outcome_of(tmp_path, HELLO)
+
     assert (report.outcome, report.failure_reason) == ("processed", None)
     assert report.response_text == 'hello\n{"ok": true}\n'
     assert report.evidence == {"ok": True}
@@ -47,17 +48,20 @@ async def test_a_python_command_reads_the_event_from_its_standard_input(tmp_path
     read = "import json, sys\nevent = json.load(sys.stdin)\n"
     source = read + "print(json.dumps({'n': event['request_json']['raw']['n'], 'e': event['event_id']}))"
     _, report = await outcome_of(tmp_path, python(source))
+
     assert report.evidence == {"n": 7, "e": str(report.event_id)}
 
 
 async def test_a_body_that_comes_as_text_is_given_to_the_command_as_an_object(tmp_path: Path) -> None:
     source = "import json, sys\nprint(json.dumps(json.load(sys.stdin)['request_json']))"
     _, report = await outcome_of(tmp_path, python(source), event={"request_json": '{"a": [1]}'})
+
     assert report.evidence == {"a": [1]}
 
 
 async def test_a_command_that_fails_is_an_error_of_the_agent(tmp_path: Path) -> None:
     _, report = await outcome_of(tmp_path, sh("echo trying; echo oh no >&2; exit 3"))
+
     assert (report.outcome, report.failure_reason) == ("agent_error", "agent_run")
     assert report.response_text == "trying\n[the command ended with status 3: agent_run]\noh no"
 
@@ -72,6 +76,7 @@ async def test_a_runtime_that_is_not_here_fails_with_a_clear_message(
     tmp_path: Path, runtime: str, reason: str
 ) -> None:
     _, report = await outcome_of(tmp_path, HELLO, runtime=runtime)
+
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
     assert runtime in report.response_text
 
@@ -81,6 +86,7 @@ async def test_steps_are_shown_as_they_begin_and_end(tmp_path: Path) -> None:
         tmp_path, sh("sexton-step step one\nsexton-step progress\nsexton-step step 'two words'\nexit 1")
     )
     shown = [(frame["kind"], frame["name"], frame.get("ok")) for frame in plane.frames()]
+
     assert shown == [
         ("tool_call_started", "one", None),
         ("tool_call_progress", "one", None),
@@ -92,6 +98,7 @@ async def test_steps_are_shown_as_they_begin_and_end(tmp_path: Path) -> None:
 
 async def test_a_step_that_the_command_calls_failed_is_shown_as_failed(tmp_path: Path) -> None:
     plane, report = await outcome_of(tmp_path, sh("sexton-step step one\nsexton-step fail"))
+
     assert [frame["ok"] for frame in plane.frames("tool_call_completed")] == [False]
     assert report.outcome == "processed"
 
@@ -105,6 +112,7 @@ async def test_secrets_are_neither_given_to_the_command_nor_let_out_of_it(tmp_pa
             tmp_path, sh(source), policy={"secrets_map": secrets, "api_key": "sk-model-secret"}
         )
     told = f"{report} {plane.frames()} {logs}"
+
     assert "ghs_verysecret" not in told.replace("printf 'ghs_very'; printf 'secret", "")
     assert "sk-model-secret" not in told
     assert "[redacted]\n" in report.response_text
@@ -116,6 +124,7 @@ async def test_a_runner_fills_its_slots_and_no_more(tmp_path: Path) -> None:
             plane.give(WAITING)
         await plane.until(lambda: len(plane.gates) == 3)
         assert len(plane.queue) == 2
+
         plane.resolve(next(iter(plane.gates)), "approved")
         await plane.until(lambda: len(plane.gates) == 4)
         assert len(plane.queue) == 1
@@ -143,6 +152,7 @@ async def test_renewals_go_on_while_a_command_runs_and_share_a_call_when_there_a
         plane.give(WAITING)
         await plane.until(lambda: any(len(batch.leases) == 2 for batch in plane.of("renew_many")))
     used = [body.run_ms for lease_id, body in plane.of("renew") if lease_id == first]
+
     assert used == sorted(used)
 
 
@@ -158,6 +168,7 @@ async def test_renewals_go_on_while_a_command_spins_and_floods_and_no_frame_is_t
             await plane.until(lambda: plane.gates)
             before = len(plane.of("renew"))
             await plane.until(lambda: len(plane.of("renew")) >= before + 10)
+
     assert plane.frames() == []
 
 
@@ -179,6 +190,7 @@ async def test_a_run_whose_renewal_is_refused_is_stopped_and_says_why(
         plane.faults["renew"] = [Fault(status, code)]
         await plane.until(plane.reports)
     (report,) = plane.reports()
+
     assert (report.outcome, report.failure_reason) == ("agent_error", reason)
 
 
@@ -190,6 +202,7 @@ async def test_a_run_that_lost_its_lease_is_stopped_and_says_nothing_more(tmp_pa
         plane.leases[lost["lease_id"]] = "lost"
         plane.give(HELLO)
         await plane.until(plane.reports)
+
     assert [str(report.lease_id) for report in plane.reports()] != [lost["lease_id"]]
     assert plane.of("release") == []
 
@@ -206,6 +219,7 @@ async def test_a_cancelled_run_is_killed_and_reported_as_cancelled(tmp_path: Pat
             plane.heartbeat["cancelled_lease_ids"] = [lease["lease_id"]]
         await plane.until(plane.reports)
     (report,) = plane.reports()
+
     assert (report.outcome, report.failure_reason) == ("cancelled", "cancelled")
     assert [frame["ok"] for frame in plane.frames("tool_call_completed")] == [False]
 
@@ -226,6 +240,7 @@ async def test_a_stale_report_is_given_up_and_the_slot_is_free_again(tmp_path: P
             async with running(settings_for(plane, tmp_path, slots=1)):
                 stale, fresh = plane.give(HELLO), plane.give(HELLO)
                 await plane.until(plane.reports)
+
     assert [str(report.lease_id) for report in plane.reports()] == [fresh["lease_id"]]
     assert [(log["lease_id"], log["code"]) for log in logs if log["event"] == "report_refused"] == [
         (stale["lease_id"], "UZ-RUN-005")
@@ -256,6 +271,7 @@ async def test_an_outage_is_survived_and_logged_once(tmp_path: Path) -> None:
             await plane.until(plane.reports)
             await plane.until(lambda: len(plane.of("heartbeat")) > beats)
     assert [report.outcome for report in plane.reports()] == ["processed"]
+
     told = [log["event"] for log in logs if log["event"].startswith("control_plane")]
     assert told == ["control_plane_away", "control_plane_back"]
 
@@ -289,6 +305,7 @@ async def test_a_resting_runner_takes_nothing_and_goes_on_when_told(tmp_path: Pa
         plane.resolve(next(iter(plane.gates)), "approved")
         await plane.until(lambda: len(plane.reports()) == 1)
         assert len(plane.of("poll")) == polls
+
         plane.heartbeat["status"] = "ok"
         plane.changed()
         await plane.until(lambda: len(plane.reports()) == 2)
@@ -302,6 +319,7 @@ async def test_nothing_of_a_run_is_left_in_the_state_folder(tmp_path: Path) -> N
 async def test_logs_name_leases_but_tell_nothing_of_their_contents(tmp_path: Path) -> None:
     with capture_logs() as logs:
         await outcome_of(tmp_path, HELLO)
+
     assert {"lease_taken", "reported"} <= {log["event"] for log in logs}
     assert "hello" not in str(logs)
 
@@ -321,6 +339,7 @@ async def test_a_lease_that_comes_when_the_runner_is_leaving_is_given_back_unbeg
         runner.drain("a signal")
         async with trio.open_nursery() as nursery:
             runner._take(Polled(leases=[msgspec.Raw(orjson.dumps(late))]), nursery)
+
     assert [(lease_id, body.reason) for lease_id, body in plane.of("release")] == [
         (late["lease_id"], "drain")
     ]
@@ -331,4 +350,5 @@ async def test_a_whole_number_of_any_size_reaches_the_command_to_its_last_digit(
     number = 123456789012345678901234567890
     source = "import json, sys\nprint(json.dumps({'n': str(json.load(sys.stdin)['request_json']['n'])}))"
     _, report = await outcome_of(tmp_path, python(source), event={"request_json": f'{{"n": {number}}}'})
+
     assert report.evidence == {"n": str(number)}

@@ -51,6 +51,7 @@ def test_both_libraries_write_the_same_lines_of_json(written: Written) -> None:
     assert first.pop("timestamp").endswith("Z")
     assert first == {"event": "happened", "level": "info", "logger": "one", "lease_id": "l-1", "number": 3}
     assert second.pop("timestamp").endswith("Z")
+
     second.pop("message", None)  # That the record was formatted by pytest's own handler before.
     assert second == {
         "event": "lost one of\n2",
@@ -69,6 +70,7 @@ def test_an_exception_is_a_field_of_its_line_without_the_values_of_variables(wri
         except ValueError:
             log.exception("broken")
     lines = [orjson.loads(line) for line in written().splitlines()]
+
     assert [line["event"] for line in lines] == ["broken", "broken"]
     assert all("ValueError: bad key zmb_t_...\nsecond line" in line["exception"] for line in lines)
     assert KEY not in written()
@@ -82,6 +84,7 @@ def test_a_fault_that_ends_the_process_is_a_line_too(written: Written) -> None:
     except ValueError as fault:
         sys.excepthook(type(fault), fault, fault.__traceback__)
     [line] = [orjson.loads(line) for line in written().splitlines()]
+
     assert (line["event"], line["level"]) == ("crashed", "critical")
     assert "ValueError" in line["exception"]
 
@@ -93,6 +96,7 @@ def test_a_console_shows_what_strangers_sent_on_one_line_and_exceptions_on_many(
     assert "\x1b" not in line
     assert "/a\N{SYMBOL FOR LINE FEED}2030" in line
     assert KEY not in line
+
     try:
         fail()
     except ValueError:
@@ -107,6 +111,7 @@ def test_a_level_hides_what_is_less_and_talkative_libraries_are_held_back(writte
     structlog.get_logger().warning("shown")
     configure_logs(LogSettings(level=LogLevel.INFO))
     logging.getLogger("httpx2").info("GET https://a.example/?token=x")
+
     assert [orjson.loads(line)["event"] for line in written().splitlines()] == ["shown"]
 
 
@@ -114,6 +119,7 @@ def test_configuring_again_writes_each_line_once(written: Written) -> None:
     for _ in range(3):
         configure_logs(LogSettings())
     logging.getLogger("any").warning("once")
+
     assert len(written().splitlines()) == 1
 
 
@@ -123,6 +129,7 @@ def test_a_runner_takes_its_log_settings_from_words_and_environment(monkeypatch:
     assert read_arguments([*words, "--log-format", "console"]).log == LogSettings(
         LogFormat.CONSOLE, LogLevel.DEBUG
     )
+
     monkeypatch.setenv("SEXTON_LOG_LEVEL", "loud")
     with pytest.raises(BadSettings, match="SEXTON_LOG_LEVEL"):
         read_arguments(words)

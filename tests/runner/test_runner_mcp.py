@@ -77,10 +77,12 @@ async def test_a_server_in_the_sandbox_gives_its_tools(tmp_path: Path) -> None:
     policy = {"tools": ["mcp:local", "shell"], "secrets_map": {"a": {"b": "secret-canary-9"}}}
     async with open_bench(tmp_path, policy=policy, settings=IN_SANDBOX) as bench:
         assert set(bench.box.tools) == {"local__env_show", "local__net", "local__die", "shell"}
+
         told = await bench.call("local__env_show", place="x")
         net = await bench.call("local__net")
         await bench.run.shown()
         started = bench.plane.frames("tool_call_started")
+
     assert "SEXTON" not in told
     assert "{'place': 'x'}" in told
     assert "secret-canary-9" not in told
@@ -92,8 +94,10 @@ async def test_only_the_tools_that_are_named_are_there(tmp_path: Path) -> None:
     policy = {"tools": ["local.net", "local.none"]}
     async with open_bench(tmp_path, policy=policy, settings=IN_SANDBOX) as bench:
         assert set(bench.box.tools) == {"local__net"}
+
         await bench.run.shown()
         text = "".join(frame["text"] for frame in bench.plane.frames("chunk"))
+
     assert "UZ-TOOL-005: the MCP server local has no tool none" in text
 
 
@@ -102,7 +106,9 @@ async def test_a_server_that_dies_is_an_answer_not_the_end(tmp_path: Path) -> No
     async with open_bench(tmp_path, policy=policy, settings=IN_SANDBOX) as bench:
         died = await bench.box.call("local__die", {}, "c1")
         after = await bench.box.call("local__net", {}, "c2")
+
         assert "alive" in await bench.call("shell", command="echo alive")
+
     assert not died.ok
     assert not after.ok
 
@@ -111,6 +117,7 @@ async def test_a_server_that_cannot_be_started_is_told_and_done_without(tmp_path
     settings = ToolSettings(mcp_servers={"bad": McpServer(command=("/no/such/server",))})
     async with open_bench(tmp_path, policy={"tools": ["mcp:bad", "shell"]}, settings=settings) as bench:
         assert set(bench.box.tools) == {"shell"}
+
         await bench.run.shown()
         assert "the MCP server bad cannot be used" in bench.plane.frames("chunk")[0]["text"]
 
@@ -130,6 +137,7 @@ async def test_a_server_over_http_gives_its_tools(tmp_path: Path, remote: str) -
         told = await bench.call("herons__count", place="fens")
         failed = await bench.box.call("herons__fail", {}, "c1")
         unfit = await bench.box.call("herons__count", {"place": 7}, "c2")
+
     assert told == "4 herons in fens"
     assert not failed.ok
     assert unfit.content.startswith("the arguments do not fit")
@@ -161,5 +169,6 @@ def test_servers_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     file.write_text('{"a": {"command": ["x", "-y"]}, "b": {"url": "http://x", "headers": {"k": "hidden"}}}')
     read = read_tool_settings({"SEXTON_MCP_SERVERS": str(file)})
+
     assert read.mcp_servers["a"].command == ("x", "-y")
     assert "hidden" not in repr(read)

@@ -25,6 +25,7 @@ def test_an_output_between_head_and_tail_is_kept_whole() -> None:
 
 def test_a_long_output_keeps_its_beginning_and_its_end_and_says_what_is_missing() -> None:
     text = fed(b"begin" + b"x" * (HEAD_BYTES * 5) + b"end").text()
+
     assert text.startswith("begin")
     assert text.endswith("end")
     assert f"{HEAD_BYTES * 4 - SHOWN_TAIL_BYTES + 8} bytes left out" in text
@@ -49,6 +50,7 @@ def test_a_line_longer_than_evidence_may_be_is_not_taken_for_it() -> None:
 
 def test_memory_stays_bounded_while_the_count_goes_on() -> None:
     output = fed(*[b"x" * 65536] * 200)
+
     assert output.total == 200 * 65536 > MAX_OUTPUT_BYTES
     assert output.flooded
     assert len(output._head) == HEAD_BYTES

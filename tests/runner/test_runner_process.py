@@ -57,7 +57,9 @@ async def test_sigterm_lets_a_run_finish_takes_nothing_new_and_ends_well(tmp_pat
         plane.give(WAITING)
         plane.resolve(next(iter(plane.gates)), "approved")
         await plane.until(plane.reports)
+
         assert await runner.ended() == 0
+
     assert len(plane.queue) == 1
     assert [report.outcome for report in plane.reports()] == ["processed"]
     assert plane.of("release") == []
@@ -69,8 +71,10 @@ async def test_what_does_not_finish_in_the_drain_time_is_killed_and_released(tmp
         lease = plane.give(sleeping(marker))
         await eventually(lambda: processes_with(marker) and plane.frames())
         runner.send(signal.SIGTERM)
+
         assert await runner.ended() == 0
         assert processes_with(marker) == []
+
     assert [(lease_id, body.reason) for lease_id, body in plane.of("release")] == [
         (lease["lease_id"], "drain")
     ]
@@ -89,8 +93,10 @@ async def test_a_second_signal_stops_now(tmp_path: Path, signals: list[signal.Si
             runner.send(number)
             if len(signals) > 1:
                 await eventually(partial(heard, runner, plane, word))
+
         assert await runner.ended() == 0
         assert processes_with(marker) == []
+
     assert len(plane.of("release")) == 1
 
 
@@ -108,6 +114,7 @@ async def test_killing_the_runner_leaves_no_process_of_its_runs(tmp_path: Path) 
         await eventually(lambda: all(processes_with(marker) for marker in markers))
         runner.send(signal.SIGKILL)
         assert await runner.ended() == -signal.SIGKILL
+
         for marker in markers:
             await gone(marker)
 
@@ -125,6 +132,7 @@ async def test_a_runner_started_after_a_kill_clears_away_what_the_dead_one_left(
         (tmp_path / "state" / "runs" / "left" / "workspace").mkdir(parents=True, exist_ok=True)
         async with process(tmp_path, words(plane, tmp_path)) as runner:
             await eventually(lambda: "runner_up" in runner.log)
+
             assert not (tmp_path / "state" / "runs").exists()
             assert groups_left(tmp_path / "state") == []
 
@@ -136,6 +144,7 @@ async def test_a_revoked_runner_kills_its_runs_and_says_so(tmp_path: Path) -> No
         await eventually(lambda: processes_with(marker))
         plane.token_code = "UZ-RUN-009"
         plane.changed()
+
         assert await runner.ended() == 77
         assert processes_with(marker) == []
         assert "UZ-RUN-009" in runner.log.splitlines()[-1]
@@ -169,6 +178,7 @@ async def test_the_first_start_enrols_and_the_second_remembers(tmp_path: Path) -
     (enrolment,) = plane.of("enrol")
     assert (enrolment.host_id, enrolment.labels, enrolment.slots) == ("depot-1", ["gpu"], 2)
     assert enrolment.sandbox_tier == "bubblewrap"
+
     kept = tmp_path / "state" / "runner.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert orjson.loads(kept.read_bytes())["runner_token"] == TOKEN
@@ -226,6 +236,7 @@ async def test_two_runners_cannot_share_a_state_folder(tmp_path: Path) -> None:
             assert await second.ended() == 78
             assert "in use" in second.log
         first.send(signal.SIGTERM)
+
         assert await first.ended() == 0
 
 
@@ -271,6 +282,7 @@ async def test_a_runner_of_an_ordinary_user_gives_the_same_sandbox(tmp_path: Pat
                 plane.give(GREEDY)
                 await eventually(lambda: plane.reports() or "cannot" in runner.log)
                 runner.send(signal.SIGTERM)
+
                 assert await runner.ended() == 0
     (report,) = plane.reports()
     if report.evidence:
@@ -307,8 +319,10 @@ async def test_a_run_of_many_processes_is_bounded_as_a_whole_without_control_gro
                 plane.give(HOARD)
                 await eventually(lambda: plane.reports() or "cannot" in runner.log)
                 runner.send(signal.SIGTERM)
+
                 assert await runner.ended() == 0
     (report,) = plane.reports()
+
     assert (report.outcome, report.failure_reason) == ("agent_error", "oom_kill"), report.response_text
 
 
@@ -333,6 +347,7 @@ async def test_killing_an_ordinary_user_s_runner_leaves_no_process(tmp_path: Pat
             plane.give(sleeping(marker))
             await eventually(lambda: processes_with(marker))
             assert os.geteuid() != 0 or owner(processes_with(marker)[0]) != 0
+
             runner.send(signal.SIGKILL)
             await runner.ended()
             await gone(marker)

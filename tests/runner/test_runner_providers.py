@@ -101,6 +101,7 @@ async def test_words_come_as_they_are_said_and_add_up_to_the_reply(protocol: Pro
     words = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
     assert len(words) == 3
     assert "".join(words) == "It is a heron."
+
     reply = reply_of(deltas)
     assert reply.message == Message("assistant", (Text("It is a heron."),))
     assert reply.stop is Stop.END
@@ -121,6 +122,7 @@ async def test_tool_uses_are_put_together_from_their_pieces_in_order(protocol: P
         ToolUse("a2", "look", {"at": "the door", "deep": {"er": [1, 2]}}),
     )
     assert tuple(delta.use for delta in deltas if isinstance(delta, ToolCalled)) == wanted
+
     reply = reply_of(deltas)
     assert reply.message.tool_uses == wanted
     assert reply.message.text == "Let me see."
@@ -137,6 +139,7 @@ async def test_arguments_that_cannot_be_read_are_a_fault_of_that_call_alone(
     calls = (Call("look", spelt, id="a1"), Call("look", {"at": "x"}, id="a2"))
     async with open_model(protocol, Say("", calls)) as server:
         broken, whole = reply_of(await hear(server)).message.tool_uses
+
     assert broken.fault
     assert broken.arguments == {}
     assert (whole.fault, whole.arguments) == ("", {"at": "x"})
@@ -155,6 +158,7 @@ async def test_the_bound_on_output_and_a_refusal_are_told_apart(protocol: Protoc
     async with open_model(protocol, Say("It is", stop=length), Say("", refusal="I will not.")) as server:
         cut = reply_of(await hear(server, ask(max_output_tokens=2)))
         refused = reply_of(await hear(server))
+
     assert cut.stop is Stop.LENGTH
     assert refused.stop is Stop.REFUSED
     assert server.asked[0]["max_tokens"] == 2
@@ -174,6 +178,7 @@ async def test_a_conversation_with_tool_answers_goes_back_in_the_spelling_of_the
         assert reply_of(await hear(server, prompt)).message.text == "Good."
     (asked,) = server.asked
     assert "secret" not in str(asked)
+
     if protocol == "anthropic":
         answers = asked["messages"][2]["content"]
         assert [block["type"] for block in answers] == ["tool_result", "tool_result", "text"]
@@ -194,6 +199,7 @@ async def test_thinking_goes_back_to_the_provider_whose_it_is() -> None:
         answered = Message("user", (ToolAnswer("t1", "grey"),))
         await hear(server, ask(Message("user", (Text("What?"),)), first, answered))
     block = server.asked[1]["messages"][1]["content"][0]
+
     assert block == {"type": "thinking", "thinking": "Herons are grey.", "signature": "c2lnbmVk"}
 
 
@@ -210,6 +216,7 @@ async def test_empty_words_are_not_sent_to_a_protocol_that_refuses_them() -> Non
     )
     async with open_model("anthropic", Say("Good.")) as server:
         await hear(server, prompt)
+
     assert len(server.asked[0]["messages"]) == 2
 
 
@@ -223,6 +230,7 @@ async def test_calls_that_a_local_server_sends_whole_and_all_with_number_0_are_k
         "openai", Say("", garbage_after=1, garbage=b"data: %b\n\n" % orjson.dumps(chunk))
     ) as server:
         reply = reply_of(await hear(server))
+
     assert reply.message.tool_uses == (ToolUse("c1", "look", {"at": "a"}), ToolUse("c2", "look", {"at": "b"}))
     assert reply.stop is Stop.TOOLS
 
@@ -262,6 +270,7 @@ async def test_each_error_answer_is_told_by_its_kind(
     async with open_model(protocol, fail) as server:
         with pytest.raises(ModelFault) as caught:
             await hear(server)
+
     assert type(caught.value) is kind
     assert KEY not in str(caught.value)
 
@@ -271,6 +280,7 @@ async def test_a_model_that_was_away_is_asked_again_and_what_was_shown_is_void(p
     script = (Fail(529, "overloaded_error"), Say("It is a", cut_after=4), Say("It is a heron."))
     async with open_model(protocol, *script) as server:
         deltas = await hear(server, patience=HASTE)
+
     assert [delta.void for delta in deltas if isinstance(delta, Again)] == [False, True]
     assert reply_of(deltas).message.text == "It is a heron."
     assert len(server.asked) == 3
@@ -311,12 +321,14 @@ async def test_the_time_that_a_provider_asks_for_is_waited_within_bounds(
     async with aclosing(retrying.stream(ask())) as deltas:
         times = [trio.current_time() async for _ in deltas]
     first, second, third = (late - early for early, late in itertools.pairwise(times))
+
     assert (first, second) == (7.0, 60.0)
     assert 2.0 <= third <= 4.0
 
 
 def test_retry_after_is_read_in_each_of_its_spellings() -> None:
     soon = email.utils.formatdate(time.time() + 30, usegmt=True)
+
     assert 25 < (retry_after({"retry-after": soon}) or 0) <= 30
     assert retry_after({"retry-after": "2.5"}) == 2.5
     assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
@@ -497,6 +509,7 @@ def test_an_unknown_provider_is_refused_unless_its_address_is_set() -> None:
         service_of("my-lab", {})
     addresses = read_addresses({"SEXTON_MY_LAB_BASE_URL": "http://lab:9/v1/"})
     assert service_of("my_lab", addresses).base_url == "http://lab:9/v1"
+
     with pytest.raises(ProviderMissing, match="address"):
         service_of("openai", {"openai": "file:///etc/passwd"})
 

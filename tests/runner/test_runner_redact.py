@@ -25,6 +25,7 @@ def test_a_text_in_pieces_is_redacted_as_the_whole_is(text: str, secrets: list[s
     stream = StreamRedactor(redactor)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     given_out = "".join(stream.feed(text[a:b]) for a, b in pairwise(edges)) + stream.flush()
+
     assert given_out == redactor.text(text)
 
 
@@ -54,6 +55,7 @@ def test_secrets_are_found_at_any_depth_and_short_values_are_left_alone() -> Non
     redactor = Redactor(
         {"a": {"b": ["nested-secret", {"c": "deeper-secret"}]}, "d": "yes", "n": 5}, "sk-model-key"
     )
+
     assert redactor.secrets == ("deeper-secret", "nested-secret", "sk-model-key")
     assert redactor.json({"deeper-secret": ["x nested-secret", 1, None, {"k": "yes"}]}) == {
         MASK: [f"x {MASK}", 1, None, {"k": "yes"}]
@@ -103,6 +105,7 @@ def test_output_that_is_full_of_beginnings_of_secrets_is_read_once() -> None:
     beginning = KEY[:60]
     redactor = Redactor({"key": KEY})
     one, four = (lines_run(redactor, [beginning * count]) for count in (100, 400))
+
     assert four < 5 * one
 
 

@@ -76,6 +76,7 @@ async def test_a_lease_is_renewed_about_every_ten_seconds(seed: int, autojump_cl
         await trio.sleep(600)
     times = [0.0, *(at for at, _ in script.calls)]
     gaps = [later - earlier for earlier, later in pairwise(times)]
+
     assert all(9.0 <= gap <= 11.0 for gap in gaps)
     assert len({round(gap, 3) for gap in gaps}) > 10, "there is jitter"
     assert live.halted is None
@@ -88,6 +89,7 @@ async def test_leases_that_are_due_together_share_a_call(autojump_clock: MockClo
         for live in lives:
             renewer.add(live)
         await trio.sleep(30)
+
     assert len(script.calls) <= 3 * 3, "150 renewals in a handful of calls"
     assert not any(live.halted for live in lives)
 
@@ -99,6 +101,7 @@ async def test_a_call_carries_at_most_1024_leases(autojump_clock: MockClock) -> 
         for live in timing_window:
             renewer.add(live)
         await trio.sleep(12)
+
     assert max(len(lease_ids) for _, lease_ids in script.calls) <= 1024
     assert sum(len(lease_ids) for _, lease_ids in script.calls) >= 1500
 
@@ -114,6 +117,7 @@ async def test_an_outage_is_tried_again_each_second_and_survived(autojump_clock:
         tries = len(script.calls)
         script.answer = lambda lease_id: Renewal(lease_id=lease_id)
         await trio.sleep(60)
+
     assert tries >= 10
     assert live.halted is None
 
@@ -131,8 +135,10 @@ async def test_a_lease_that_cannot_be_renewed_within_its_term_is_given_up_in_tim
         before = live.halted
         await trio.sleep(0.2)
         assert (before, live.halted) == (None, Halt.LOST)
+
         calls = len(script.calls)
         await trio.sleep(60)
+
     assert len(script.calls) == calls, "a lost lease is not asked for any more"
 
 
@@ -142,6 +148,7 @@ async def test_the_term_is_counted_from_before_the_call_was_sent(autojump_clock:
         renewer.add(live)
         await trio.sleep(11.5)
     sent = script.calls[0][0]
+
     assert live.deadline == pytest.approx(sent + 29.0)
 
 
@@ -152,6 +159,7 @@ async def test_a_call_that_hangs_is_given_up_and_made_again(autojump_clock: Mock
         await trio.sleep(20)
         script.hang = False
         await trio.sleep(30)
+
     assert len(script.calls) >= 3
     assert live.halted is None
 
@@ -164,6 +172,7 @@ async def test_a_call_that_hangs_does_not_hold_up_another_lease(autojump_clock: 
         renewer.add(second)
         await trio.sleep(11)
     asked = {lease_id: at for at, lease_ids in reversed(script.calls) for lease_id in lease_ids}
+
     assert asked[second.lease.lease_id] <= 3 + 11
 
 
@@ -196,6 +205,7 @@ async def test_a_refused_renewal_ends_its_run_and_no_other(
         if not alone:
             renewer.add(other)
         await trio.sleep(60)
+
     assert doomed.halted is why
     assert other.halted is None
 
@@ -211,6 +221,7 @@ async def test_a_row_of_a_batch_with_a_server_fault_is_asked_for_again(autojump_
         await trio.sleep(15)
         script.answer = lambda lease_id: Renewal(lease_id=lease_id)
         await trio.sleep(60)
+
     assert not any(live.halted for live in lives)
 
 
@@ -223,6 +234,7 @@ async def test_a_row_that_is_missing_from_a_batch_is_asked_for_again(autojump_cl
         await trio.sleep(15)
         script.answer = lambda lease_id: Renewal(lease_id=lease_id)
         await trio.sleep(60)
+
     assert not any(live.halted for live in lives)
 
 
@@ -233,6 +245,7 @@ async def test_cancelling_is_heard_at_the_next_renewal(autojump_clock: MockClock
     ) as renewer:
         renewer.add(live)
         await trio.sleep(12)
+
     assert live.halted is Halt.CANCELLED
 
 
@@ -245,6 +258,7 @@ async def test_a_lease_that_was_removed_is_left_alone_even_by_an_answer_on_its_w
         await trio.sleep(12)
         renewer.remove(live)
         await trio.sleep(60)
+
     assert live.halted is None
     assert len(script.calls) == 1
 
@@ -258,6 +272,7 @@ async def test_a_rejected_token_is_not_mistaken_for_a_lost_lease(autojump_clock:
         async with renewing(Script(answer=revoked)) as renewer:
             renewer.add(live)
             await trio.sleep(60)
+
     assert live.halted is None
 
 
@@ -269,4 +284,5 @@ async def test_time_at_a_gate_is_not_run_time(autojump_clock: MockClock) -> None
     await trio.sleep(100)
     live.usage.go()
     await trio.sleep(1)
+
     assert live.renewal() == {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "run_ms": 3000}

@@ -40,6 +40,7 @@ def test_every_report_fits_and_says_what_is_missing(text: int, evidence: int, pr
     }
     cut = fitted(body)
     assert len(orjson.dumps(cut)) <= 2 << 20
+
     if len(orjson.dumps(body)) <= MAX_REPORT_BYTES:
         assert cut == body
     else:
@@ -53,6 +54,7 @@ def test_every_report_fits_and_says_what_is_missing(text: int, evidence: int, pr
 
 def test_proposals_go_first_and_only_as_many_as_need_be() -> None:
     cut = fitted({**BODY, "proposals": [{"source_markdown": "z" * 700_000}] * 4, "evidence": {"n": 1}})
+
     assert len(cut["proposals"]) == 2
     assert cut["evidence"] == {"n": 1}
     assert "2 of 4 proposals" in cut["response_text"]
@@ -82,6 +84,7 @@ def test_what_follows_a_refused_report_is_plain_and_keeps_counters_and_label(
         "checkpoint": {"v": 1},
     }
     again = told_again(body, Refused(413, "UZ-REQ-002", "the body is over 2097152 bytes"))
+
     assert again is not None
     assert (again["outcome"], again["failure_reason"]) == told
     assert not {"evidence", "checkpoint", "proposals"} & set(again)
@@ -96,6 +99,7 @@ async def test_a_refused_report_ends_its_event_and_is_not_run_again(tmp_path: Pa
         lease = plane.give(HELLO)
         await plane.until(plane.reports)
     (report,) = plane.reports()
+
     assert str(report.lease_id) == lease["lease_id"]
     assert (report.outcome, report.failure_reason) == ("agent_error", "agent_run")
     assert "refused the report" in report.response_text
@@ -115,6 +119,7 @@ async def test_a_report_that_is_refused_twice_is_given_up(tmp_path: Path) -> Non
 async def test_a_proposal_is_not_longer_for_what_was_masked_in_it() -> None:
     tool = ProposeImprovement([], Redactor({"a": "secret"}))
     said = {"title": "secret " * 28, "rationale": "because", "source_markdown": "x"}
+
     assert (await tool.call(said)).ok
     assert len(tool.proposals[0]["title"]) == MAX_TITLE_CHARS
     assert not (await tool.call({**said, "source_markdown": "ü" * (MAX_MARKDOWN_BYTES // 2 + 1)})).ok

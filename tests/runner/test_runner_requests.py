@@ -36,6 +36,7 @@ async def test_a_request_is_made_as_it_was_asked_for(tmp_path: Path) -> None:
             bench, url=f"{web.url}/a?b=c", method="POST", headers={"X-Kind": "k"}, json={"n": [1]}
         )
     (seen,) = web.seen
+
     assert (seen.method, seen.target, seen.body) == ("POST", "/a?b=c", b'{"n":[1]}')
     assert seen.headers["x-kind"] == "k"
     assert seen.headers["host"] == f"localhost:{web.port}"
@@ -61,6 +62,7 @@ async def test_secrets_go_out_and_do_not_come_back(tmp_path: Path) -> None:
     assert first.headers["authorization"] == f"Bearer {TOKEN}"
     assert first.body == b'{"token":"%b","list":["x%bx"]}' % (TOKEN.encode(), TOKEN.encode())
     assert base64.b64decode(second.headers["authorization"].split()[1]).decode() == f"deploy-bot-user:{TOKEN}"
+
     for text in (result.content, basic.content, str(result.facts), stream):
         assert not any(form in text for form in forms(TOKEN))
     assert MASK in result.content
@@ -73,6 +75,7 @@ async def test_a_secret_that_was_not_lent_is_refused_before_anything_goes_out(
 ) -> None:
     async with open_web() as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url, headers={"authorization": place})
+
     assert web.seen == []
     assert not result.ok
     assert "hub.token" in result.content
@@ -98,6 +101,7 @@ async def test_a_secret_that_was_not_lent_is_refused_before_anything_goes_out(
 async def test_a_request_to_elsewhere_is_refused(tmp_path: Path, url: str, why: str) -> None:
     async with open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=url)
+
     assert not result.ok
     assert why in result.content
 
@@ -106,6 +110,7 @@ async def test_loopback_is_refused_unless_the_operator_allows_it(tmp_path: Path)
     settings = ToolSettings(allow_loopback=False)
     async with open_web() as web, open_bench(tmp_path, policy=ALLOW, settings=settings) as bench:
         result = await ask(bench, url=web.url)
+
     assert web.seen == []
     assert "a loopback address" in result.content
 
@@ -178,6 +183,7 @@ async def test_a_name_that_is_rebound_is_looked_up_once(tmp_path: Path) -> None:
             assert result.ok, result.content
 
         await resolving(names, work)
+
     assert names.asked == 1
     assert web.seen[0].headers["host"] == f"api.example.test:{web.port}"
 
@@ -210,6 +216,7 @@ async def redirected(tmp_path: Path, respond: Any, **arguments: Any) -> tuple[We
 async def test_a_redirect_on_the_same_host_is_followed(tmp_path: Path) -> None:
     headers = {"authorization": "Bearer ${secrets.hub.token}"}
     web, result = await redirected(tmp_path, redirecting("/next"), headers=headers)
+
     assert [seen.target for seen in web.seen] == ["/start", "/next"]
     assert web.seen[1].headers["authorization"] == f"Bearer {TOKEN}"
     assert result.ok
@@ -220,6 +227,7 @@ async def test_a_redirect_on_the_same_host_is_followed(tmp_path: Path) -> None:
 )
 async def test_a_redirect_to_elsewhere_is_refused(tmp_path: Path, to: str) -> None:
     web, result = await redirected(tmp_path, redirecting(to))
+
     assert len(web.seen) == 1
     assert not result.ok
 
@@ -229,6 +237,7 @@ async def test_secrets_are_not_carried_to_another_host_of_the_same_name(tmp_path
         to = f"http://localhost:{other.port}/"
         headers = {"x-token": "${secrets.hub.token}"}
         _, result = await redirected(tmp_path, redirecting(to), headers=headers)
+
         assert other.seen == []
         assert f"location: {to}" in result.content
 
@@ -237,6 +246,7 @@ async def test_a_login_that_the_model_wrote_itself_is_not_carried_along_either(t
     async with open_web() as other:
         to = f"http://localhost:{other.port}/"
         await redirected(tmp_path, redirecting(to), headers={"authorization": "Bearer mine"})
+
         assert "authorization" not in other.seen[0].headers
 
 
@@ -252,6 +262,7 @@ async def test_a_redirected_post_becomes_what_browsers_make_of_it(
 
 async def test_a_circle_of_redirects_ends(tmp_path: Path) -> None:
     web, result = await redirected(tmp_path, redirecting("/start"))
+
     assert len(web.seen) == 6
     assert "redirects" in result.content
 
@@ -260,6 +271,7 @@ async def test_an_answer_that_is_too_long_is_cut(tmp_path: Path) -> None:
     content = b"x" * (3 << 20)
     async with open_web(lambda _: (200, {}, content)) as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url)
+
     assert result.facts["bytes"] == 1 << 20
     assert len(result.content) < 20_000
 
@@ -268,6 +280,7 @@ async def test_a_secret_that_the_cut_goes_through_does_not_show_its_half(tmp_pat
     content = b"x" * ((1 << 20) - 10) + TOKEN.encode()
     async with open_web(lambda _: (200, {}, content)) as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url)
+
     assert "tok-Canary" not in result.content
 
 
@@ -275,6 +288,7 @@ async def test_what_was_compressed_is_not_unpacked(tmp_path: Path) -> None:
     respond = lambda _: (200, {"content-encoding": "gzip"}, b"\x1f\x8b" + b"z" * 99)  # noqa: E731
     async with open_web(respond) as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url)
+
     assert web.seen[0].headers["accept-encoding"] == "identity"
     assert "coding gzip" in result.content
 
@@ -290,6 +304,7 @@ async def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path) -> None
 async def test_headers_of_the_connection_itself_are_not_the_model_s(tmp_path: Path, name: str) -> None:
     async with open_web() as web, open_bench(tmp_path, policy=ALLOW) as bench:
         await ask(bench, url=web.url, method="POST", headers={name: "7"}, body="abc")
+
     assert web.seen[0].body == b"abc"
     assert web.seen[0].headers["host"] == f"localhost:{web.port}"
 
@@ -298,6 +313,7 @@ async def test_headers_of_the_connection_itself_are_not_the_model_s(tmp_path: Pa
 async def test_a_header_cannot_smuggle_another(tmp_path: Path, value: str) -> None:
     async with open_web() as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url, headers={"a": value})
+
     assert web.seen == []
     assert not result.ok
 
@@ -306,6 +322,7 @@ async def test_a_header_cannot_smuggle_another(tmp_path: Path, value: str) -> No
 async def test_an_answer_that_is_an_error_is_told_as_one(tmp_path: Path, status: int) -> None:
     async with open_web(lambda _: (status, {}, b"sorry")) as web, open_bench(tmp_path, policy=ALLOW) as bench:
         result = await ask(bench, url=web.url)
+
     assert not result.ok
     assert result.content.startswith(f"HTTP {status}")
     assert "sorry" in result.content
@@ -353,11 +370,13 @@ async def test_a_secret_never_goes_to_a_host_that_is_allowed_but_not_its_own(
     path = put.pop("path", "") if "path" in put else ""
     async with open_web() as web, open_bench(tmp_path, policy=bound("localhost")) as bench:
         refused = await ask(bench, url=f"http://127.0.0.1:{web.port}/{path}", **put)
+
         assert web.seen == []
         assert (await ask(bench, url=f"{web.url}/{path}", **put)).ok
         assert len(web.seen) == 1
         # Without the secret both may be asked.
         assert (await ask(bench, url=f"http://127.0.0.1:{web.port}/")).ok
+
     assert not refused.ok
     assert refused.content == "the secret hub must not go to 127.0.0.1; it may go to localhost"
 
@@ -367,10 +386,12 @@ async def test_a_secret_without_hosts_goes_nowhere_unless_there_is_one_host_only
     async with open_web() as web:
         async with open_bench(tmp_path, policy=TWO_HOSTS) as bench:
             refused = await ask(bench, url=web.url, headers=header)
+
             assert "an operator has to name its hosts" in refused.content
             assert "${secrets.hub.token} (to no host)" in bench.box.tools["http_request"].description
         async with open_bench(tmp_path, policy=bound(allow=("localhost",))) as bench:
             assert (await ask(bench, url=web.url, headers=header)).ok
+
     assert len(web.seen) == 1
 
 
@@ -381,6 +402,7 @@ async def test_two_secrets_in_one_request_need_both_to_belong_there(tmp_path: Pa
         both = {"x-a": "${secrets.hub.token}", "x-b": "${secrets.other.key}"}
         for host in ("localhost", "127.0.0.1"):
             assert not (await ask(bench, url=f"http://{host}:{web.port}/", headers=both)).ok
+
         assert web.seen == []
 
 
@@ -389,5 +411,6 @@ async def test_a_redirect_does_not_take_a_secret_to_another_allowed_host(tmp_pat
         async with open_bench(tmp_path, policy=bound("localhost")) as bench:
             header = {"x-token": "${secrets.hub.token}"}
             await ask(bench, url=f"{first.url}/start", method="POST", headers=header, body="b")
+
         assert len(first.seen) == 1
         assert web.seen == []

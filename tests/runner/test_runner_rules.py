@@ -86,6 +86,7 @@ def test_a_run_and_the_control_plane_find_the_same_rule_first(
 ) -> None:
     gates = Gates(rules=tuple(GateRule(tool, action, kind, text) for tool, action, text, kind in rules))
     own = [Rule(tool, action, text, str(kind)) for tool, action, text, kind in rules]
+
     assert behaviour(own, *call) == authority.match_rules(gates, *call)
 
 

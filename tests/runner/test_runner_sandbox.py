@@ -69,6 +69,7 @@ async def test_files_of_the_host_are_not_there_to_be_read(cage: Cage, path: str)
 async def test_nothing_can_be_written_outside_the_workspace(cage: Cage, path: str) -> None:
     mode = "r+b" if path.startswith("/proc") else "ab"
     found = await cage.python(ATTEMPT, f"print(json.dumps({{'got': refused({path!r}, {mode!r})}}))")
+
     assert found["got"] in ("FileNotFoundError", "PermissionError", "OSError")
 
 
@@ -78,6 +79,7 @@ async def test_the_workspace_and_tmp_can_be_written_and_leave_nothing_on_the_hos
         "    open(place + '/sexton-left-behind', 'w').write('x')",
         "print(json.dumps({'cwd': os.getcwd()}))",
     )
+
     assert found == {"cwd": "/workspace"}
     assert list(cage.folder.rglob("sexton-left-behind")) == []
     assert not Path("/tmp/sexton-left-behind").exists()
@@ -90,6 +92,7 @@ async def test_the_runner_s_environment_is_out_of_sight(cage: Cage, monkeypatch:
     )
     assert ending.outcome is Outcome.PROCESSED
     assert "zrn_" not in ending.response_text
+
     names = {
         line.partition("=")[0]
         for line in ending.response_text.splitlines()
@@ -119,6 +122,7 @@ async def test_no_process_of_the_host_can_be_seen_or_signalled(cage: Cage) -> No
         "    return 'done'",
         "print(json.dumps({'host': signalled(host), 'seen': sum(n.isdigit() for n in os.listdir('/proc'))}))",
     )
+
     assert found["host"] == "ProcessLookupError"
     assert found["seen"] < 10
 
@@ -187,6 +191,7 @@ async def test_a_fork_bomb_is_bounded(cage: Cage) -> None:
 async def test_a_command_that_eats_memory_is_stopped_and_the_runner_is_not(cage: Cage) -> None:
     ending = await cage.run("python", "b = []\nwhile True: b.append(bytes(range(256)) * 65536)")
     assert ending.failure_reason in ("oom_kill", "agent_run")
+
     if make_sandbox(cage.tier, cage.limits, cage.folder).layout is not None:
         assert ending.failure_reason == "oom_kill"
     else:
@@ -203,6 +208,7 @@ async def test_without_control_groups_a_watchdog_ends_what_eats_memory(
         "time.sleep(60)\nprint('never')"
     )
     ending = await cage.run("python", program)
+
     assert ending.failure_reason == "oom_kill"
     assert "never" not in ending.response_text
 
@@ -212,6 +218,7 @@ async def test_what_lies_in_files_counts_as_memory(cage: Cage, monkeypatch: pyte
     ending = await cage.run(
         "sh", "for d in /tmp /workspace; do head -c 200000000 /dev/zero >$d/f; done; sleep 9"
     )
+
     assert ending.failure_reason == "oom_kill"
 
 
@@ -226,6 +233,7 @@ async def test_a_watchdog_lets_be_what_keeps_within_its_bound(
         "for pid in pids: assert os.waitpid(pid, 0)[1] == 0\nprint('{\"whole\": true}')"
     )
     ending = await cage.run("python", program)
+
     assert ending.evidence == {"whole": True}, ending.response_text
 
 
@@ -234,6 +242,7 @@ async def test_a_sandbox_that_can_neither_be_grouped_nor_watched_is_not_bounded(
 ) -> None:
     sandbox = ungrouped(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
     assert await check(sandbox) is Bound.WATCHDOG
+
     monkeypatch.setattr("sexton_runner.sandbox.watchdog.look_into", lambda _: None)
     monkeypatch.setattr("sexton_runner.sandbox.probe.WATCH_S", 0.1)
     assert await check(sandbox) is Bound.NONE
@@ -255,6 +264,7 @@ async def test_whoever_meets_a_limit_ends_as_resource_kill(
 ) -> None:
     cage = Cage(tmp_path, limits=Limits(wall_s=20, memory_bytes=1 << 30, pids=32))
     ending = await cage.run(language, source)
+
     assert ending.failure_reason == "resource_kill", ending.response_text
 
 
@@ -267,6 +277,7 @@ async def test_the_workspace_cannot_be_filled_without_bound(cage: Cage) -> None:
 
 async def test_a_flood_of_output_is_stopped_and_what_is_kept_is_small(cage: Cage) -> None:
     ending = await cage.run("sh", "yes 'a line that never ends'")
+
     assert ending.failure_reason == "resource_kill"
     assert len(ending.response_text) < 100_000
 
@@ -287,6 +298,7 @@ async def test_garbage_in_the_channel_does_no_harm(cage: Cage) -> None:
     pipe = "/run/sexton/requests"
     source = f"head -c 100000 /dev/urandom > {pipe}\nprintf '\\nask ../.. - - - - -\\n' > {pipe}\n"
     ending = await cage.run("sh", source + "echo '{\"alive\": true}'")
+
     assert ending.evidence == {"alive": True}
 
 
@@ -297,18 +309,21 @@ async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(tmp_p
         "timeout_kill",
         "begun\n[the command was stopped: timeout_kill]",
     )
+
     await gone(MARKER)
 
 
 async def test_nothing_outlives_a_command_that_ends_well(cage: Cage) -> None:
     ending = await cage.run("sh", f"setsid sleep {MARKER} >/dev/null 2>&1 & nohup sleep {MARKER} & echo done")
     assert ending.response_text == "done\n"
+
     await gone(MARKER)
 
 
 async def test_a_child_that_keeps_the_output_open_does_not_hold_up_the_end(cage: Cage) -> None:
     ending = await cage.run("sh", f"sleep {MARKER} & echo done")
     assert ending.response_text == "done\n"
+
     await gone(MARKER)
 
 
@@ -335,6 +350,7 @@ async def test_output_is_shown_while_the_command_still_runs(cage: Cage) -> None:
         nursery.start_soon(cage.run, "sh", f"echo early; sleep {MARKER}")
         await eventually(lambda: cage.shown)
         assert cage.shown[0] == {"kind": "chunk", "text": "early\n"}
+
         nursery.cancel_scope.cancel()
 
 
@@ -386,6 +402,7 @@ async def test_as_root_a_command_is_nobody_on_the_host(tmp_path: Path) -> None:
     assert all(users == groups for users, groups, *_ in held)
     assert {further for *_, further, _ in held} == {""}
     assert {int(capabilities, 16) for *_, capabilities in held} == {0}
+
     await gone(MARKER)
     for cage in cages:
         shutil.rmtree(cage.folder)
@@ -404,6 +421,7 @@ async def test_where_root_cannot_be_lowered_the_sandbox_stands_as_before(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     sandbox = make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, tmp_path)
     assert sandbox.lowering is None
+
     await probe(sandbox)
 
 
@@ -412,6 +430,7 @@ async def test_descriptors_are_given_back_after_every_run(cage: Cage) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         await cage.run("sh", "true")
+
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -419,6 +438,7 @@ async def test_control_groups_are_given_back_after_every_run(cage: Cage) -> None
     layout = make_sandbox(cage.tier, cage.limits, cage.folder).layout
     ending = await cage.run("sh", "cat /proc/self/cgroup")
     assert ending.outcome is Outcome.PROCESSED
+
     left = (
         [] if layout is None else [folder for parent in layout.parents for folder in parent.glob("sexton-*")]
     )
@@ -433,4 +453,5 @@ async def test_the_bare_tier_runs_commands_and_leaves_nothing_running(tmp_path: 
     )
     assert ending.evidence == {"tier": "none"}
     assert {frame["kind"] for frame in cage.shown} == {"chunk", "tool_call_started", "tool_call_completed"}
+
     await gone(MARKER)

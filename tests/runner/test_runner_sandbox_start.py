@@ -49,6 +49,7 @@ async def test_a_sandbox_that_does_not_stand_fails_the_event_closed(
     ending = await cage.run("sh", "echo I must not run")
     assert (ending.outcome, ending.failure_reason) == (Outcome.AGENT_ERROR, "startup_posture")
     assert ending.response_text.startswith("UZ-RUN-007")
+
     with pytest.raises(SandboxUnavailable):
         await probe(broken)
 
@@ -85,9 +86,11 @@ async def test_where_the_system_has_no_bubblewrap_the_one_that_came_along_is_use
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert programs.find_bubblewrap() == programs.bundled_bubblewrap()
+
     cage = Cage(tmp_path)
     sandbox = make_sandbox(cage.tier, cage.limits, tmp_path)
     assert (sandbox.lowering is not None) is may_lower()
+
     await probe(sandbox)
     ending = await cage.run("sh", "echo shut in")
     assert ending.response_text == "shut in\n"
@@ -98,6 +101,7 @@ def test_the_system_s_bubblewrap_comes_first(tmp_path: Path, monkeypatch: pytest
     own.write_text("#!/bin/sh\n")
     own.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+
     assert programs.find_bubblewrap() == str(own)
 
 
@@ -113,6 +117,7 @@ async def test_nothing_is_started_for_a_runner_that_died_meanwhile(
     words = ["/bin/sh", "-c", f"touch {tmp_path}/begun"]
     child = start(entered(words, runner=runner, setpriv="setpriv", group=None), {"PATH": os.environ["PATH"]})
     assert await child.wait() == status
+
     await child.finish()
     assert (tmp_path / "begun").exists() is (status == 0)
 

@@ -94,6 +94,7 @@ def test_each_number_stands_once() -> None:
 @pytest.mark.parametrize("machine", [X86, ARM])
 def test_memory_that_nobody_could_count_is_for_control_groups_only(machine: Machine, name: str) -> None:
     number = UNCOUNTED[name][machine.column]
+
     assert verdict(machine, number) == ALLOW
     assert verdict(machine, number, grouped=False) == ENOSYS
 

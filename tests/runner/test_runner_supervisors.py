@@ -88,12 +88,14 @@ async def test_a_supervisor_that_is_killed_ends_its_own_run_and_no_other(tmp_pat
         (report,) = plane.reports()
         assert (str(report.lease_id), report.failure_reason) == (killed["lease_id"], "resource_kill")
         assert "was ended" in report.response_text
+
         name = killed["lease_id"]
         await eventually(lambda: not [one for one in groups_left(tmp_path / "state") if name in one.name])
         for gate in list(plane.gates):
             plane.resolve(gate, "approved")
         await plane.until(lambda: len(plane.reports()) == 2)
         assert not (tmp_path / "state" / "runs" / killed["lease_id"]).exists()
+
     assert str(plane.reports()[1].lease_id) == neighbour["lease_id"]
     assert plane.reports()[1].outcome == "processed"
 
@@ -108,6 +110,7 @@ async def test_after_the_death_of_the_fork_server_the_next_run_has_another(tmp_p
         await gone(marker)
         plane.give("Greet.\n```sh\necho hello\n```\n")
         await plane.until(lambda: len(plane.reports()) == 2)
+
     assert [report.failure_reason for report in plane.reports()] == ["resource_kill", None]
 
 
@@ -123,6 +126,7 @@ async def test_a_frozen_supervisor_does_not_outlive_the_kill_of_its_event(
         plane.heartbeat = {"status": "ok", "cancelled_lease_ids": [lease["lease_id"]]}
         await plane.until(plane.reports)
         await gone(marker)
+
     assert [report.outcome for report in plane.reports()] == ["cancelled"]
 
 
@@ -135,6 +139,7 @@ async def test_a_frozen_supervisor_is_not_renewed_for_ever(
         (pid,) = await waiting(plane, 1)
         os.kill(pid, signal.SIGSTOP)
         await plane.until(plane.reports)
+
     assert [report.failure_reason for report in plane.reports()] == ["resource_kill"]
 
 
@@ -159,10 +164,12 @@ async def test_a_supervisor_has_less_than_its_runner_and_a_program_has_its_own_b
         assert resource.prlimit(pid, resource.RLIMIT_DATA)[0] == 1 << 30
         assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) > 0
         assert Path(f"/proc/{pid}/fd/0").readlink() == Path(os.devnull)
+
         plane.resolve(next(iter(plane.gates)), "approved")
         await plane.until(plane.reports)
         niceness = os.getpriority(os.PRIO_PROCESS, 0)
     (report,) = plane.reports()
+
     assert report.evidence is not None
     assert report.evidence["data"] == "unlimited"
     assert report.evidence["nice"] > niceness + 5
@@ -217,6 +224,7 @@ async def test_a_fault_of_the_runner_s_own_is_the_end_of_that_run(
 
     monkeypatch.setattr("sexton_runner.runtimes.registry.RUNTIMES", {**RUNTIMES, "agent": broken})
     over = await last_word(job_for(tmp_path, runtime="agent"))
+
     assert over.ending is not None
     assert over.ending.failure_reason == "run_start"
 
@@ -230,6 +238,7 @@ async def test_an_ending_that_cannot_be_told_is_told_as_a_fault(
 
     monkeypatch.setattr("sexton_runner.runtimes.registry.RUNTIMES", {"agent": strange})
     over = await last_word(job_for(tmp_path, runtime="agent"))
+
     assert over.ending is not None
     assert (over.ending.outcome, over.ending.failure_reason) == (Outcome.AGENT_ERROR, "agent_run")
 
@@ -257,6 +266,7 @@ def test_messages_come_out_as_they_went_in() -> None:
 
 def test_a_job_shows_neither_token_nor_secrets(tmp_path: Path) -> None:
     job = job_for(tmp_path, policy={"secrets_map": {"a": "canary-secret"}})
+
     assert TOKEN not in repr(job)
     assert "canary-secret" not in repr(job)
 
@@ -267,6 +277,7 @@ def test_counters_of_another_process_never_take_time_back() -> None:
     usage.adopt(5_000, resting=False, input_tokens=3, cached_input_tokens=0, output_tokens=1)
     clock[0] += 2
     assert usage.run_ms == 7_000
+
     usage.adopt(6_990, resting=True, input_tokens=2, cached_input_tokens=0, output_tokens=1)
     clock[0] += 9
     assert used(usage) == Used(3, 0, 1, 7_000, resting=True)
@@ -276,6 +287,7 @@ async def test_a_launcher_that_was_closed_leaves_no_process() -> None:
     launcher = Launcher()
     launcher.start()
     assert launcher._server is not None
+
     pid = launcher._server.pid
     launcher.close()
     assert not processes_with(f"fork_server\0{pid}\0")

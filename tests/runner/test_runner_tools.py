@@ -23,7 +23,9 @@ async def test_programs_share_a_folder_that_lives_for_the_run(tmp_path: Path) ->
         await bench.call("shell", command="echo first > notes; pwd")
         told = await bench.call("python", code="print(open('notes').read())")
         assert "first" in told
+
         listed = await bench.call("shell", command="ls; cat $SEXTON_RUN/event.json")
+
     assert "notes" in listed
     assert '"event_type":"workflow_run.completed"' in listed
 
@@ -31,6 +33,7 @@ async def test_programs_share_a_folder_that_lives_for_the_run(tmp_path: Path) ->
 async def test_a_program_that_fails_tells_its_status_and_its_errors(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as bench:
         result = await bench.box.call("shell", {"command": "echo out; echo bad >&2; exit 3"}, "c1")
+
     assert not result.ok
     assert result.content == "[exit status 3]\nout\n[standard error]\nbad"
     assert result.facts["exit_status"] == 3
@@ -41,6 +44,7 @@ async def test_a_program_that_takes_too_long_is_stopped_with_all_it_started(tmp_
         command = f"echo begun; setsid sleep {MARKER} & sleep {MARKER}"
         result = await bench.box.call("shell", {"command": command, "timeout_s": 1}, "c1")
         await gone(MARKER)
+
         assert "took too long" in result.content
         assert "begun" in result.content
         assert "still" in await bench.call("shell", command="echo still here")
@@ -58,6 +62,7 @@ async def test_a_sandbox_that_was_ended_is_replaced_by_an_empty_one(tmp_path: Pa
     async with open_bench(tmp_path) as bench:
         await bench.call("shell", command="echo x > kept")
         result = await bench.box.call("shell", {"command": "kill -9 $PPID; sleep 9"}, "c1")
+
         assert "was ended" in result.content
         assert "kept" not in await bench.call("shell", command="ls")
 
@@ -65,6 +70,7 @@ async def test_a_sandbox_that_was_ended_is_replaced_by_an_empty_one(tmp_path: Pa
 async def test_what_a_program_prints_without_end_is_stopped_and_short(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as bench:
         result = await bench.box.call("shell", {"command": "yes 'word after word'"}, "c1")
+
     assert "printed too much" in result.content
     assert len(result.content) < 20_000
 
@@ -73,9 +79,11 @@ async def test_a_tool_that_is_not_attached_is_told_from_one_that_is_not_there(tm
     async with open_bench(tmp_path, policy={"tools": ["shell", "no_such_tool"]}) as bench:
         assert (await bench.box.call("python", {"code": "1"}, "c1")).content.startswith("UZ-TOOL-004")
         assert (await bench.box.call("pyhton", {"code": "1"}, "c2")).content.startswith("UZ-TOOL-005")
+
         await bench.run.shown()
         text = "".join(frame["text"] for frame in bench.plane.frames("chunk"))
         ends = [frame["ok"] for frame in bench.plane.frames("tool_call_completed")]
+
     assert "UZ-TOOL-005: this runner has no tool no_such_tool" in text
     assert "UZ-TOOL-004: the tool python" in text
     assert ends == [False, False]
@@ -109,6 +117,7 @@ async def test_arguments_that_do_not_fit_are_told_and_nothing_is_done(
 ) -> None:
     async with open_bench(tmp_path) as bench:
         result = await bench.box.call(name, arguments, "c1")
+
     assert not result.ok
     assert result.content.startswith("the arguments do not fit")
 
@@ -118,6 +127,7 @@ async def test_every_call_is_in_the_stream_without_its_secrets(tmp_path: Path) -
         await bench.call("shell", command="echo ghs_canary_0123456789")
         await bench.run.shown()
         frames = bench.plane.frames()
+
     assert [frame["kind"] for frame in frames] == ["tool_call_started", "tool_call_completed"]
     assert frames[0]["args_redacted"] == {"command": "echo [redacted]"}
     assert frames[1]["ok"] is True
@@ -128,6 +138,7 @@ async def test_memory_is_kept_and_found_again(tmp_path: Path) -> None:
         await bench.call("memory_store", key="deploys", content="main is ghs_canary_0123456789 frozen")
         told = await bench.call("memory_recall", query="frozen")
         await bench.call("memory_recall")
+
     assert bench.plane.memory["deploys"]["content"] == "main is [redacted] frozen"
     assert "## deploys" in told
     assert "main is [redacted] frozen" in told
@@ -142,6 +153,7 @@ async def test_a_service_is_asked_for_and_used_once_it_is_granted(tmp_path: Path
         third = await bench.call("request_integration", **ask)
         printed = await bench.call("shell", command="echo xoxb-canary-123")
         offered = bench.box.tools["http_request"].description
+
     assert first.content.startswith("UZ-GRANT-001")
     assert second.content.startswith("UZ-GRANT-002")
     assert len(bench.plane.of("ask_integration")) == 1
@@ -154,6 +166,7 @@ async def test_a_service_that_was_denied_is_asked_for_anew(tmp_path: Path) -> No
     async with open_bench(tmp_path) as bench:
         bench.plane.grants["chat"] = "UZ-GRANT-003"
         result = await bench.box.call("request_integration", {"service": "chat", "reason": "r"}, "c1")
+
     assert result.content.startswith("UZ-GRANT-003")
     assert len(bench.plane.of("ask_integration")) == 1
 
@@ -164,7 +177,9 @@ async def test_proposals_are_collected_for_the_report_and_bounded(tmp_path: Path
         for number in range(9):
             arguments = {"title": f"t{number}", "rationale": "r", "source_markdown": "---\n"}
             last = await bench.box.call("propose_improvement", arguments, f"c{number}")
+
         assert [one["title"] for one in bench.box.proposals] == [f"t{number}" for number in range(8)]
+
     assert not empty.ok
     assert not last.ok
 
@@ -199,8 +214,10 @@ async def test_a_call_that_a_rule_matches_waits_for_a_person(tmp_path: Path, sta
         command = "echo done ghs_canary_0123456789 > f; cat f"
         result = await answer(bench, status, "shell", {"command": command})
         done = (await bench.box.call("shell", {"command": "ls"}, "c2")).content
+
         assert bench.box.refusal == (None if ok else status)
     (ask,) = bench.plane.of("open_gate")
+
     assert (ask.tool_name, ask.action_name, ask.gate_kind) == ("shell", "run", "tool_call")
     assert ask.evidence == {"command": "echo done [redacted] > f; cat f"}
     assert result.ok is ok
@@ -234,6 +251,7 @@ async def test_the_model_is_told_who_refused_its_call(
             await bench.plane.until(lambda: bench.plane.gates)
             bench.plane.resolve(next(iter(bench.plane.gates)), status, detail, by=by)
     (result,) = results
+
     assert not result.ok
     assert result.content.startswith("not done: ")
     assert told in result.content
@@ -245,12 +263,14 @@ async def test_a_call_that_a_rule_refuses_is_not_done_and_nobody_is_asked(tmp_pa
     async with open_bench(tmp_path, policy={"gates": {"rules": [refused, asked]}}) as bench:
         result = await bench.box.call("shell", {"command": "touch rm"}, "c1")
         assert bench.box.refusal is None
+
         allowed = await answer(bench, "approved", "shell", {"command": "ls"})
     assert not result.ok
     assert "a rule of this agent refuses it (deny); nobody was asked" in result.content
     assert result.facts == {"gate": "denied", "by": "system:deny"}
     assert allowed.ok
     assert "rm" not in allowed.content.split()
+
     (ask,) = bench.plane.of("open_gate")
     assert ask.evidence == {"command": "ls"}
 
@@ -266,6 +286,7 @@ async def test_a_tool_that_a_rule_may_match_is_called_alone(tmp_path: Path) -> N
     rules = {"rules": [{"tool": "memory_*", "action": "*", "behavior": "approve"}]}
     async with open_bench(tmp_path, policy={"gates": rules}) as bench:
         safe = {name for name, tool in bench.box.tools.items() if tool.parallel_safe}
+
     assert safe == {"http_request"}
 
 
@@ -275,6 +296,7 @@ async def test_the_model_can_ask_for_approval_itself(tmp_path: Path, status: str
     async with open_bench(tmp_path) as bench:
         result = await answer(bench, status, "request_approval", arguments)
     (ask,) = bench.plane.of("open_gate")
+
     assert (ask.tool_name, ask.action_name, ask.proposed_action) == ("request_approval", "post", "Post it?")
     assert (ask.evidence, ask.blast_radius) == ({"n": 1}, "one channel")
     assert result.ok is ok
@@ -292,12 +314,14 @@ async def test_a_call_that_waits_long_asks_to_be_parked_and_is_answered_when_it_
         checkpoint = bench.box.checkpoint()
         gates = bench.plane.gates
     assert [parked.value.gate_id] == list(gates)
+
     async with open_bench(
         tmp_path / "b", policy={"gates": RULE}, checkpoint=checkpoint, event=event
     ) as bench:
         bench.plane.gates |= gates
         bench.plane.resolve(parked.value.gate_id, "approved")
         result = await bench.box.call("shell", command, "call_7")
+
         assert bench.plane.of("open_gate") == []
     assert "at last" in result.content
 
@@ -316,8 +340,10 @@ async def test_a_check_passes_when_the_agent_has_repaired_its_work(tmp_path: Pat
         unmet = await bench.box.check()
         assert unmet is not None
         assert "test -f built" in unmet.text
+
         await bench.call("shell", command="touch built")
         assert await bench.box.check() is None
+
         await bench.run.shown()
         ends = [(f["name"], f["ok"]) for f in bench.plane.frames("tool_call_completed")]
     assert ends == [("check built", False), ("shell", True), ("check built", True)]
@@ -330,6 +356,7 @@ async def test_a_check_without_repairs_ends_the_run(tmp_path: Path, command: str
     checks = {"checks": [{"name": "c", "command": command, "timeout_s": 1}]}
     async with open_bench(tmp_path, policy={"gates": checks}) as bench:
         unmet = await bench.box.check()
+
     assert unmet is not None
     assert unmet.failure_reason == reason
 
@@ -338,6 +365,7 @@ async def test_a_fault_of_the_control_plane_is_an_answer_not_the_end(tmp_path: P
     async with open_bench(tmp_path, policy={"tools": ["memory_store"]}) as bench:
         bench.plane.deaf = True
         result = await bench.box.call("memory_store", {"key": "k", "content": "c"}, "c1")
+
     assert not result.ok
     assert "cannot be reached" in result.content
 

@@ -56,6 +56,7 @@ async def test_without_walls_the_next_runner_ends_what_left_the_group_of_a_dead_
 async def test_a_program_dies_with_the_drain_and_the_lease_is_given_back(tmp_path: Path) -> None:
     async with at_its_tool(tmp_path, "bubblewrap") as (plane, _, runner):
         runner.send(signal.SIGTERM)
+
         assert await runner.ended() == 0
         assert processes_with(MARKER) == []
     assert len(plane.of("release")) == 1
@@ -76,5 +77,6 @@ async def test_without_walls_a_program_is_ended_with_all_it_started_as_well(tmp_
         result = await bench.box.call("shell", {"command": f"echo begun; {COMMAND}", "timeout_s": 1}, "c1")
         await gone(MARKER)
         assert "took too long" in result.content
+
         await bench.call("shell", command="echo kept > file")
         assert "kept" in await bench.call("shell", command="cat file; pwd")

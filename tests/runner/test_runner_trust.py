@@ -76,12 +76,14 @@ def test_a_pinned_certificate_is_trusted_without_its_authority_and_whatever_its_
 def test_another_certificate_of_the_same_authority_is_not(served: dict[str, Path]) -> None:
     with pytest.raises(ssl.SSLCertVerificationError) as caught:
         shake_hands(pinned(served["ours"]), served["other"])
+
     assert untrusted(caught.value) == "self-signed certificate in certificate chain"
     assert untrusted(OSError("another fault")) is None
 
 
 def test_of_a_chain_only_the_servers_own_certificate_counts(served: dict[str, Path], tmp_path: Path) -> None:
     assert first_certificate(served["ours"]).count("BEGIN CERTIFICATE") == 1
+
     (tmp_path / "empty.pem").write_text("no certificate")
     with pytest.raises(ValueError, match=r"empty\.pem holds no certificate"):
         pinned(tmp_path / "empty.pem")

@@ -59,6 +59,7 @@ def test_a_failed_run_tells_its_status_and_its_errors_and_keeps_its_evidence() -
     ending = judge(
         Observed(started=True, exit_status=2), *outputs(b'{"n": 1}\n', b"no such file\n"), Redactor({})
     )
+
     assert ending.outcome is Outcome.AGENT_ERROR
     assert ending.response_text == '{"n": 1}\n[the command ended with status 2: agent_run]\nno such file'
     assert ending.evidence == {"n": 1}
@@ -70,6 +71,7 @@ def test_a_sandbox_that_did_not_stand_says_so_with_its_code() -> None:
         *outputs(b"", b"bwrap: setting up uid map: Permission denied\n"),
         Redactor({}),
     )
+
     assert ending.failure_reason == "startup_posture"
     assert ending.response_text.startswith("UZ-RUN-007: the sandbox could not be established: bwrap:")
 

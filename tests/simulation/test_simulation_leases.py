@@ -64,4 +64,5 @@ async def test_whatever_happens_everything_adds_up_and_all_work_ends(
         assert simulation.reported
         assert simulation.faults > 20
         assert all(world.storage.tables.zombies[z].status is ZombieStatus.KILLED for z in simulation.killed)
+
         nursery.cancel_scope.cancel()

@@ -244,5 +244,6 @@ async def test_in_a_flood_each_piece_of_work_reads_its_own_rows(postgres_dsn: st
     after = await trio.to_thread.run_sync(lambda: asyncio.run(read_so_far(postgres_dsn)))
     read = {name: count - before.get(name, 0) for name, count in after.items()}
     worst = sorted(read.items(), key=lambda item: -item[1])[:3]
+
     assert pieces >= AGENTS
     assert sum(read.values()) // pieces <= IN_VAIN, worst

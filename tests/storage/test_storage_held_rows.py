@@ -83,10 +83,12 @@ async def test_a_row_that_a_third_party_holds_stops_only_its_tenant(
             async with trio.open_nursery() as of_others:
                 for number in range(OTHERS):
                     of_others.start_soon(go_on, number)
+
             # The agent's head is not needed for a renewal.
             assert (renewed == []) is (row != "agent")
     assert [r.version for r in renewed] == [lease.version + 1]
     assert await metered(mine, [lease.event_id]) == 100
+
     took.sort()
     sys.stdout.write(f"{row}: p50 {took[len(took) // 2]:.3f} s, p99 {took[len(took) * 99 // 100]:.3f} s\n")
     assert took[len(took) * 99 // 100] < 2
@@ -109,9 +111,11 @@ async def test_the_writes_of_a_tenant_that_was_blocked_are_kept_in_their_order(
             event = AppendEvent(mine.event_of(agent), b"the same", None, None, ())
             storage.journal.submit(event, outcomes.append)
         await other.lease()
+
         assert (charged, outcomes) == ([], [])
     while len(outcomes) < 3 or len(charged) < 4:
         await trio.sleep(0.001)
+
     assert [done.charged_nanos for done in charged if isinstance(done, Renewed)] == [100, 100, 50, 0]
     assert [type(outcome).__name__ for outcome in outcomes] == ["Appended", "Duplicate", "Duplicate"]
     assert storage.journal.statistics().hot.set_aside >= 4
@@ -127,6 +131,7 @@ async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(pos
                 with pytest.raises(StorageUnavailable, match="somebody holds"):
                     await mine.renew(lease)
         await mine.renew(lease)
+
         assert await metered(mine, [lease.event_id]) == 100
 
 
@@ -143,9 +148,11 @@ async def test_many_tenants_that_are_blocked_at_once_are_let_go_at_once(
             storage.journal.submit(world.renewal(lease), answers.append)
         for _ in range(10):
             await free.lease()
+
         assert answers == []
     while len(answers) < len(houses):
         await trio.sleep(0.001)
+
     assert {type(answer) for answer in answers} == {Renewed}
 
 

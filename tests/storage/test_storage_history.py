@@ -148,4 +148,5 @@ async def test_every_question_is_answered_from_an_index_and_looks_at_little_more
             kinds = {node["Node Type"] for node in events.nodes()}
             if "Seq Scan" in kinds or events.touched() > TOUCHED_MAX:
                 wrong.append(f"{name}: {events.touched()} rows by {sorted(kinds)}")
+
     assert not wrong, "\n".join(wrong)

@@ -109,5 +109,6 @@ def test_no_write_of_a_batch_is_compared_with_every_live_lease(
             await connection.close()
 
     plan = asyncio.run(look())
+
     assert plan["Actual Rows"] == WRITES
     assert compared_in_vain(plan) < WRITES

@@ -20,6 +20,7 @@ async def test_a_race_is_lost_as_often_as_was_ordered(
     for _ in range(2):
         assert isinstance(await memory_storage.journal.write(world.renewal(lease)), Lost)
     assert await memory_storage.leases.load(lease.id) == lease
+
     await world.renew(lease)
 
 
@@ -30,6 +31,7 @@ async def test_a_claim_that_loses_its_race_finds_the_agent_leased(
     agent = await world.agent()
     await world.append(agent)
     storage_faults.lose(ClaimEvent)
+
     assert await memory_storage.journal.write(world.claim_of(agent)) == NothingToClaim("leased")
     assert isinstance(await memory_storage.journal.write(world.claim_of(agent)), Claimed)
 
@@ -46,8 +48,10 @@ async def test_an_outage_keeps_nothing_and_ends(
     with pytest.raises(StorageUnavailable):
         await memory_storage.zombies.load(agent.id)
     assert not await memory_storage.healthy()
+
     storage_faults.away = False
     assert await memory_storage.events.load(event.id) is None
+
     again = AppendEvent(event, None, None, None, ())
     assert await memory_storage.journal.write(again) == Appended(event.id)
 
@@ -59,6 +63,7 @@ async def test_an_unknown_outcome_has_happened(memory_storage: MemoryStorage, st
     storage_faults.leave_unknown()
     with pytest.raises(StorageUnavailable):
         await memory_storage.journal.write(AppendEvent(event, None, None, None, ()))
+
     assert await memory_storage.events.load(event.id) == event
 
 
@@ -75,6 +80,7 @@ async def test_latency_is_time_on_the_callers_clock(autojump_clock: trio.testing
     faults = Faults(latency_s=0.25)
     async with open_memory_storage(clock=lambda: 0, faults=faults) as storage:
         began = trio.current_time()
+
         assert await storage.healthy()
         assert trio.current_time() - began == pytest.approx(0.25)
 

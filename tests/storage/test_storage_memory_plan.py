@@ -66,6 +66,7 @@ def test_the_plan_is_what_one_change_after_another_comes_to(
     kept: dict[str, Mark], changes: list[MemoryChange]
 ) -> None:
     decided = plan(kept, changes, NOW)
+
     assert after(kept, decided) == one_by_one(kept, changes)
     assert len(after(kept, decided)) <= LIMIT
     assert not decided.drop & decided.put.keys()

@@ -57,6 +57,7 @@ def test_the_shipped_files_are_numbered_without_gaps() -> None:
 
 async def test_what_ran_is_not_run_again(postgres_dsn: str) -> None:
     every = [*shipped_migrations(), NEXT]
+
     assert await _migrate(postgres_dsn, every) == ["9001_next.sql"]
     assert await _migrate(postgres_dsn, every) == []
 
@@ -78,6 +79,7 @@ async def test_a_file_that_was_changed_after_it_ran_is_refused(postgres_dsn: str
 async def test_a_file_that_fails_leaves_nothing_behind(postgres_dsn: str) -> None:
     with pytest.raises(MigrationFailed, match="9002_broken"):
         await _migrate(postgres_dsn, [*shipped_migrations(), NEXT, BROKEN])
+
     assert await _value(
         postgres_dsn, "SELECT to_regclass('half') IS NULL AND to_regclass('next_one') IS NOT NULL"
     )
@@ -93,6 +95,7 @@ async def test_of_many_starters_one_migrates(postgres_dsn: str) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(start)
+
     assert ran == ["9001_next.sql"]
 
 
@@ -126,6 +129,7 @@ async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
         async with open_postgres_storage(postgres_dsn, migrates=False):
             raise AssertionError("it opened")
     assert await _value(postgres_dsn, "SELECT to_regclass('next_one')") is None
+
     await _value(postgres_dsn, "DROP TABLE schema_migrations")
     with pytest.raises(MigrationFailed, match="no server"):
         async with open_postgres_storage(postgres_dsn, migrates=False):
@@ -146,4 +150,5 @@ async def test_events_that_were_there_before_they_had_numbers_keep_the_order_of_
     await _value(postgres_dsn, _OLD_EVENT.format(number=0))
 
     numbers = "SELECT array_agg(right(id::text, 1) ORDER BY arrival) FROM events"
+
     assert await _value(postgres_dsn, numbers) == ["1", "2", "3", "0"]

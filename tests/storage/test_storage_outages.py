@@ -58,6 +58,7 @@ async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
     async with trio.open_nursery() as nursery:
         for number in range(len(leases)):
             nursery.start_soon(renew, number)
+
     assert proxy.cut == 1
     assert [a.charged_nanos for a in answers] == [100] * 5
     assert await metered(world, [lease.event_id for lease in leases]) == 500
@@ -75,12 +76,14 @@ async def test_a_store_s_commit_of_unknown_outcome_happens_once(
     credited = await storage.tenants.credit(world.tenant_id, 5, "gift", "user:1")
     assert credited is not None
     assert (credited.balance_nanos, await world.balance()) == (15, 15)
+
     proxy.cut_next_commit(cut)
     await storage.zombies.save(replace(agent, version=2), (world.frame(agent),))
     loaded = await storage.zombies.load(agent.id)
     assert loaded is not None
     assert loaded.version == 2
     assert await storage.frames.bounds(agent.id) == (1, 1)
+
     proxy.cut_next_commit(cut)
     assert await storage.zombies.delete(agent.id)
     assert proxy.cut == 3
@@ -92,6 +95,7 @@ async def test_two_commits_in_a_row_may_be_lost(storage: PostgresStorage, proxy:
     for cut in (Cut.BEFORE, Cut.BEFORE, Cut.AFTER):
         proxy.cut_next_commit(cut)
     lease, renewed = await world.renew(lease, 7)
+
     assert (renewed.charged_nanos, await metered(world, [lease.event_id])) == (7, 7)
     assert proxy.cut == 3
 
@@ -112,9 +116,11 @@ async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_
         with pytest.raises(StorageUnavailable):
             await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
         assert not await storage.healthy()
+
         proxy.away = False
         _, renewed = await world.renew(lease)
         assert await storage.healthy()
+
     assert renewed.charged_nanos == 100
     assert len(await storage.metering.list(world.tenant_id, lease.event_id)) == 1
     # One line at its beginning and one at its end, however many noticed it.
@@ -131,6 +137,7 @@ async def test_a_short_outage_is_not_noticed_by_the_writer(storage: PostgresStor
     for _ in range(5):
         proxy.hang_up()
         lease, _ = await world.renew(lease)
+
     assert len(await storage.metering.list(world.tenant_id, lease.event_id)) == 5
 
 
@@ -155,6 +162,7 @@ async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
         for _ in range(1_500):
             nursery.start_soon(append)
     assert {type(o) for o in outcomes} == {StorageUnavailable}
+
     proxy.away = False
     assert await storage.events.list(world.workspace_id, limit=5) == []
 
@@ -195,6 +203,7 @@ async def test_killed_backends_lose_nothing_and_double_nothing(
         for number in range(len(leases)):
             nursery.start_soon(renew, number)
         nursery.start_soon(kill)
+
     assert await metered(world, [lease.event_id for lease in leases]) == 10 * renewals
     assert storage.journal.statistics().hot.retries > 0
 
@@ -276,6 +285,7 @@ async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
     with pytest.raises(StorageUnavailable):
         await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
     assert not await storage.healthy()
+
     await set_read_only("off")
     await world.renew(lease)
     assert await storage.healthy()
@@ -293,6 +303,7 @@ async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: P
             await trio.lowlevel.checkpoint()
             scope.cancel()
     again = AppendEvent(world.event_of(agent), b"k", None, None, ())
+
     assert await storage.journal.write(again) == Duplicate(event.id)
 
 
@@ -304,6 +315,7 @@ async def test_a_cancelled_save_is_let_finish(storage: PostgresStorage) -> None:
             await trio.lowlevel.checkpoint()
             await trio.lowlevel.checkpoint()
             scope.cancel()
+
     assert await world.balance() == 15
 
 
@@ -316,6 +328,7 @@ async def test_a_cancelled_read_leaves_its_connection_fit_for_the_next(storage: 
             nursery.start_soon(storage.tenants.load, world.tenant_id)
             await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
+
     assert await world.balance() == 10
 
 
@@ -328,6 +341,7 @@ async def test_closing_lets_the_queue_finish(postgres_dsn: str) -> None:
             storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), answers.append)
     assert len(answers) == 300
     assert all(isinstance(a, Appended) for a in answers)
+
     with pytest.raises(StorageUnavailable):
         await storage.journal.write(AppendEvent(world.event_of(agent), None, None, None, ()))
     refused: list[object] = []
@@ -347,6 +361,7 @@ async def test_closing_during_an_outage_tells_every_writer(proxy: Proxy) -> None
         proxy.hang_up()
         for _ in range(700):
             storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, ()), answers.append)
+
     assert len(answers) == 700
     assert all(isinstance(a, StorageUnavailable) for a in answers)
 
@@ -364,6 +379,7 @@ async def test_a_full_queue_refuses_the_next(postgres_dsn: str) -> None:
             await trio.sleep(0.001)
         kinds = {type(a) for a in answers}
         assert kinds == {Appended, StorageUnavailable}
+
         kept = await storage.events.list(world.workspace_id, limit=200)
         assert len(kept) == sum(isinstance(a, Appended) for a in answers)
 
@@ -380,6 +396,7 @@ async def test_a_listener_that_fails_hurts_nobody(
     storage.on_frames(fail)
     storage.journal.submit(AppendEvent(world.event_of(agent), None, None, None, (world.frame(agent),)), fail)
     await world.append(agent)
+
     assert sum("listener" in r.message for r in caplog.records) == 2
 
 
@@ -402,6 +419,7 @@ async def test_the_lanes_of_a_closed_storage_leave_no_rows(postgres_dsn: str) ->
         await world.end(await world.lease(), EventEnd(EventStatus.PROCESSED))
     async with open_postgres_storage(postgres_dsn) as second:
         lanes = await second._database.read(lambda c: c.fetchval("SELECT count(*) FROM journal_lanes"))
+
     assert lanes == 0
 
 
@@ -414,5 +432,6 @@ async def test_a_lost_race_is_no_fault(storage: PostgresStorage) -> None:
     world = await StorageWorld(storage).found()
     lease = await world.lease()
     await world.renew(lease)
+
     assert isinstance(await storage.journal.write(world.renewal(lease)), Lost)
     assert storage.journal.statistics().hot.retries == 0

@@ -67,6 +67,7 @@ async def test_behind_a_pooler_of_sessions_all_is_as_it_was(postgres_dsn: str) -
         lease = await world.lease()
         for _ in range(5):
             lease, _ = await world.renew(lease)
+
         assert await metered(world, [lease.event_id]) == 500
         assert await storage.healthy()
 

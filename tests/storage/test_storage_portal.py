@@ -60,6 +60,7 @@ async def test_a_cancelled_caller_waits_until_the_work_has_cleaned_up() -> None:
                 nursery.start_soon(portal.run, work)
                 await begun.wait()
                 scope.cancel()
+
         assert scope.cancelled_caught
         assert steps == ["cleaned up"]
 
@@ -82,6 +83,7 @@ async def test_shielded_work_is_let_finish_and_its_caller_told_after() -> None:
             nursery.start_soon(call)
             await begun.wait()
             nursery.cancel_scope.cancel()
+
     assert steps == ["finished", "value"]
 
 
@@ -103,6 +105,7 @@ async def test_work_that_is_under_way_when_the_portal_closes_hears_of_it() -> No
         nursery.start_soon(call, portal)
         await begun.wait()
     assert len(heard) == 1
+
     with pytest.raises(StorageUnavailable):
         await portal.run(lambda: asyncio.sleep(0))
 
@@ -129,6 +132,7 @@ async def test_work_gets_done_beside_a_loop_that_is_never_idle() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(spin)
             nursery.start_soon(call)
+
         assert portal.outstanding == 0
 
 
@@ -153,6 +157,7 @@ def test_the_nodes_clock_is_the_databases_and_goes_on_by_itself() -> None:
     clock = NodeClock(ticks)
     clock.observe(5_000_000, 990, 1_010)
     assert clock.now_ms() == 5_000_000
+
     ticks.at += 250
     assert clock.now_ms() == 5_000_250
 
@@ -163,5 +168,6 @@ def test_what_a_slow_answer_leaves_possible_does_not_move_the_clock() -> None:
     clock.observe(5_000_000, 1_000, 1_000)
     clock.observe(5_000_030, 980, 1_040)
     assert clock.now_ms() == 5_000_000
+
     clock.observe(5_000_200, 1_000, 1_000)
     assert clock.now_ms() == 5_000_200

@@ -60,6 +60,7 @@ async def test_every_table_with_an_agents_id_is_purged_or_kept_by_decision(
     postgres_storage: PostgresStorage, postgres_dsn: str
 ) -> None:
     found = {row[0] for row in await fetch(postgres_dsn, WITH_ZOMBIE)}
+
     assert found == {*HISTORY, *RECORD, *KEPT}
     assert len(HISTORY) + len(RECORD) + len(KEPT) == len(found), "no table stands in two places"
 
@@ -71,6 +72,7 @@ async def test_a_purge_leaves_nothing_but_the_accounts(
     other = await lived(world)
     zombie_id = await lived(world)
     before = await left(postgres_dsn, zombie_id)
+
     assert {"events", "leases", "gates", "frames", "proposals", "scores", "spend"} <= before
     assert await postgres_storage.zombies.delete(zombie_id)
     assert await left(postgres_dsn, zombie_id) <= set(KEPT)
@@ -87,6 +89,7 @@ async def test_a_large_history_goes_in_portions_and_the_record_last(
         await world.append(agent)
     with trio.fail_after(60):
         assert await postgres_storage.zombies.delete(agent.id)
+
     assert await postgres_storage.zombies.load(agent.id) is None
     assert list(await postgres_storage.events.list(world.workspace_id, limit=9)) == []
     assert not await postgres_storage.zombies.delete(new_id())
@@ -95,6 +98,7 @@ async def test_a_large_history_goes_in_portions_and_the_record_last(
 async def test_a_purge_in_memory_leaves_nothing_but_the_accounts(memory_storage: MemoryStorage) -> None:
     world = await StorageWorld(memory_storage).found()
     zombie_id = await lived(world)
+
     assert "events" in held(memory_storage.tables, zombie_id)
     assert await memory_storage.zombies.delete(zombie_id)
     assert held(memory_storage.tables, zombie_id) <= {"charges", "metering", "new_heads"}

@@ -21,6 +21,7 @@ async def test_three_nodes_together_fill_a_runner_and_no_more(postgres_dsn: str)
         world = await StorageWorld(first).found()
         runner = world.runner_record(slots=SLOTS)
         assert await first.runners.enrol(runner, enrolment_hash=None)
+
         agents = [await world.agent() for _ in range(AGENTS)]
         for agent in agents:
             await world.append(agent)

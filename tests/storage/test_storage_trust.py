@@ -61,6 +61,7 @@ async def test_standing_and_lessons_read_a_few_rows_of_a_long_history(postgres_d
         assert "Seq Scan on scores" not in plan, plan
         assert "Seq Scan on proposals" not in plan, plan
         print(name, read_rows(plan))  # noqa: T201 - the figure is the evidence
+
     assert read_rows(plans["unheard"]) == 0
     assert read_rows(plans["recent"]) <= 200, plans["recent"]
     assert read_rows(plans["trust"]) <= ROWS / 100, plans["trust"]

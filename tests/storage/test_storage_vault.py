@@ -23,6 +23,7 @@ def test_what_was_sealed_opens_for_the_same_identity(plaintext: bytes, identity:
 def test_the_same_secret_is_never_sealed_twice_alike() -> None:
     vault = Vault({1: KEY})
     first, second = vault.seal(b"secret", b"a"), vault.seal(b"secret", b"a")
+
     assert first != second
     assert b"secret" not in first
 
@@ -60,9 +61,11 @@ def test_the_newest_key_seals_and_all_open() -> None:
     sealed = old.seal(b"secret", b"row")
     assert both.open(sealed, b"row") == b"secret"
     assert not both.is_current(sealed)
+
     resealed = both.reseal(sealed, b"row")
     assert both.is_current(resealed)
     assert Vault({2: bytes(32)}).open(resealed, b"row") == b"secret"
+
     with pytest.raises(VaultError, match="master key 2"):
         old.open(resealed, b"row")
 
@@ -76,6 +79,7 @@ def test_a_representation_tells_versions_and_no_keys() -> None:
 
 def test_a_first_start_makes_a_key_that_only_its_owner_can_read(tmp_path: Path) -> None:
     sealed = open_vault(tmp_path, {}).seal(b"secret", b"row")
+
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert [p.name for p in tmp_path.iterdir()] == [KEY_FILE]
     assert open_vault(tmp_path, {}).open(sealed, b"row") == b"secret"
@@ -83,6 +87,7 @@ def test_a_first_start_makes_a_key_that_only_its_owner_can_read(tmp_path: Path) 
 
 def test_a_key_in_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     vault = open_vault(tmp_path, {"SEXTON_MASTER_KEY": f"7:{TEXT}"})
+
     assert vault.newest == 7
     assert not (tmp_path / KEY_FILE).exists()
 
@@ -98,11 +103,14 @@ def test_rotation_adds_a_key_and_lets_go_of_old_ones_when_told(tmp_path: Path) -
     path = tmp_path / KEY_FILE
     sealed = open_vault(tmp_path, {}).seal(b"secret", b"row")
     assert add_key(path) == 2
+
     vault = open_vault(tmp_path, {})
     assert vault.newest == 2
     assert vault.open(sealed, b"row") == b"secret"
+
     drop_keys_before(path, 2)
     assert set(load_or_make_keys(path)) == {2}
+
     with pytest.raises(VaultError):
         open_vault(tmp_path, {}).open(sealed, b"row")
     with pytest.raises(StartupFailed):
@@ -126,6 +134,7 @@ def test_keys_that_are_none_are_refused_without_being_shown(text: str) -> None:
 
 def test_keys_may_stand_on_lines_or_between_commas() -> None:
     other = base64.b64encode(bytes(32)).decode()
+
     assert keys_from_text(TEXT, "x") == {1: KEY}
     assert keys_from_text(f"1:{TEXT},\n2:{other}\n", "x") == {1: KEY, 2: bytes(32)}
 

@@ -397,6 +397,7 @@ def test_the_documented_example_of_slack_is_genuine_and_years_old(plane: Plane) 
     digest = "a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"
     headers = {"x-slack-signature": f"v0={digest}", "x-slack-request-timestamp": "1531420618"}
     path = f"/v1/webhooks/{zombie_id}/slack"
+
     # Only a genuine sender is told that its time was stale.
     assert code_of(plane.http.post(path, content=body, headers=headers)) == (401, "UZ-WH-011")
     assert code_of(plane.http.post(path, content=body + b"x", headers=headers)) == (401, "UZ-WH-010")
@@ -422,12 +423,15 @@ def test_one_agent_has_both_multi_signature_senders_and_their_headers_tell_which
     plane.keep(svix.sender.new)
     other = {"name": "other", "data": {"webhook_secret": svix.sender.old}}
     assert plane.call("POST", f"{plane.ws}/credentials", json=other).status_code == 201
+
     trigger = standard.sender.trigger.replace("secret_ref: hook", "secret_ref: other")
     agent = plane.install(f"triggers: [{trigger}, {svix.sender.trigger}]")
     assert len(set(agent["webhook_urls"].values())) == 1
+
     svix.zombie_id = standard.zombie_id = agent["zombie_id"]
     assert svix.post(svix.headers()).status_code == 202
     assert standard.post(standard.headers(secret=svix.sender.old)).status_code == 202
+
     for case, secret in ((svix, svix.sender.old), (standard, svix.sender.new)):
         assert code_of(case.post(case.headers(secret=secret))) == (401, "UZ-WH-010")
     actors = [event["actor"] for event in plane.events(agent["zombie_id"])]
@@ -441,6 +445,7 @@ def test_slack_s_challenge_is_answered_only_when_it_is_signed(plane: Plane) -> N
     case = Case(plane, next(sender for sender in SENDERS if sender.name == "slack"))
     case.body = b'{"type": "url_verification", "challenge": "3eZbrw1aB", "token": "x"}'
     answer = case.post(case.headers())
+
     assert (answer.status_code, answer.json()["challenge"]) == (200, "3eZbrw1aB")
     assert code_of(case.post(case.headers(secret="x"))) == (401, "UZ-WH-010")
     assert case.kept() == []
@@ -452,6 +457,7 @@ def test_github_s_ping_and_what_is_not_listed_are_ignored(plane: Plane) -> None:
         answer = case.post({**case.headers(), "X-GitHub-Event": event})
         said = answer.json()
         assert (answer.status_code, said["status"], said["reason"]) == (200, "ignored", reason)
+
     assert case.kept() == []
 
 
@@ -472,6 +478,7 @@ def test_a_signed_body_that_cannot_be_read_is_refused(plane: Plane, body: bytes,
     case = Case(plane, next(sender for sender in SENDERS if sender.name == "github"))
     case.body = body
     answer = case.post(case.headers())
+
     assert answer.json()["error_code"] == code
     assert case.kept() == []
 
@@ -480,6 +487,7 @@ def test_reserved_words_are_neither_sources_nor_secrets(plane: Plane) -> None:
     agent, _url = _plain(plane)
     path = f"/v1/webhooks/{agent['zombie_id']}"
     assert code_of(plane.http.post(f"{path}/svix", json=BODY)) == (401, "UZ-WH-020")
+
     for word in ("approval", "grant-approval"):
         assert code_of(plane.http.post(f"{path}/{word}", json=BODY)) == (401, "UZ-AUTH-002")
     for word in ("approval", "grant-approval", "svix-signature"):
@@ -503,6 +511,7 @@ def test_a_declared_source_comes_before_a_secret_of_the_same_form(plane: Plane) 
     agent = plane.install(config)
     path = f"/v1/webhooks/{agent['zombie_id']}/{source}"
     assert code_of(plane.http.post(path, json=BODY)) == (401, "UZ-WH-010")
+
     body = b'{"type":"x"}'
     signed = {"x-s": hex_digest("a new secret", body)}
     assert plane.http.post(path, content=body, headers=signed).status_code == 202
@@ -522,6 +531,7 @@ def test_what_was_turned_away_stands_in_the_stream_with_its_reason(plane: Plane)
     case.plane.call("PATCH", agent, json={"status": "stopped"})
     case.body = b"{}"
     assert code_of(case.post(case.headers())) == (403, "UZ-WH-003")
+
     case.plane.forget()
     case.post(case.headers())
     expected = [
@@ -551,5 +561,6 @@ def test_a_killed_agent_s_webhooks_are_closed_for_good_and_an_unknown_one_s_neve
     case = Case(plane, SENDERS[0])
     plane.call("PATCH", f"{plane.ws}/zombies/{case.zombie_id}", json={"status": "killed"})
     assert code_of(case.post({})) == (410, "UZ-WH-004")
+
     case.zombie_id = str(uuid.uuid4())
     assert code_of(case.post(case.headers())) == (404, "UZ-WH-001")
