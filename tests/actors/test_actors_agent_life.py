@@ -16,7 +16,7 @@ from sexton_actors.protocol.hub import GONE, AwaitFrames
 from sexton_actors.protocol.lease import Reported
 from sexton_actors.protocol.runner import Beat, Heartbeat, SetAdminState
 from sexton_actors.refusal import Refusal
-from sexton_actors.runner.heartbeats import LISTENERS_MAX
+from sexton_actors.runner.listeners import LISTENERS_MAX
 from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.improvement import Proposal, ProposalStatus
 from sexton_storage.records.leases import LeaseStatus

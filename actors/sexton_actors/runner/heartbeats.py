@@ -1,65 +1,55 @@
-"""Holds heartbeats open for a runner whose slots are all taken: it has no open poll to be told on."""
+"""Answers heartbeats: what to stop at once, and whether to go on; a quiet one is held open."""
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
-import msgspec
-
-from sexton_actors.protocol.runner import Heartbeat, HeartbeatOver, LookForCancelled
-from sexton_engine import Context, ReplyPort
-
-LISTENERS_MAX = 16
-"""Heartbeats of one runner that wait; one more is answered at once."""
-
-
-class Listener(msgspec.Struct, frozen=True):
-    port: ReplyPort
-    claimed: tuple[UUID, ...]
-    """The leases that the runner works on, by its own word."""
+from sexton_actors.protocol import runner as m
+from sexton_actors.refusal import Refusal
+from sexton_actors.runner import transitions
+from sexton_actors.runner.listeners import Listener
+from sexton_actors.runner.record import HeldRunner
+from sexton_engine import DEFERRED
+from sexton_storage.records.runners import Runner
 
 
-class Listeners:
-    """Those who wait to be told what to stop."""
+async def heartbeat(held: HeldRunner, runner: Runner, message: m.Heartbeat) -> Any:
+    """A ``Beat``, now or when there is something to stop; refused once the runner is revoked."""
+    beat = await _beat(held, runner, message.active_lease_ids)
+    quiet = isinstance(beat, m.Beat) and beat.status != "stop" and not beat.cancelled_lease_ids
+    waits = message.wait_ms > 0 and message.active_lease_ids and held.listeners.has_room()
+    if not quiet or not waits:
+        return beat
+    held.listeners.add(message)
+    return DEFERRED
 
-    def __init__(self, context: Context, look_every_s: float) -> None:
-        self._context = context
-        self._look_every_s = look_every_s
-        self._waiting: dict[int, Listener] = {}
-        self._tickets = 0
 
-    def __repr__(self) -> str:
-        return f"<Listeners {len(self._waiting)} waiting>"
+async def _beat(held: HeldRunner, runner: Runner, claimed: tuple[UUID, ...]) -> m.Beat | Refusal:
+    if refusal := transitions.revoked(runner):
+        return refusal
+    if not held.cancelling.issubset(claimed):
+        # It may have stopped that already, and said so at another node.
+        await held.load()
+    lost = await held.lost(claimed)
+    return m.Beat(transitions.beat_status(runner), (*held.cancelling, *lost))
 
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
 
-    def has_room(self) -> bool:
-        return len(self._waiting) < LISTENERS_MAX
+async def look(held: HeldRunner, runner: Runner) -> None:
+    """Another node may have marked a lease, or changed the runner's standing."""
+    if not held.listeners:
+        return
+    await held.load()
+    runner = held.record or runner
+    if (
+        held.cancelling
+        or not held.leases.issuperset(held.listeners.claimed())
+        or transitions.revoked(runner)
+        or transitions.beat_status(runner) != "ok"
+    ):
+        await answer(held, runner, held.listeners.take_all())
 
-    def add(self, message: Heartbeat) -> None:
-        """Hold its answer back, for as long as it says it waits."""
-        self._tickets += 1
-        self._waiting[self._tickets] = Listener(self._context.defer(), message.active_lease_ids)
-        self._context.set_timer(self._tickets, message.wait_ms / 1000, HeartbeatOver(self._tickets))
-        if len(self._waiting) == 1:
-            self.look_again()
 
-    def look_again(self) -> None:
-        if self._waiting:
-            self._context.set_timer("listen", self._look_every_s, LookForCancelled())
-
-    def claimed(self) -> set[UUID]:
-        """What all of them work on."""
-        return {lease_id for listener in self._waiting.values() for lease_id in listener.claimed}
-
-    def take(self, ticket: int) -> Iterator[Listener]:
-        """The one of this ticket, if it waits still."""
-        listener = self._waiting.pop(ticket, None)
-        self._context.cancel_timer(ticket)
-        if listener is not None:
-            yield listener
-
-    def take_all(self) -> Iterator[Listener]:
-        for ticket in tuple(self._waiting):
-            yield from self.take(ticket)
-        self._context.cancel_timer("listen")
+async def answer(held: HeldRunner, runner: Runner, listeners: Iterator[Listener]) -> None:
+    """Answer heartbeats that were held open, as things are now."""
+    for listener in listeners:
+        listener.port.set(await _beat(held, runner, listener.claimed))

@@ -1,10 +1,11 @@
-"""A runner as its actor holds it, with the leases that it works on."""
+"""A runner as its actor holds it, with the leases that it works on and the heartbeats that wait."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_actors.held.record import Held
 from sexton_actors.refusal import Refusal
+from sexton_actors.runner.listeners import Listeners
 from sexton_actors.world import World
 from sexton_engine import Context
 from sexton_storage.errors import Conflict
@@ -19,7 +20,7 @@ SEEN_EVERY_MS = 5_000
 class HeldRunner(Held[Runner]):
     """Another node may have changed the runner, or may hold its leases: they are read together."""
 
-    __slots__ = ("_seen_at", "cancelling", "leases", "told")
+    __slots__ = ("_seen_at", "cancelling", "leases", "listeners", "told")
 
     subject = "The runner's record"
 
@@ -31,6 +32,7 @@ class HeldRunner(Held[Runner]):
         """The leases among ``leases`` that are to be stopped."""
         self.told: set[UUID] = set()
         """The leases among ``cancelling`` that a poll was answered with."""
+        self.listeners = Listeners(context, world.look_every_s)
 
     def unknown(self) -> Refusal:
         return Refusal("UZ-RUN-014", f"There is no runner {self.context.key}.")

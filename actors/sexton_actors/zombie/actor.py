@@ -2,33 +2,33 @@
 
 from typing import Any, assert_never
 
-from sexton_actors.manifest.model import Manifest, from_json
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
-from sexton_actors.zombie import transitions
-from sexton_actors.zombie.configuration import Configuring
+from sexton_actors.zombie import status
+from sexton_actors.zombie.configuration import Configuration
 from sexton_actors.zombie.deliveries import Deliveries
 from sexton_actors.zombie.firings import Firings
 from sexton_actors.zombie.follow_ups import FollowUps
 from sexton_actors.zombie.installation import install
-from sexton_actors.zombie.proposals import Proposing
+from sexton_actors.zombie.proposals import Proposals
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import Rejections
 from sexton_actors.zombie.removal import remove
 from sexton_actors.zombie.replays import replay
+from sexton_actors.zombie.steers import steer
 from sexton_actors.zombie.wakeups import Waker
 from sexton_engine import Actor, Context, MailboxSpec
-from sexton_storage.errors import NameTaken, StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
-Waking = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
-Changing = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken
-Configuration = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
-Proposals = m.Propose | m.ApproveProposal | m.RejectProposal
-Message = m.Install | Waking | Changing | Configuration | Proposals
+WakingMessage = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
+StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken
+ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
+ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
+Message = m.Install | WakingMessage | StatusMessage | ConfigurationMessage | ProposalMessage
 
 
 class ZombieActor(Actor):
@@ -46,13 +46,13 @@ class ZombieActor(Actor):
         self._deliveries = Deliveries(self._held, self._waker, self._rejections)
         self._firings = Firings(self._held, self._waker)
         self._follow_ups = FollowUps(self._held, self._waker)
-        self._configuring = Configuring(self._held)
-        self._proposing = Proposing(self._held, self._configuring)
+        self._configuration = Configuration(self._held)
+        self._proposals = Proposals(self._held, self._configuration)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the record is looked at again when it may be stale."""
         if isinstance(message, m.Install):
-            return await self._install(message)
+            return await install(self._held, message)
         zombie = await self._held.refresh()
         manifest = self._held.manifest
         match message:
@@ -65,7 +65,7 @@ class ZombieActor(Actor):
             case m.Steer():
                 if zombie is None or manifest is None:
                     return self._held.unknown()
-                return await self._steer(zombie, manifest, message)
+                return await steer(self._held, self._waker, zombie, manifest, message)
             case m.Replay():
                 if zombie is None or manifest is None:
                     return self._held.unknown()
@@ -87,79 +87,39 @@ class ZombieActor(Actor):
                 assert_never(message)
         return None
 
-    async def _change(self, message: Changing) -> Any:
+    async def _change(self, message: StatusMessage) -> Any:
         match message:
             case m.ChangeStatus():
-                return await self._change_status(message)
+                return await status.change_status(self._held, message)
             case m.Pause():
-                paused = await self._held.change(lambda z, now: transitions.pause(z, message.reason, now))
-                return paused if isinstance(paused, Refusal) else None
+                return await status.pause(self._held, message)
             case m.RotateToken():
-                rotated = await self._held.change(
-                    lambda z, now: transitions.rotate_token(z, message.token_hash, now)
-                )
-                return rotated if isinstance(rotated, Refusal) else m.TokenRotated(rotated)
+                return await status.rotate_token(self._held, message)
             case m.Remove():
                 return await remove(self._held, message)
             case _:
                 assert_never(message)
 
-    async def _configure(self, message: Configuration) -> m.Configured | ConfigVersion | Refusal:
+    async def _configure(self, message: ConfigurationMessage) -> m.Configured | ConfigVersion | Refusal:
         match message:
             case m.Reconfigure():
-                return await self._configuring.reconfigure(message)
+                return await self._configuration.reconfigure(message)
             case m.DraftVersion():
-                return await self._configuring.draft(message)
+                return await self._configuration.draft(message)
             case m.CompileVersion():
-                return await self._configuring.compile(message)
+                return await self._configuration.compile(message)
             case m.ActivateVersion():
-                return await self._configuring.activate_version(message)
+                return await self._configuration.activate_version(message)
             case _:
                 assert_never(message)
 
-    async def _decide(self, zombie: Zombie, message: Proposals) -> Proposal | m.Decided | Refusal:
+    async def _decide(self, zombie: Zombie, message: ProposalMessage) -> Proposal | m.Decided | Refusal:
         match message:
             case m.Propose():
-                return await self._proposing.propose(zombie, message)
+                return await self._proposals.propose(zombie, message)
             case m.ApproveProposal():
-                return await self._proposing.approve(message)
+                return await self._proposals.approve(message)
             case m.RejectProposal():
-                return await self._proposing.reject(message)
+                return await self._proposals.reject(message)
             case _:
                 assert_never(message)
-
-    async def _install(self, message: m.Install) -> m.Installed | Refusal:
-        world = self._held.world
-        new = install(self._held.id, message, world.new_id, world.new_token, world.now_ms())
-        if isinstance(new, Refusal):
-            return new
-        if refusal := await world.entitlements.may_hold(message.tenant_id, from_json(new.zombie.compiled)):
-            return refusal
-        try:
-            await world.storage.zombies.create(new.zombie, new.config)
-        except NameTaken:
-            return self._held.name_taken(new.zombie.name)
-        self._held.doubt()
-        self._held.tell_scheduler(new.zombie)
-        return m.Installed(new.zombie, new.webhook_paths, new.approval_token)
-
-    async def _steer(self, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
-        paused = self._held.workspace_paused
-        if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
-            return await self._waker.kept_before(message.key) or refusal
-        if refusal := await self._held.world.entitlements.may_ask_for_work(zombie.tenant_id):
-            return await self._waker.kept_before(message.key) or refusal
-        waking = transitions.Waking(
-            actor=f"steer:{message.by}",
-            event_type="message",
-            request={"message": message.message},
-            dedup_key=message.key,
-            traceparent=message.traceparent,
-        )
-        return await self._waker.wake(zombie, manifest, waking, webhook=False)
-
-    async def _change_status(self, message: m.ChangeStatus) -> m.StatusChanged | Refusal:
-        changed = await self._held.change(
-            lambda zombie, now: transitions.change_status(zombie, message.status, message.by, now)
-        )
-        return changed if isinstance(changed, Refusal) else m.StatusChanged(changed)

@@ -29,14 +29,14 @@ class Next(msgspec.Struct, frozen=True):
 Choose = Callable[[Zombie, int], Awaitable[Next | Unchanged | Refusal]]
 
 
-class Configuring:
+class Configuration:
     """Every way to another active version goes through here."""
 
     def __init__(self, held: HeldZombie) -> None:
         self._held = held
 
     def __repr__(self) -> str:
-        return f"<Configuring {self._held!r}>"
+        return f"<Configuration {self._held!r}>"
 
     # --- at once --------------------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ class Deliveries:
                     # The list may have been another when this one first came.
                     first = await self._waker.seen(found.dedup_key, found.body_key)
                     return m.Ignored("event_not_listed") if first is None else m.AlreadyAccepted(first)
-                waking = transitions.Waking(
+                waking = transitions.WakeUp(
                     actor=f"webhook:{trigger.source}",
                     event_type=found.event_type,
                     request=found.payload,

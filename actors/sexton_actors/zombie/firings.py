@@ -7,7 +7,7 @@ from sexton_actors.manifest.model import CronTrigger, Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.schedules import times as schedules
 from sexton_actors.zombie.record import HeldZombie
-from sexton_actors.zombie.transitions import Waking
+from sexton_actors.zombie.transitions import WakeUp
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.crons import NEVER, CronEntry, Firing
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -57,7 +57,7 @@ class Firings:
             # It is not made up for: what a pause has kept quiet is not wanted all at once when it ends.
             await self._held.world.storage.crons.plan(entry, fired.next_at)
             return None
-        waking = Waking(
+        waking = WakeUp(
             actor=f"cron:{trigger.schedule}",
             event_type="cron",
             request={

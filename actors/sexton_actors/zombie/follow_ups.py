@@ -7,7 +7,7 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import HeldZombie
-from sexton_actors.zombie.transitions import Waking
+from sexton_actors.zombie.transitions import WakeUp
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -45,7 +45,7 @@ class FollowUps:
         return zombie.status is ZombieStatus.ACTIVE and not self._held.workspace_paused
 
     async def _wake(self, zombie: Zombie, manifest: Manifest, follow_up: FollowUp) -> Any:
-        waking = Waking(
+        waking = WakeUp(
             actor=f"{FOLLOW_UP}:{follow_up.event_id}",
             event_type=FOLLOW_UP,
             request={

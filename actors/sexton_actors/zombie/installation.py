@@ -7,9 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
-from sexton_actors.protocol.zombie import Install
+from sexton_actors.protocol.zombie import Install, Installed
 from sexton_actors.refusal import Refusal
+from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.versions import (
     SECRET_BYTES,
     compile_version,
@@ -18,6 +20,7 @@ from sexton_actors.zombie.versions import (
     url_secrets,
     webhook_paths,
 )
+from sexton_storage.errors import NameTaken
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 
@@ -31,7 +34,7 @@ class NewAgent(msgspec.Struct, frozen=True):
     approval_token: str
 
 
-def install(
+def new_agent(
     zombie_id: UUID,
     message: Install,
     new_id: Callable[[], UUID],
@@ -65,3 +68,20 @@ def install(
         allows_unsandboxed=manifest.allow_unsandboxed,
     )
     return NewAgent(zombie, config, webhook_paths(zombie_id, manifest, secrets.new), approval_token)
+
+
+async def install(held: HeldZombie, message: Install) -> Installed | Refusal:
+    """Keep a new agent, unless its name is taken or the plan does not allow what it needs."""
+    world = held.world
+    new = new_agent(held.id, message, world.new_id, world.new_token, world.now_ms())
+    if isinstance(new, Refusal):
+        return new
+    if refusal := await world.entitlements.may_hold(message.tenant_id, from_json(new.zombie.compiled)):
+        return refusal
+    try:
+        await world.storage.zombies.create(new.zombie, new.config)
+    except NameTaken:
+        return held.name_taken(new.zombie.name)
+    held.doubt()
+    held.tell_scheduler(new.zombie)
+    return Installed(new.zombie, new.webhook_paths, new.approval_token)

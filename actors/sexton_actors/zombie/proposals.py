@@ -10,7 +10,7 @@ from sexton_actors.proposal.drafts import Origin, draft_fault, files_after, prop
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
-from sexton_actors.zombie.configuration import Configuring, Next
+from sexton_actors.zombie.configuration import Configuration, Next
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import Unchanged, may_be_configured
 from sexton_storage.records.improvement import Proposal
@@ -24,15 +24,15 @@ class Application(msgspec.Struct, frozen=True):
     proposal: Proposal
 
 
-class Proposing:
+class Proposals:
     """The only writer of the agent's proposals on this node, but for what runs propose as they end."""
 
-    def __init__(self, held: HeldZombie, configuring: Configuring) -> None:
+    def __init__(self, held: HeldZombie, configuration: Configuration) -> None:
         self._held = held
-        self._configuring = configuring
+        self._configuration = configuration
 
     def __repr__(self) -> str:
-        return f"<Proposing {self._held!r}>"
+        return f"<Proposals {self._held!r}>"
 
     async def propose(self, zombie: Zombie, message: m.Propose) -> Proposal | Refusal:
         if refusal := may_be_configured(zombie) or draft_fault(message.draft):
@@ -76,7 +76,7 @@ class Proposing:
         async def attempt(_zombie: Zombie, _now: int) -> m.Decided | Refusal:
             # Read again: whether its base is still the active version must not be judged by an old record.
             await self._held.load()
-            configured = await self._configuring.activate(choose, message.by)
+            configured = await self._configuration.activate(choose, message.by)
             if isinstance(configured, Refusal):
                 return configured
             judged = judgements[0]
@@ -96,7 +96,7 @@ class Proposing:
         base = await self._held.world.storage.zombies.load_config(proposal.base_config_version_id)
         if base is None or base.id != zombie.config_version_id:
             return transitions.overtaken(proposal, message.by, now)
-        compiled = await self._configuring.compiled(files_after(proposal, base), now)
+        compiled = await self._configuration.compiled(files_after(proposal, base), now)
         if isinstance(compiled, ManifestRejected):
             return transitions.not_compiled(proposal, compiled.detail, message.by, now)
         applied = transitions.apply(proposal, compiled.config.id, message.by, now)

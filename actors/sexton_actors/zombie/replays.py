@@ -29,7 +29,7 @@ async def replay(
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
         return await waker.kept_before(message.key) or refusal
-    waking = transitions.Waking(
+    waking = transitions.WakeUp(
         actor=event.actor,
         event_type=event.event_type,
         request=msgspec.json.decode(event.request_json),

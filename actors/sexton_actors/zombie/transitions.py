@@ -37,7 +37,7 @@ class Unchanged(msgspec.Struct, frozen=True):
     """It is so already, and that is no conflict."""
 
 
-class Waking(msgspec.Struct, frozen=True):
+class WakeUp(msgspec.Struct, frozen=True):
     """Where an event comes from and what it says."""
 
     actor: str
@@ -165,7 +165,7 @@ def _workspace_paused() -> Refusal:
 
 
 def append(
-    zombie: Zombie, waking: Waking, event_id: UUID, budgets: tuple[int | None, int | None], now: int
+    zombie: Zombie, waking: WakeUp, event_id: UUID, budgets: tuple[int | None, int | None], now: int
 ) -> AppendEvent:
     """The event as it is kept, ready to be claimed; ``budgets`` by day and month, in nanos."""
     event = Event(

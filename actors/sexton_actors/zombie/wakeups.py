@@ -20,7 +20,7 @@ from sexton_actors.zombie.action_history import Actions
 from sexton_actors.zombie.budgets import over_budget
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
-from sexton_actors.zombie.transitions import Waking
+from sexton_actors.zombie.transitions import WakeUp
 from sexton_engine import DEFERRED, ReplyPort
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.zombies import Zombie
@@ -44,7 +44,7 @@ class Waker:
     def __repr__(self) -> str:
         return f"<Waker of {self._held!r}>"
 
-    async def wake(self, zombie: Zombie, manifest: Manifest, waking: Waking, *, webhook: bool) -> Any:
+    async def wake(self, zombie: Zombie, manifest: Manifest, waking: WakeUp, *, webhook: bool) -> Any:
         """Answered when the event is kept; the mailbox goes on meanwhile.
 
         Events of one agent are kept in the order of their arrival all the same: the journal keeps it.
@@ -91,7 +91,7 @@ class Waker:
         first = None if key is None else await self.seen(key, None)
         return None if first is None else m.AlreadyAccepted(first)
 
-    async def _repeated(self, manifest: Manifest, waking: Waking) -> UUID | None:
+    async def _repeated(self, manifest: Manifest, waking: WakeUp) -> UUID | None:
         # A repeat passes no gate, and is no further occurrence of anything. Without gates the journal finds
         # it by itself.
         if waking.dedup_key is None or not (manifest.gates.rules or manifest.gates.anomaly_rules):
@@ -104,7 +104,7 @@ class Waker:
             del self._in_flight[key]
 
     async def _gate(
-        self, zombie: Zombie, manifest: Manifest, waking: Waking, write: AppendEvent, now: int
+        self, zombie: Zombie, manifest: Manifest, waking: WakeUp, write: AppendEvent, now: int
     ) -> Gate | None:
         gates, action = manifest.gates, (waking.event_type, waking.actor)
         behaviour = match_rules(gates, *action, waking.request)
@@ -126,7 +126,7 @@ class Waker:
             return killed(gate, BY_ANOMALY, now)
         return by_rule(gate, behaviour, now)
 
-    async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: Waking) -> dict[str, Any]:
+    async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: WakeUp) -> dict[str, Any]:
         # Whoever decides need not see what the agent is lent, should a sender repeat it.
         names = (*manifest.credentials, *manifest.integrations)
         request, vault = waking.request, self._held.world.secrets

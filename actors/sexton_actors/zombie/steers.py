@@ -1,0 +1,27 @@
+"""Wakes an agent by a person's message."""
+
+from typing import Any
+
+from sexton_actors.manifest.model import Manifest
+from sexton_actors.protocol import zombie as m
+from sexton_actors.zombie import transitions
+from sexton_actors.zombie.record import HeldZombie
+from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.records.zombies import Zombie
+
+
+async def steer(held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
+    """A person's message wakes the agent, if it takes work and its tenant can pay for it."""
+    paused = held.workspace_paused
+    if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
+        return await waker.kept_before(message.key) or refusal
+    if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
+        return await waker.kept_before(message.key) or refusal
+    waking = transitions.WakeUp(
+        actor=f"steer:{message.by}",
+        event_type="message",
+        request={"message": message.message},
+        dedup_key=message.key,
+        traceparent=message.traceparent,
+    )
+    return await waker.wake(zombie, manifest, waking, webhook=False)
