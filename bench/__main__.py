@@ -22,6 +22,7 @@ ALL = (
     "lease_renewal",
     "http_renewal",
     "http_webhook",
+    "tls",
     "lease_cycles",
     "ingress_to_lease",
     "two_nodes",
