@@ -14,9 +14,10 @@ Message = m.Resolve | m.Await | m.Opened | m.Expire | m.Refresh | m.Close | m.Aw
 
 
 class GateActor(Actor):
-    """One gate; what its row becomes once it is open goes through here.
+    """One gate. It serialises the answers to it on this node.
 
-    The sweeper makes up for time-outs that get lost.
+    A cancellation of its event, or a kill, may close the row meanwhile: the first outcome stands. The
+    sweeper makes up for time-outs that get lost.
     """
 
     kind = "gate"

@@ -20,7 +20,7 @@ Decision = transitions.Change | transitions.Unchanged | Refusal
 
 
 class GrantsActor(Actor):
-    """The grants of one agent, and the only writer of their rows on this node.
+    """The grants of one agent. It serialises their changes on this node; the version tells of another node's.
 
     They change so seldom that none is kept in mind: each message reads what it is about.
     """

@@ -27,8 +27,9 @@ FromPlatform = m.Granted | m.GateClosed | m.CancelRun | m.Undelivered | m.Abort 
 
 
 class LeaseActor(Actor):
-    """One lease. The only writer of its row on this node, and of its event while it is held.
+    """One lease. It serialises what becomes of the lease on this node, and of its event while it is held.
 
+    A cancellation or a kill may mark the row meanwhile: the version tells, and the decision is made again.
     Whatever is told and gets lost is made up for by the reclaimer, which reads the deadlines from the
     database.
     """

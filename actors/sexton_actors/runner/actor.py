@@ -24,7 +24,7 @@ FromPlatform = (
 
 
 class RunnerActor(Actor):
-    """One runner. The only writer of its row on this node.
+    """One runner. It serialises the changes of its row on this node; the version tells of another node's.
 
     It stands behind the dispatcher in the tree and is restarted with it, so that no poll waits for a
     dispatcher that has forgotten it.

@@ -32,7 +32,7 @@ Message = m.Install | WakingMessage | StatusMessage | ConfigurationMessage | Pro
 
 
 class ZombieActor(Actor):
-    """One agent, and the only writer of its record on this node; its events are its queue's once kept."""
+    """One agent. It serialises the changes of its record on this node; its queue has its events."""
 
     kind = "zombie"
     mailbox = MailboxSpec(capacity=2048)

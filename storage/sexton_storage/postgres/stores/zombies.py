@@ -160,7 +160,9 @@ class PostgresZombies(PostgresStore):
     ) -> None:
         async def work(connection: Connection) -> Sequence[tuple[UUID, int]]:
             await connection.fetchval(_LOCK_HEAD, zombie.id)
-            await _save(connection, zombie, config)
+            if config is not None:
+                await _put_config(connection, config)
+            await _save(connection, zombie)
             if proposal is not None:
                 await decide_proposal(connection, proposal)
             return await _stream(connection, frames)
@@ -172,7 +174,7 @@ class PostgresZombies(PostgresStore):
 
         async def work(connection: Connection) -> tuple[UUID | None, Sequence[tuple[UUID, int]]]:
             lease_id = await connection.fetchval(_LOCK_HEAD, zombie.id)
-            await _save(connection, killed, None)
+            await _save(connection, killed)
             ends = await _end_all(connection, zombie.id, now)
             await drop_follow_ups(connection, zombie.id, now)
             await connection.execute(_MARK_LEASE, lease_id)
@@ -205,9 +207,7 @@ async def _drop_old_configs(connection: Connection, newest: ConfigVersion) -> No
         await connection.execute(_DROP_OLD_CONFIGS, newest.zombie_id, oldest_kept, ACTIVE_CONFIG)
 
 
-async def _save(connection: Connection, zombie: Zombie, config: ConfigVersion | None) -> None:
-    if config is not None:
-        await _put_config(connection, config)
+async def _save(connection: Connection, zombie: Zombie) -> None:
     values = dict(zip(ZOMBIES.names, ZOMBIES.values(zombie), strict=True))
     saved = await connection.fetchval(_SAVE, zombie.id, zombie.version, *(values[n] for n in _UPDATED))
     if saved is None:
