@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 import trio
 from xdist.remote import Producer
+from xdist.workermanage import WorkerController
 
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
@@ -23,10 +24,34 @@ START_MS = 1_732_060_800_000
 THROW_AWAY = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "shared_buffers": "32MB"}
 """The server of a test session loses its data anyway; tests about durability start one of their own."""
 _numbers = count(1)
+_DECLARED_CODES: set[str] = set()
+_SEEN_CODES: set[str] = set()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     return ByFile(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Collect what the tests of tests/http have seen in each process."""
+    told = getattr(node, "workeroutput", {})
+    _DECLARED_CODES.update(told.get("declared_codes", ()))
+    _SEEN_CODES.update(told.get("seen_codes", ()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run whose processes have together not seen every code that a route declares."""
+    if exitstatus == pytest.ExitCode.OK and _DECLARED_CODES - _SEEN_CODES:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    unseen = sorted(_DECLARED_CODES - _SEEN_CODES)
+    if unseen:
+        terminalreporter.section("declared codes that no test has seen")
+        terminalreporter.line("\n".join(unseen))
 
 
 @dataclass(slots=True)

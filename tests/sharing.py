@@ -3,19 +3,18 @@
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-TOGETHER = "tests/http/"
-"""One test looks back at what all others of this folder have seen."""
-APART = "tests/http/test_http_schemathesis.py"
-"""The longest of that folder; what it sees, others provoke as well."""
 EARLY = (
-    TOGETHER,
+    "tests/http/test_http_matrix.py",
+    "tests/http/test_http_providers.py",
+    "tests/http/test_http_schemathesis.py",
     "tests/acceptance/test_acceptance_demo.py",
     "tests/faults/test_faults_server_killed.py",
     "tests/faults/test_faults_three_clocks.py",
     "tests/faults/test_faults_two_nodes.py",
-    APART,
+    "tests/faults/test_faults_runner_killed.py",
+    "tests/storage/test_storage_embedded.py",
 )
-"""Few tests, and long ones. At the end, where the scheduler puts them, all would wait for the last."""
+"""The longest. At the end, where the scheduler puts files of few tests, all would wait for the last."""
 
 
 class ByFile(LoadScopeScheduling):
@@ -26,5 +25,4 @@ class ByFile(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return TOGETHER if file.startswith(TOGETHER) and file != APART else file
+        return nodeid.partition("::")[0]

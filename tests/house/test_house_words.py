@@ -106,6 +106,8 @@ def docstrings(module: ast.Module) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, text.strip().split("\n")[0]
+            case _:
+                pass
 
 
 def is_bare_gerund(stem: str) -> bool:

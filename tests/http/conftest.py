@@ -1,10 +1,13 @@
 """Fixtures of the front end's tests."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from sexton_http.routes.table import OPERATIONS
 from sexton_http.wire.tls import Tls
+from tests.worlds.answer_checks import SEEN
 from tests.worlds.certificates import make_certificate
 from tests.worlds.http import HttpWorld, open_http_world
 
@@ -14,6 +17,39 @@ LAST = "test_every_declared_code_was_seen"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One test looks back at all others of the folder, so it comes after them."""
     items.sort(key=lambda item: item.name == LAST)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where several processes share the tests, have each tell the first one what it has seen."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and is_whole(session):
+        output["declared_codes"], output["seen_codes"] = sorted(declared_codes()), sorted(seen_codes())
+
+
+def is_whole(session: pytest.Session) -> bool:
+    """Whether all tests of this folder run."""
+    chosen = session.config.option
+    if (
+        chosen.keyword
+        or chosen.markexpr
+        or chosen.deselect
+        or any("::" in arg for arg in session.config.args)
+    ):
+        return False
+    here = Path(__file__).parent
+    return {path.name for path in here.glob("test_*.py")} <= {
+        item.path.name for item in session.items if item.path.parent == here
+    }
+
+
+def declared_codes() -> set[str]:
+    """Method, path and code of each problem that a route declares."""
+    return {f"{row.method} {row.path} {code}" for row in OPERATIONS for code in row.all_codes()}
+
+
+def seen_codes() -> set[str]:
+    """The same of each problem that a route has answered with in this process."""
+    return {" ".join(seen) for seen in SEEN}
 
 
 @pytest.fixture
