@@ -23,7 +23,8 @@ from sexton_storage.errors import StorageUnavailable
 
 RareFromRunner = m.Report | m.Release | m.Park | m.AskApproval | m.AskIntegration | m.Lend | m.AskFollowUp
 FromRunner = m.Renew | m.Activity | RareFromRunner
-FromPlatform = m.Granted | m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
+RareFromPlatform = m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
+FromPlatform = m.Granted | RareFromPlatform
 
 
 class LeaseActor(Actor):
@@ -53,16 +54,18 @@ class LeaseActor(Actor):
                 return renewals.renew(self._held, message)
             case m.Activity():
                 return activity.activity(self._held, message)
+            case m.Granted():
+                return self._granted(message)
             case _:
                 return self._receive(message)
 
-    async def _receive(self, message: RareFromRunner | FromPlatform) -> Any:
-        """Dispatch; the first message loads the held, unless it brings it."""
-        if isinstance(message, m.Granted):
-            # One that was marked for cancelling meanwhile is known already, and better.
-            if self._held.record is None:
-                self._held.adopt(LeaseState(message.lease))
-            return None
+    def _granted(self, message: m.Granted) -> None:
+        # One that was marked for cancelling meanwhile is known already, and better.
+        if self._held.record is None:
+            self._held.adopt(LeaseState(message.lease))
+
+    async def _receive(self, message: RareFromRunner | RareFromPlatform) -> Any:
+        """Dispatch; the first message loads the lease."""
         if self._held.record is None and await self._held.load() is None:
             return self._held.unknown()
         match message:
@@ -93,9 +96,7 @@ class LeaseActor(Actor):
         self._held.world.meters.refused(type(message).__name__.lower(), reply)
         return reply
 
-    async def _told(
-        self, message: m.GateClosed | m.CancelRun | m.Undelivered | m.Abort | m.Expire | m.Revoke
-    ) -> None:
+    async def _told(self, message: RareFromPlatform) -> None:
         match message:
             case m.GateClosed():
                 approvals.gate_closed(self._held, message)
