@@ -207,7 +207,7 @@ def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
     [
         ("claim", "attempts = e.attempts + 1", "attempts = e.attempts + 2"),
         ("claim", "least(f.now + f.term_ms,", "greatest(f.now + f.term_ms,"),
-        ("append", "k.seen_at > v.created_at", "k.seen_at >= v.created_at"),
+        ("append", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),
         ("cancel", "version = l.version + 1", "version = l.version"),
         ("kill", "SET status = 'auto_killed'", "SET status = 'denied'"),
         ("park", "g.event_id = v.event_id", "true"),
