@@ -22,8 +22,6 @@ KILLED_BY = "system:kill"
 CANCELLED_BY = "system:cancel"
 ACTIVE_CONFIG = ConfigStatus.ACTIVE
 SUPERSEDED_CONFIG = ConfigStatus.SUPERSEDED
-CONFIGS_KEPT = 1000
-"""Versions of an agent that are kept beside its active one; the oldest go first."""
 
 
 def waits_for_credit(event: Event) -> bool:

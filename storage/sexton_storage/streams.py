@@ -1,15 +1,12 @@
 """The stream frames that storage itself writes."""
 
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import Lease
 from sexton_storage.rules import CANCELLED_LABEL
-
-KILL_FRAMES_MAX: Final = 10_000
-"""Ends that a kill writes to the stream, of the newest events: as many frames as are kept of an agent."""
 
 
 def leased_frame(lease: Lease) -> NewFrame:

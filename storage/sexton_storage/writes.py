@@ -83,9 +83,6 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     """
 
 
-DEDUP_WINDOW_MS = 24 * 3600 * 1000
-
-
 # --- claim --------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from trio.testing import MockClock
 
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Deliver
-from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import AppendEvent
 from tests.worlds.actors import ActorsWorld, crash_commit_once
 
 

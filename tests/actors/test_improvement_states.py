@@ -17,16 +17,9 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import versions
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.improvement import (
-    DEFAULT_CONTEXT_TOKENS,
-    Lessons,
-    Proposal,
-    ProposalStatus,
-    Rate,
-    Score,
-    Trust,
-)
+from sexton_storage.records.improvement import Lessons, Proposal, ProposalStatus, Rate, Score, Trust
 from sexton_storage.scoring import Facts, score
+from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS
 from tests.actors.test_state_tables import cells
 from tests.worlds.actors import SKILL, TRIGGER
 

@@ -12,7 +12,8 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.refusals import Lost
-from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent, Duplicate, OverBudget
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 from tests.worlds.storage import StorageWorld, new_id
 
 

@@ -4,17 +4,11 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.fleet import (
-    CHANGES_KEEP_MS,
-    ONLINE_MS,
-    HistoryItem,
-    HistoryKind,
-    Liveness,
-    RunnerGroup,
-)
+from sexton_storage.records.fleet import HistoryItem, HistoryKind, Liveness, RunnerGroup
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner, RunnerChange
 from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
 from sexton_storage.writes import EventEnd
 from tests.worlds.storage import StorageWorld, new_id
 

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.leases import Held, Lease
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
+from sexton_storage.terms import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT
 from sexton_storage.writes import Appended, AppendEvent, EventEnd, OverBudget
 from tests.worlds.storage import StorageWorld, new_id
 

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.grants import GRANTS_LIMIT, Grant, GrantStatus
+from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.leases import Held, Lease
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import Lost
+from sexton_storage.terms import GRANTS_LIMIT
 from sexton_storage.writes import EventEnd
 from tests.worlds.storage import StorageWorld, new_id
 

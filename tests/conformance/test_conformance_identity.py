@@ -7,9 +7,10 @@ import trio
 from msgspec.structs import replace
 
 from sexton_storage.errors import Conflict, NameTaken
-from sexton_storage.records.auth_sessions import AUTH_SESSION_KEEP_MS, AuthSession, AuthSessionStatus
+from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInKind, SignInLink
 from sexton_storage.records.users import Role, User
+from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 

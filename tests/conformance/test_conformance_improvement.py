@@ -11,19 +11,10 @@ from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
-from sexton_storage.records.improvement import (
-    DEFAULT_CONTEXT_TOKENS,
-    DISPLACED_BY,
-    LAST_DECIDED,
-    PENDING_KEPT,
-    RATE_EVENTS,
-    REJECTIONS_TOLD,
-    Proposal,
-    ProposalStatus,
-    Rate,
-)
+from sexton_storage.records.improvement import DISPLACED_BY, LAST_DECIDED, Proposal, ProposalStatus, Rate
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import Lost
+from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS, PENDING_KEPT, RATE_EVENTS, REJECTIONS_TOLD
 from sexton_storage.writes import EventEnd, OpenGate, ResolveGate
 from tests.worlds.storage import StorageWorld, new_id
 

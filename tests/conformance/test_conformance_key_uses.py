@@ -5,7 +5,8 @@ from typing import Any
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.terms import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from tests.worlds.storage import StorageWorld, new_id
 
 SCOPE = new_id()

@@ -9,15 +9,9 @@ from msgspec.structs import replace
 
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.leases import Held, Lease, LeaseStatus
-from sexton_storage.records.memories import (
-    DAILY_KEEP_MS,
-    MEMORY_LIMIT,
-    QUERY_WORDS,
-    Memory,
-    MemoryChange,
-    Remembered,
-)
+from sexton_storage.records.memories import Memory, MemoryChange, Remembered
 from sexton_storage.refusals import Lost
+from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT, QUERY_WORDS
 from sexton_storage.writes import EventEnd
 from tests.worlds.storage import StorageWorld, new_id
 

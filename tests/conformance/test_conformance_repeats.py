@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 import trio
 
-from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent, Duplicate
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import Appended, AppendEvent, Duplicate
 from tests.worlds.storage import StorageWorld
 
 ID_A, ID_B, BODY, OTHER = b"id a", b"id b", b"body", b"another body"

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from sexton_storage.writes import DEDUP_WINDOW_MS, AppendEvent, Duplicate
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import AppendEvent, Duplicate
 from tests.worlds.storage import StorageWorld
 
 

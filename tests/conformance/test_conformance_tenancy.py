@@ -12,7 +12,8 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
-from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import Appended, AppendEvent
 from tests.worlds.storage import HOUR_MS, RICH, StorageWorld, new_id
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 import trio
 
-from sexton_storage.records.key_uses import KEY_SOON_MS
+from sexton_storage.terms import KEY_SOON_MS
 from tests.worlds.nodes import SKILL, TRIGGER
 from tests.worlds.server_process import ServerProcess, open_server
 

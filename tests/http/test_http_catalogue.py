@@ -8,7 +8,8 @@ import pytest
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.plans import DEFAULT_PLANS, BillingTerms
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.key_uses import KEY_STALE_MS, KeyUse
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.terms import KEY_STALE_MS
 from tests.http.test_http_models_and_keys import MODELS
 from tests.http.test_http_own_codes import code, report_of
 from tests.worlds.http import HttpWorld, open_http_world

@@ -13,8 +13,8 @@ import trio
 
 from sexton_http.routes.stream import FRAMES_A_READ
 from sexton_storage.records.frames import Frame
-from sexton_storage.records.grants import GRANTS_LIMIT
 from sexton_storage.records.users import Role
+from sexton_storage.terms import GRANTS_LIMIT
 from tests.worlds.bearer_tokens import agent_key
 from tests.worlds.http import SECRET, HttpWorld
 

@@ -13,8 +13,8 @@ from sexton_http.gateway.operations import Creates, NoBody, Operation
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import open_memory_storage
-from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from sexton_storage.records.users import Role
+from sexton_storage.terms import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from tests.http.test_http_provocation import Stage
 from tests.worlds.bearer_tokens import TENANT_B, settle_tenant_b
 from tests.worlds.http import SKILL, START_MS, TRIGGER, HttpWorld, open_http_world_on

@@ -6,8 +6,9 @@ from uuid import UUID
 import pytest
 import trio
 
-from sexton_storage.records.improvement import DISPLACED_BY, PENDING_KEPT
+from sexton_storage.records.improvement import DISPLACED_BY
 from sexton_storage.records.users import Role
+from sexton_storage.terms import PENDING_KEPT
 from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import (
     UNKNOWN,

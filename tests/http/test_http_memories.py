@@ -9,7 +9,8 @@ import trio
 
 from sexton_http.bodies.memories import CONTENT_BYTES
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records.memories import DAILY_KEEP_MS, MEMORY_LIMIT, Memory
+from sexton_storage.records.memories import Memory
+from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT
 from tests.worlds.bearer_tokens import agent_key
 from tests.worlds.http import HttpWorld, open_http_world_on
 

@@ -23,7 +23,7 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, FINISHED_EVENT
-from sexton_storage.writes import DEDUP_WINDOW_MS
+from sexton_storage.terms import DEDUP_WINDOW_MS
 
 T = TypeVar("T")
 CLOCK = 1_732_060_800_000 + 5 * 3_600_000

@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sexton_storage.records import memories
-from sexton_storage.records.memories import (
-    CORE,
-    DAILY_KEEP_MS,
-    Mark,
-    MemoryChange,
-    Plan,
-    folded,
-    plan,
-    words_of,
-)
+from sexton_storage.records.memories import CORE, Mark, MemoryChange, Plan, folded, plan, words_of
+from sexton_storage.terms import DAILY_KEEP_MS
 
 LIMIT = 5
 NOW = 10 * DAILY_KEEP_MS

@@ -11,10 +11,10 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.grants import GRANTS_LIMIT
 from sexton_storage.records.leases import Held
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
+from sexton_storage.terms import GRANTS_LIMIT
 
 Decision = transitions.Change | transitions.Unchanged | Refusal
 

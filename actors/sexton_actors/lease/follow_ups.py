@@ -6,9 +6,10 @@ from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.scheduler import SchedulesChanged
 from sexton_actors.refusal import Refusal
-from sexton_storage.records.follow_ups import FOLLOW_UPS_LIMIT, FollowUp
+from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.leases import Held, Lease
 from sexton_storage.refusals import FULL, Lost
+from sexton_storage.terms import FOLLOW_UPS_LIMIT
 
 
 async def ask(held: HeldLease, message: m.AskFollowUp) -> FollowUp | Refusal:

@@ -4,7 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
-from sexton_storage.records.improvement import LAST_DECIDED, RATE_EVENTS, ProposalStatus, Rate, Trust
+from sexton_storage.records.improvement import LAST_DECIDED, ProposalStatus, Rate, Trust
+from sexton_storage.terms import RATE_EVENTS
 
 MEDIUM_FROM = 5
 HIGH_FROM = 20

@@ -17,7 +17,8 @@ from sexton_http.gateway.seeds import Seed
 from sexton_http.identity.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.identity.tokens import TOKEN_BYTES
 from sexton_storage.errors import StorageError
-from sexton_storage.records.key_uses import KEY_SOON_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.terms import KEY_SOON_MS, KEY_STALE_MS
 
 HEADER: Final = b"idempotency-key"
 MAX_KEY_CHARS: Final = 255

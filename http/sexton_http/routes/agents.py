@@ -12,13 +12,9 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.improvement import (
-    DEFAULT_CONTEXT_TOKENS,
-    MAX_CONTEXT_TOKENS,
-    MIN_CONTEXT_TOKENS,
-    Score,
-)
+from sexton_storage.records.improvement import Score
 from sexton_storage.records.users import Role
+from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 
 TAG = "Agent profiles"
 AGENT = "/v1/agents/{agent_id}"

@@ -17,10 +17,11 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
 from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
-from sexton_storage.records.fleet import ONLINE_MS, HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
+from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
 from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of
 from sexton_storage.stores import Storage
+from sexton_storage.terms import ONLINE_MS
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000

@@ -19,8 +19,8 @@ from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operatio
 from sexton_http.gateway.pipeline import STORAGE_WAIT_S
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.leases import Held, Lease
-from sexton_storage.records.memories import MEMORY_LIMIT
 from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.terms import MEMORY_LIMIT
 
 TAG = "Memories"
 QUERY_CHARS = 1024

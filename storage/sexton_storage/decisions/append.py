@@ -17,7 +17,8 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import GONE, STALE, Lost
 from sexton_storage.rules import storable_gate
-from sexton_storage.writes import DEDUP_WINDOW_MS, Appended, AppendEvent, Duplicate, OverBudget
+from sexton_storage.terms import DEDUP_WINDOW_MS
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 
 
 class AppendRows(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,8 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from sexton_storage.rules import KILLED_BY
-from sexton_storage.streams import KILL_FRAMES_MAX, cancelled_frame
+from sexton_storage.streams import cancelled_frame
+from sexton_storage.terms import KILL_FRAMES_MAX
 
 
 class KillRows(msgspec.Struct, frozen=True, gc=False):

@@ -19,7 +19,8 @@ from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
-from sexton_storage.rules import ACTIVE_CONFIG, CONFIGS_KEPT, SUPERSEDED_CONFIG
+from sexton_storage.rules import ACTIVE_CONFIG, SUPERSEDED_CONFIG
+from sexton_storage.terms import CONFIGS_KEPT
 
 
 class MemoryZombies(MemoryStore):

@@ -4,7 +4,8 @@ from uuid import UUID
 
 from sexton_storage.decisions.follow_ups import closed
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FollowUpStatus
+from sexton_storage.records.follow_ups import FollowUpStatus
+from sexton_storage.terms import FOLLOW_UPS_KEEP_MS
 
 
 def close_follow_up(tables: Tables, follow_up_id: UUID, status: FollowUpStatus, now: int) -> bool:

@@ -8,13 +8,8 @@ from msgspec.structs import replace
 from sexton_storage.documents import storable
 from sexton_storage.errors import Conflict
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.improvement import (
-    DISPLACED_BY,
-    DISPLACED_REASON,
-    PENDING_KEPT,
-    Proposal,
-    ProposalStatus,
-)
+from sexton_storage.records.improvement import DISPLACED_BY, DISPLACED_REASON, Proposal, ProposalStatus
+from sexton_storage.terms import PENDING_KEPT
 
 
 def add_proposals(tables: Tables, proposals: Sequence[Proposal]) -> None:

@@ -14,13 +14,12 @@ from sexton_storage.memory.key_uses import sweep_key_uses
 from sexton_storage.memory.overview import sweep_changes
 from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.periods import day_of
-from sexton_storage.records.charges import COUNT_KEEP_DAYS
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
 from sexton_storage.records.tenants import Tenant
 from sexton_storage.records.users import User
 from sexton_storage.records.workspaces import Workspace
-from sexton_storage.writes import DEDUP_WINDOW_MS
+from sexton_storage.terms import COUNT_KEEP_DAYS, DEDUP_WINDOW_MS
 
 
 class MemoryRunners(MemoryStore):

@@ -10,9 +10,10 @@ from sexton_storage.memory.apply_follow_ups import close_follow_up
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
-from sexton_storage.records.follow_ups import FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
+from sexton_storage.terms import FOLLOW_UPS_LIMIT
 
 
 class MemoryFollowUps(MemoryStore):

@@ -10,9 +10,10 @@ from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
 from sexton_storage.records.frames import NewFrame
-from sexton_storage.records.grants import GRANTS_LIMIT, Grant, GrantStatus
+from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
+from sexton_storage.terms import GRANTS_LIMIT
 
 
 class MemoryGrants(MemoryStore):

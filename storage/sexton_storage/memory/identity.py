@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.auth_sessions import AUTH_SESSION_KEEP_MS, OPEN_SESSION, AuthSession
+from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
+from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 
 
 class MemoryAuthSessions(MemoryStore):

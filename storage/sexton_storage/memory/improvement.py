@@ -10,10 +10,7 @@ from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import (
-    DEFAULT_CONTEXT_TOKENS,
     LAST_DECIDED,
-    RATE_EVENTS,
-    REJECTIONS_TOLD,
     TOKENS_A_SCORE,
     Lessons,
     Proposal,
@@ -22,6 +19,7 @@ from sexton_storage.records.improvement import (
     Score,
     Trust,
 )
+from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS, RATE_EVENTS, REJECTIONS_TOLD
 
 
 class MemoryImprovement(MemoryStore):

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.terms import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS
 
 
 class MemoryKeyUses(MemoryStore):

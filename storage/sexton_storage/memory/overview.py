@@ -10,10 +10,8 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.fleet import (
-    CHANGES_KEEP_MS,
     COUNT_CAP,
     LOOKED_AT,
-    ONLINE_MS,
     Census,
     HistoryItem,
     HistoryKind,
@@ -27,6 +25,7 @@ from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
+from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
 
 
 class MemoryFleet(MemoryStore):

@@ -7,9 +7,6 @@ from uuid import UUID
 
 import msgspec
 
-AUTH_SESSION_KEEP_MS = 3600 * 1000
-"""How long a session that is over can still be asked about."""
-
 
 class AuthSessionStatus(StrEnum):
     """A session past its time is ``expired`` whatever stands here, unless it was over before."""

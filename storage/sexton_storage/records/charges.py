@@ -34,8 +34,6 @@ class Charge(msgspec.Struct, frozen=True, gc=False):
 STAGE_CHARGE: Final = "stage"
 """What work on an event costs. An event costs nothing by coming (``event_nanos`` is 0), so nothing is of the
 kind ``receive``."""
-COUNT_KEEP_DAYS: Final = 7
-"""Only today's count is asked for."""
 
 
 class ChargeStore(Protocol):

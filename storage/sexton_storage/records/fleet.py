@@ -10,14 +10,10 @@ import msgspec
 from sexton_storage.paging import Page
 from sexton_storage.records.runners import AdminState
 
-ONLINE_MS: Final = 90_000
-"""A runner that was heard of within this is online."""
 COUNT_CAP: Final = 100_000
 """What waits or is held is counted up to here: no census reads more entries of an index."""
 LOOKED_AT: Final = 1_000
 """The oldest events among which one is looked for whose agent may run."""
-CHANGES_KEEP_MS: Final = 90 * 24 * 3_600_000
-"""How long changes of a runner's standing are kept."""
 
 
 class Liveness(StrEnum):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -10,11 +10,6 @@ import msgspec
 from sexton_storage.paging import Page
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import Lost
-
-FOLLOW_UPS_LIMIT: Final = 16
-"""The follow-ups of one agent that may wait; one more is refused."""
-FOLLOW_UPS_KEEP_MS: Final = 30 * 24 * 3600 * 1000
-"""How long one that is over is known, so that a run that starts over does not request it again."""
 
 
 class FollowUpStatus(StrEnum):

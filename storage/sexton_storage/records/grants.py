@@ -12,9 +12,6 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import Lost
 
-GRANTS_LIMIT = 64
-"""Services that one agent may have asked for; one more is refused."""
-
 
 class GrantStatus(StrEnum):
     PENDING = "pending"

@@ -10,19 +10,10 @@ import msgspec
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
 
-PENDING_KEPT = 50
-"""Undecided proposals of an agent; one more rejects the oldest."""
 DISPLACED_REASON = "DISPLACED: too many newer proposals of this agent wait for a decision"
 DISPLACED_BY = "system:displaced"
-REJECTIONS_TOLD = 10
-"""Rejections that one run is told of, the oldest first; the next run is told of more."""
-RATE_EVENTS = 20
-"""Events on each side of the last applied proposal whose success is compared."""
 LAST_DECIDED = 3
 
-MIN_CONTEXT_TOKENS = 512
-MAX_CONTEXT_TOKENS = 8192
-DEFAULT_CONTEXT_TOKENS = 2048
 TOKENS_A_SCORE = 10
 """The least tokens a score takes; no more scores are read than would fit."""
 

@@ -5,14 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-KEY_KEEP_MS = 24 * 3600 * 1000
-"""How long a key stands for its first request."""
-KEY_STALE_MS = 60_000
-"""A request that is under way for longer than this has died with its server."""
-KEY_SOON_MS = 5_000
-"""As long, for a request whose key is kept with what it makes: should it live on, nothing is made twice."""
-KEY_OPEN_MS = 10 * 60_000
-"""How long the outcome of a request that must not be done twice stays open; then its key is free again."""
+from sexton_storage.terms import KEY_STALE_MS
 
 
 class KeyUse(msgspec.Struct, frozen=True, gc=False):

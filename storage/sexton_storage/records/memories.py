@@ -10,17 +10,12 @@ import msgspec
 
 from sexton_storage.documents import storable
 from sexton_storage.records.leases import Held
+from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT, QUERY_WORDS
 
-MEMORY_LIMIT = 1_000
-"""Entries of one agent."""
 CORE = "core"
 """The category that never makes room for another."""
 DAILY = "daily"
 """The category that is forgotten by itself."""
-QUERY_WORDS = 16
-"""Words of a query that are looked for; each costs a look through all that the agent remembers."""
-DAILY_KEEP_MS = 72 * 3600 * 1000
-"""How long a ``daily`` entry lives after its last change."""
 
 
 class Memory(msgspec.Struct, frozen=True, gc=False):

@@ -17,8 +17,8 @@ from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.refusals import GONE, STALE, Lost
 from sexton_storage.rules import CANCELLED_BY, CANCELLED_LABEL
 from sexton_storage.streams import GateKey, closed_frame
+from sexton_storage.terms import DEDUP_WINDOW_MS
 from sexton_storage.writes import (
-    DEDUP_WINDOW_MS,
     Appended,
     AppendEvent,
     CancelEvent,

@@ -9,7 +9,8 @@ from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.columns import Columns
 from sexton_storage.postgres.sql.fragments import insert_from, opaque_to_planner
 from sexton_storage.postgres.sql.schema import PROPOSALS, SCORES
-from sexton_storage.records.improvement import DISPLACED_BY, DISPLACED_REASON, PENDING_KEPT, Proposal, Score
+from sexton_storage.records.improvement import DISPLACED_BY, DISPLACED_REASON, Proposal, Score
+from sexton_storage.terms import PENDING_KEPT
 
 _DISPLACE = f"""
 UPDATE proposals p SET status = 'REJECTED', rejection_reason = $2, decided_by = $3, decided_at = $4

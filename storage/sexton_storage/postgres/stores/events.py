@@ -9,7 +9,7 @@ from sexton_storage.postgres.connections.connection import Row
 from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.events import Event, EventStatus, EventWaits, ReadyAgent
-from sexton_storage.writes import DEDUP_WINDOW_MS
+from sexton_storage.terms import DEDUP_WINDOW_MS
 
 _SO_FAR = (
     "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"

@@ -9,10 +9,8 @@ from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.schema import BLOCKED, LIVE, RECEIVED
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.fleet import (
-    CHANGES_KEEP_MS,
     COUNT_CAP,
     LOOKED_AT,
-    ONLINE_MS,
     Census,
     HistoryItem,
     HistoryKind,
@@ -22,6 +20,7 @@ from sexton_storage.records.fleet import (
     Waiting,
 )
 from sexton_storage.records.runners import AdminState
+from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
 
 # Each part comes off its own index, newest first, and no further than the page.
 HISTORY = """

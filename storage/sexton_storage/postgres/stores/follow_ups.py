@@ -12,9 +12,10 @@ from sexton_storage.postgres.sql.fragments import opaque_to_planner
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
-from sexton_storage.records.follow_ups import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT, FollowUp, FollowUpStatus
+from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
+from sexton_storage.terms import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT
 
 FOLLOW_UPS = Rows(FollowUp)
 _SELECT = f"SELECT {FOLLOW_UPS.columns()} FROM follow_ups"

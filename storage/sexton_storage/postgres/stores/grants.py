@@ -13,9 +13,10 @@ from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.frames import NewFrame
-from sexton_storage.records.grants import GRANTS_LIMIT, Grant, GrantStatus
+from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.leases import Held
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
+from sexton_storage.terms import GRANTS_LIMIT
 
 GRANTS = Rows(Grant)
 _SELECT = f"SELECT {GRANTS.columns()} FROM grants"

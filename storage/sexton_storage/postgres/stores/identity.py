@@ -7,8 +7,9 @@ from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.auth_sessions import AUTH_SESSION_KEEP_MS, OPEN_SESSION, AuthSession
+from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
+from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 
 AUTH_SESSIONS = Rows(AuthSession)
 LINKS = Rows(SignInLink)

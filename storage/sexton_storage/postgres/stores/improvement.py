@@ -10,10 +10,7 @@ from sexton_storage.postgres.journal.improvement import insert_proposals
 from sexton_storage.postgres.sql.schema import PROPOSALS, SCORES
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.improvement import (
-    DEFAULT_CONTEXT_TOKENS,
     LAST_DECIDED,
-    RATE_EVENTS,
-    REJECTIONS_TOLD,
     TOKENS_A_SCORE,
     Lessons,
     Proposal,
@@ -22,6 +19,7 @@ from sexton_storage.records.improvement import (
     Score,
     Trust,
 )
+from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS, RATE_EVENTS, REJECTIONS_TOLD
 
 _PROPOSAL = f"SELECT {PROPOSALS.columns()} FROM proposals"
 _LOCK_HEAD = "SELECT zombie_id FROM agent_heads WHERE zombie_id = $1 FOR UPDATE"

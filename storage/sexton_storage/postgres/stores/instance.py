@@ -9,11 +9,10 @@ from sexton_storage.postgres.stores.identity import sweep_identity
 from sexton_storage.postgres.stores.key_uses import sweep_key_uses
 from sexton_storage.postgres.stores.memories import sweep_memories
 from sexton_storage.postgres.stores.tenants import insert_tenant
-from sexton_storage.records.charges import COUNT_KEEP_DAYS
 from sexton_storage.records.tenants import Tenant
 from sexton_storage.records.users import User
 from sexton_storage.records.workspaces import Workspace
-from sexton_storage.writes import DEDUP_WINDOW_MS
+from sexton_storage.terms import COUNT_KEEP_DAYS, DEDUP_WINDOW_MS
 
 SWEEP_LIMIT = 10_000
 """Rows of one kind that one sweep deletes, at most."""

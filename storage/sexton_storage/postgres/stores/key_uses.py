@@ -3,7 +3,8 @@
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.key_uses import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS, KeyUse
+from sexton_storage.records.key_uses import KeyUse
+from sexton_storage.terms import KEY_KEEP_MS, KEY_OPEN_MS, KEY_STALE_MS
 
 USES = Rows(KeyUse)
 _AFTER = len(USES.names)

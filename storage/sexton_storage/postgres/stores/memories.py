@@ -10,7 +10,8 @@ from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.leases import Held
-from sexton_storage.records.memories import DAILY, DAILY_KEEP_MS, Memory, MemoryChange, Remembered, words_of
+from sexton_storage.records.memories import DAILY, Memory, MemoryChange, Remembered, words_of
+from sexton_storage.terms import DAILY_KEEP_MS
 
 MEMORIES = Rows(Memory)
 _ALIVE = f"m.zombie_id = $1 AND (m.category <> '{DAILY}' OR m.updated_at + {DAILY_KEEP_MS} > sexton_now_ms())"

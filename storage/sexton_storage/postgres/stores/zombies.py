@@ -24,8 +24,9 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
-from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, CONFIGS_KEPT, KILLED_BY, SUPERSEDED_CONFIG
-from sexton_storage.streams import KILL_FRAMES_MAX, GateKey, cancelled_frame, closed_frame
+from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
+from sexton_storage.streams import GateKey, cancelled_frame, closed_frame
+from sexton_storage.terms import CONFIGS_KEPT, KILL_FRAMES_MAX
 
 NAMES = {"zombies_name_taken": NameTaken, "config_versions_revision_taken": Conflict}
 _OF_JOIN = {"compiled": "c.compiled", "last_event_at": "h.last_event_at"}
