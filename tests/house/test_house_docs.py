@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.survey import ROOT
+from tests.house.survey import ROOT, WINGS
 
 DOCS = ROOT / "docs"
 SECTIONS = ["Status", "Context", "Decision", "Alternatives", "Consequences"]
 ADR_LINES = 90
+GUIDE = DOCS / "how-to" / "work-on-the-code.md"
+MANY = 20
 
 
 def decisions() -> list[Path]:
@@ -57,3 +59,20 @@ def test_the_changelog_has_a_place_for_what_is_new() -> None:
     headings = re.findall(r"^## (.+)$", (DOCS / "changelog.md").read_text(), re.MULTILINE)
 
     assert headings[0] == "Unreleased"
+
+
+def test_the_files_that_the_guide_to_the_code_names_exist() -> None:
+    top = "|".join([*WINGS, "tests"])
+    named = re.findall(rf"`((?:{top})/(?:[a-z_]+/)*[\w.-]*)`", GUIDE.read_text())
+
+    assert len(named) > MANY
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_examples_in_the_guide_to_the_code_are_in_the_code() -> None:
+    examples = re.findall(
+        r"^```(?:python|sql)\n(?:#|--) (\S+)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL
+    )
+
+    assert len(examples) == GUIDE.read_text().count("```python\n") + GUIDE.read_text().count("```sql\n")
+    assert [name for name, text in examples if text not in (ROOT / name).read_text()] == []

@@ -32,7 +32,7 @@ class HeldAgent(Held[Zombie]):
         return self.world.changed_records.since(mark, self.id)
 
     def adopt(self, record: Zombie) -> Zombie:
-        """The agent as its actor holds it; the manifest is read again when the configuration changes."""
+        """Take the record over; the manifest is read again when the configuration has changed."""
         if self.record is None or record.config_version_id != self.record.config_version_id:
             self.manifest = from_json(record.compiled)
         return super().adopt(record)
