@@ -383,7 +383,7 @@ async def test_a_full_plan_is_said_above_the_form(world: HttpWorld, visitor: Vis
     answers = [await visitor.post("/workspaces", data={"name": f"w{number}"}) for number in range(3)]
 
     assert [answer.status_code for answer in answers] == [303, 303, 402]
-    assert "The free plan holds 3 workspaces." in answers[-1].text
+    assert "The free plan allows 3 workspaces." in answers[-1].text
     assert "UZ-WORKSPACE-003, request" in answers[-1].text
 
 

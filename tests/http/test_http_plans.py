@@ -278,5 +278,5 @@ async def test_from_a_downgrade_on_the_plan_that_is_left_names_itself_and_sets_t
     await fallen(world, "DOWNGRADE_TO_FREE")
     refused = await world.post("/v1/workspaces", {})
     assert refused.json()["error_code"] == "UZ-WORKSPACE-003"
-    assert refused.json()["detail"] == "the free plan holds 3 workspaces"
+    assert refused.json()["detail"] == "the free plan allows 3 workspaces"
     assert refused.headers["ratelimit-policy"] == '"default";q=40;w=2'
