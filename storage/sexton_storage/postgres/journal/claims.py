@@ -57,6 +57,11 @@ _GRANT = insert_from(
     },
     "running",
 )
+# Every part of a statement sees the rows as they were before it, so each part takes what it needs from the
+# part above and not from the table: ``o`` says what is found for each claim taken alone; ``f`` counts those
+# that were found against the runner's free slots, in order of arrival, as claims of one batch do not see
+# one another's leases; only then are event, lease and head changed, each by its own part, from the same
+# row.
 _CLAIM = f"""
 WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}

@@ -103,6 +103,10 @@ _KEEP = insert_from(
     WINDOW up_to_it AS (PARTITION BY event_zombie_id ORDER BY ord)
      ORDER BY ord""",
 )
+# ``checked`` judges each event alone, in the order that the contract gives the verdicts; ``f`` then counts
+# those that would be kept against the plan's limit of the day, as events of one batch do not see one
+# another. All that follows starts from ``f``. A firing or a follow-up is over even when its event is
+# refused because the budget is spent: otherwise it would be due again at once, without end.
 _APPEND = f"""
 WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}
