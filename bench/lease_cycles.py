@@ -32,13 +32,18 @@ PREFILLED = 60
 class Cycles:
     """A server with work, and the runners that do it."""
 
-    def __init__(self, client: Client, site: Site, agents: list[str], tokens: list[str]) -> None:
+    def __init__(
+        self, client: Client, site: Site, agents: list[str], tokens: list[str], server_pid: int
+    ) -> None:
         self._client = client
+        self._pid = server_pid
         self._site = site
         self._tokens = tokens
         self._deliveries = server.deliveries_of(site, agents, payload())
         self.filled: list[str] = []
         self.reported: list[str] = []
+        self.processor_us: list[float] = []
+        """Of the server, a cycle of each round."""
         self._times = 0
 
     async def round(self) -> float:
@@ -59,12 +64,13 @@ class Cycles:
     async def _put_on(self) -> Loaded:
         arguments = (self._site, self._tokens, WAIT_MS)
         job = Job(self._site.address, run_cycles, arguments, RUNNERS * SLOTS, RUN_S, WARM_S)
-        return await self._client.run(job)
+        return await self._client.run(job, self._pid)
 
     def _note(self, loaded: Loaded) -> int:
         """Cycles whose report was answered within the run."""
         assert set(loaded.statuses) == {200}, loaded.statuses
         self.reported += [event_id for event_id, _ in loaded.notes]
+        self.processor_us.append(1e6 * loaded.server_cpu_s / len(loaded.notes))
         return sum(1 for _, counted in loaded.notes if counted)
 
 
@@ -76,12 +82,12 @@ async def measure() -> dict[str, Any]:
             before = await server.fill_purse(client, site)
             agents = await server.make_agents(client, site, AGENTS)
             tokens = await server.make_runners(client, site, RUNNERS, SLOTS)
-            cycles = Cycles(client, site, agents, tokens)
+            cycles = Cycles(client, site, agents, tokens, process.pid)
 
             contenders = {"cycles": cycles.round, "empty": lambda: rival.round(client)}
             samples = await harness.alternate(contenders, rounds=ROUNDS)
             await _check(client, site, cycles, before)
-    return harness.report("lease_cycles", about, _figures(samples))
+    return harness.report("lease_cycles", about, _figures(samples, cycles.processor_us[1:]))
 
 
 async def _check(client: Client, site: Site, cycles: Cycles, before: int) -> None:
@@ -97,7 +103,7 @@ async def _check(client: Client, site: Site, cycles: Cycles, before: int) -> Non
     assert charged == gone, f"the events say {charged}, {gone} nanos are gone"
 
 
-def _figures(samples: dict[str, list[float]]) -> list[harness.Figure]:
+def _figures(samples: dict[str, list[float]], processor_us: list[float]) -> list[harness.Figure]:
     return [
         harness.Figure("empty handler", harness.Spread.of(samples["empty"]), "requests/s"),
         harness.Figure(
@@ -108,6 +114,7 @@ def _figures(samples: dict[str, list[float]]) -> list[harness.Figure]:
             harness.ratios(samples["cycles"], samples["empty"]),
             (harness.at_least_times(0.5), harness.at_least(1000, "cycles/s")),
         ),
+        harness.Figure("server's processor time", harness.Spread.of(processor_us), "µs/cycle"),
     ]
 
 

@@ -10,7 +10,7 @@ import tempfile
 from itertools import cycle
 from pathlib import Path
 from random import SystemRandom
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, cast
 from uuid import UUID, uuid4
 
@@ -66,6 +66,8 @@ class Askers:
         self._rounds = [cycle(self._ids[number::ASKERS]) for number in range(ASKERS)]
         self.renewals = 0
         self.latencies: list[float] = []
+        self.processor_us: list[float] = []
+        """Of this process, a renewal: the client's part is within it, the database's is not."""
 
     async def wake(self, numbers: range) -> None:
         """Renew each of these once: its actor is activated, loads its lease, and sets its deadline."""
@@ -80,11 +82,13 @@ class Askers:
 
     async def round(self) -> float:
         """Renewals a second."""
-        before, began = self.renewals, perf_counter()
+        before, began, spent = self.renewals, perf_counter(), process_time()
         async with trio.open_nursery() as nursery:
             for number in range(ASKERS):
                 nursery.start_soon(self._ask_until, number, began + RUN_S)
-        return (self.renewals - before) / (perf_counter() - began)
+        count = self.renewals - before
+        self.processor_us.append(1e6 * (process_time() - spent) / count)
+        return count / (perf_counter() - began)
 
     async def _ask_until(self, number: int, end: float) -> None:
         # It goes on where its last round ended, so that no lease waits longer for its turn than the others.
@@ -178,6 +182,7 @@ def _figures(samples: dict[str, list[float]], askers: Askers, batch: float) -> l
             harness.ratios(samples["actors"], samples["pgbench"]),
             (harness.at_least_times(3),),
         ),
+        harness.Figure("processor time", harness.Spread.of(askers.processor_us[1:]), "µs/renewal"),
         harness.Figure("latency p50", harness.once(1000 * latencies[len(latencies) // 2]), "ms"),
         harness.Figure("latency p99", harness.once(1000 * latencies[len(latencies) * 99 // 100]), "ms"),
         harness.Figure("writes in a commit, mean", harness.once(batch), "writes"),
