@@ -118,7 +118,7 @@ def test_a_status_of_pages_and_of_problems_is_described_as_both() -> None:
     document = make_document(OPERATIONS, "http://x")
     met = 0
     for row in OPERATIONS:
-        for status in {row.status_of(code) for code in row.all_codes()} & {row.status, *row.also}:
+        for status in {row.status_of(code) for code in row.all_codes()} & {row.status, *row.extra_statuses}:
             content = document["paths"][row.path][row.method.lower()]["responses"][str(status)]["content"]
             assert content.keys() == {*row.media.split(", "), "application/problem+json"}, (row.path, status)
             met += 1

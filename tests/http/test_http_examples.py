@@ -64,7 +64,7 @@ def test_an_example_is_what_its_route_takes_and_gives(name: str) -> None:
     if example.request is not msgspec.UNSET:
         decoder_of(row.body).decode(msgspec.json.encode(example.request))
     for status, answer in example.answers.items():
-        assert int(status) in {row.status, *row.also}
+        assert int(status) in {row.status, *row.extra_statuses}
         check_shape(row, msgspec.json.encode(answer))
 
 

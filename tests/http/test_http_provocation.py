@@ -148,7 +148,7 @@ async def test_a_fault_below_a_route_is_told_by_its_code(stage: Stage, code: str
             failed = replace(operation, handler=failing(FAULTS[code]), body=NoBody, query=NoQuery)
             assert await stage.code(failed) == code, operation.path
         else:
-            assert operation.still, operation.path
+            assert operation.no_io, operation.path
 
 
 async def test_at_its_ceiling_every_route_but_the_vital_ones_is_shed(stage: Stage) -> None:

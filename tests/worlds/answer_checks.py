@@ -66,7 +66,7 @@ async def check_answer(answer: httpx2.Response) -> None:
         _check_problem(operation, answer.status_code, answer.json(), where)
         return
     assert operation is not None, where
-    assert answer.status_code in {operation.status, *operation.also}, where
+    assert answer.status_code in {operation.status, *operation.extra_statuses}, where
     if answer.status_code == httpx2.codes.NO_CONTENT:
         assert "content-type" not in answer.headers, where
         await answer.aread()

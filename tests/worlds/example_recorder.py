@@ -43,7 +43,7 @@ def choose(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """For each route and status the richest exchange that is still short."""
     chosen: dict[str, Any] = {}
     for row in sorted(OPERATIONS, key=lambda one: one.name):
-        for status in (row.status, *row.also):
+        for status in (row.status, *row.extra_statuses):
             mine = [one for one in lines if (one["name"], one["status"]) == (row.name, str(status))]
             mine = [one for one in mine if size(one) <= MAX_BYTES]
             if not mine:

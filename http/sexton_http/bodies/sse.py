@@ -1,4 +1,4 @@
-"""Spells an agent's frames as server-sent events, once for all who follow it."""
+"""Encodes an agent's frames as server-sent events, once for all who follow it."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -13,27 +13,27 @@ KEPT: Final = 64
 """Pieces that are kept: readers of one agent ask for the same ones within a moment."""
 
 
-class Spelling:
-    """A small memory of what was spelled last; frames never change, so neither does it."""
+class FrameEncoder:
+    """Encodes frames, and keeps the last few results: a frame never changes, so its bytes do not either."""
 
     def __init__(self) -> None:
         self._pieces: OrderedDict[tuple[UUID, int, int], bytes] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<Spelling {len(self._pieces)} kept>"
+        return f"<FrameEncoder {len(self._pieces)} kept>"
 
-    def spell(self, frames: Sequence[Frame]) -> bytes:
+    def encode(self, frames: Sequence[Frame]) -> bytes:
         """Frames of one agent that follow each other; at least one."""
         key = (frames[0].zombie_id, frames[0].seq, frames[-1].seq)
         piece = self._pieces.get(key)
         if piece is None:
-            piece = self._pieces[key] = b"".join(spell_one(frame) for frame in frames)
+            piece = self._pieces[key] = b"".join(encode_frame(frame) for frame in frames)
             if len(self._pieces) > KEPT:
                 self._pieces.popitem(last=False)
         return piece
 
 
-def spell_one(frame: Frame) -> bytes:
+def encode_frame(frame: Frame) -> bytes:
     own = {
         **frame.data,
         "kind": frame.kind,

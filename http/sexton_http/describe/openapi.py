@@ -141,8 +141,8 @@ def _shapes(operations: Iterable[Operation]) -> Iterable[Any]:
             yield operation.body
         if operation.form is not None:
             yield operation.form
-        if operation.told is not None:
-            yield operation.told
+        if operation.documented_body is not None:
+            yield operation.documented_body
         if operation.answer is not None:
             yield operation.answer
         if operation.query is not NoQuery:
@@ -176,8 +176,8 @@ def _describe(
     elif operation.form is not None:
         content = {FORM_TYPE: {"schema": by_shape[operation.form]}}
         described["requestBody"] = {"required": True, "content": content}
-    elif operation.told is not None:
-        content = {"application/json": {"schema": by_shape[operation.told]}}
+    elif operation.documented_body is not None:
+        content = {"application/json": {"schema": by_shape[operation.documented_body]}}
         described["requestBody"] = {"required": True, "content": content}
     elif operation.auth is Auth.WEBHOOK:
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": WEBHOOK}}}
@@ -287,7 +287,7 @@ def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any
         described["content"] = {"application/json": {"schema": schema}}
     return {
         str(status): {**described, "headers": header_references(operation, status)}
-        for status in (operation.status, *operation.also)
+        for status in (operation.status, *operation.extra_statuses)
     }
 
 

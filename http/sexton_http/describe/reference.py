@@ -73,7 +73,10 @@ def _route(operation: Operation, document: dict[str, Any]) -> list[str]:
     fields = [_field(parameter) for parameter in described["parameters"] if parameter.get("in") == "query"]
     if fields:
         lines.append(f"- Query: {', '.join(fields)}")
-    shapes = {"Body": operation.body if operation.has_body else operation.told, "Answer": operation.answer}
+    shapes = {
+        "Body": operation.body if operation.has_body else operation.documented_body,
+        "Answer": operation.answer,
+    }
     for word, shape in shapes.items():
         named = _fields(shape, document)
         if named:
@@ -89,7 +92,7 @@ def facts(operation: Operation) -> list[str]:
         who = f"{who}, role {operation.role.value} and above"
     if operation.tenant_wide and operation.auth is Auth.MEMBER:
         who += "; not limited to one workspace"
-    statuses = " or ".join(str(status) for status in (operation.status, *operation.also))
+    statuses = " or ".join(str(status) for status in (operation.status, *operation.extra_statuses))
     lines = [f"For {who}", f"Success: {statuses}"]
     if operation.wait is not Wait.ORDINARY:
         lines.append(f"Deadline: {operation.wait.value}")

@@ -162,12 +162,12 @@ class Operation:
     media: str
     """The media type of a success; several are separated by commas."""
     never_shed: bool
-    still: bool
+    no_io: bool
     """Neither the database nor an actor is asked, so neither can fail it."""
     deprecated: bool
     starts_work: bool
     oversize: Oversize | None
-    also: tuple[int, ...]
+    extra_statuses: tuple[int, ...]
     """Other statuses that are a success, or at least no problem document."""
     untraced: bool
     """The answer is a document of another standard, to which nothing is added."""
@@ -184,7 +184,7 @@ class Operation:
     """An agent's key reaches this for its own agent, and gets this code for another; empty: it does not."""
     tenant_wide: bool
     """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
-    told: type[msgspec.Struct] | None
+    documented_body: type[msgspec.Struct] | None
     """A body that is described, and never looked at."""
     resumes: bool
     """A stream that goes on after the header Last-Event-ID."""
@@ -240,7 +240,7 @@ class Operation:
         mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
         if self.never_shed:
             mine -= {"UZ-API-001", "UZ-REQ-006"}
-        if self.still:
+        if self.no_io:
             mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
         if self.auth is Auth.RUNNER:
             mine -= {"UZ-REQ-006"}
@@ -328,11 +328,11 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     max_body: int = MAX_BODY_BYTES,
     media: str = "application/json",
     never_shed: bool = False,
-    still: bool = False,
+    no_io: bool = False,
     deprecated: bool = False,
     starts_work: bool = False,
     oversize: Oversize | None = None,
-    also: tuple[int, ...] = (),
+    extra_statuses: tuple[int, ...] = (),
     untraced: bool = False,
     creates: Creates = Creates.NOTHING,
     quota: Quota | None = None,
@@ -341,7 +341,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     press: bool = False,
     agents: str = "",
     tenant_wide: bool = False,
-    told: type[msgspec.Struct] | None = None,
+    documented_body: type[msgspec.Struct] | None = None,
     resumes: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
@@ -369,11 +369,11 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             max_body=max_body,
             media=media,
             never_shed=never_shed,
-            still=still,
+            no_io=no_io,
             deprecated=deprecated,
             starts_work=starts_work,
             oversize=oversize,
-            also=also,
+            extra_statuses=extra_statuses,
             untraced=untraced,
             creates=creates,
             quota=quota,
@@ -382,7 +382,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             press=press,
             agents=agents,
             tenant_wide=tenant_wide or auth is Auth.PLATFORM,
-            told=told,
+            documented_body=documented_body,
             resumes=resumes,
         )
 

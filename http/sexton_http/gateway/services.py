@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sexton_http.bodies.sse import Spelling
+from sexton_http.bodies.sse import FrameEncoder
 from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
 from sexton_http.gateway.per_agent_limit import Crowds
@@ -28,7 +28,7 @@ class Services:
     in_flight: Ceiling
     long_polls: Ceiling
     streams: Ceiling
-    spelling: Spelling
+    frame_encoder: FrameEncoder
     deliveries: Crowds
 
     @property
@@ -52,7 +52,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         in_flight=Ceiling(settings.max_in_flight),
         long_polls=Ceiling(settings.max_long_polls),
         streams=Ceiling(settings.max_streams),
-        spelling=Spelling(),
+        frame_encoder=FrameEncoder(),
         deliveries=Crowds(max(1, settings.max_in_flight // 4)),
     )
     for wait in ("in_flight", "long_polls", "streams"):

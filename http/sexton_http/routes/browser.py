@@ -57,7 +57,7 @@ async def show_home(call: Call[NoBody, NoQuery]) -> Answer:
     tag=TAG,
     auth=Auth.PUBLIC,
     media="text/html",
-    also=(GONE,),
+    extra_statuses=(GONE,),
     codes=("UZ-AUTH-012",),
     quota=GUESSES,
 )
@@ -77,7 +77,7 @@ async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.PUBLIC,
     media="text/html",
     status=SEE_OTHER,
-    also=(GONE,),
+    extra_statuses=(GONE,),
     codes=("UZ-AUTH-001", "UZ-AUTH-012"),
     quota=GUESSES,
 )
@@ -121,7 +121,7 @@ async def make_token(call: Call[TokenWish, NoQuery]) -> TokenMade:
     tag=TAG,
     auth=Auth.PUBLIC,
     media="text/html",
-    also=(404,),
+    extra_statuses=(404,),
     codes=("UZ-AUTH-005",),
 )
 async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
@@ -144,7 +144,7 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.PUBLIC,
     media="text/html",
     status=SEE_OTHER,
-    still=True,
+    no_io=True,
 )
 async def show_cli_auth(call: Call[NoBody, NoQuery]) -> Answer:
     """Go to the page on which a terminal is approved; older command lines open this address."""

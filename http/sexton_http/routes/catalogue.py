@@ -62,9 +62,9 @@ class CatalogueQuery(Query):
     tag=TAG,
     auth=Auth.PUBLIC,
     answer=PublicCatalogue,
-    also=(NOT_MODIFIED,),
+    extra_statuses=(NOT_MODIFIED,),
     codes=("UZ-REQ-003", "UZ-CATALOGUE-001"),
-    still=True,
+    no_io=True,
 )
 async def show_catalogue(call: Call[NoBody, CatalogueQuery]) -> Answer:
     """Show models and rates, to be kept for five minutes and asked for again by ETag."""

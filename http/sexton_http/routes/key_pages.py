@@ -49,7 +49,7 @@ async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=CREATED,
-    also=NOT_MADE,
+    extra_statuses=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
     form=NewKey,
@@ -72,7 +72,7 @@ async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=NOT_ENDED,
+    extra_statuses=NOT_ENDED,
 )
 async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
     """Revoke a key and go back to the list."""
@@ -90,7 +90,7 @@ async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
     auth=Auth.BROWSER,
     media="text/html",
     status=SEE_OTHER,
-    also=NOT_ENDED,
+    extra_statuses=NOT_ENDED,
 )
 async def submit_deletion(call: Call[NoBody, NoQuery]) -> Answer:
     """Delete a key that was revoked, and go back to the list."""

@@ -109,13 +109,13 @@ async def _frames(
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(with_heartbeats(answer, heartbeat_s, stop)) as pieces:
         async for piece in pieces:
-            yield KEEP if piece is None else spell(piece)
+            yield KEEP if piece is None else encode_piece(piece)
 
 
-def spell(piece: Piece) -> bytes:
+def encode_piece(piece: Piece) -> bytes:
     r"""One frame of the stream.
 
-    >>> spell(TextDelta("Hello\n"))
+    >>> encode_piece(TextDelta("Hello\n"))
     b'event: text_delta\ndata: {"text":"Hello\\n"}\n\n'
     """
     match piece:

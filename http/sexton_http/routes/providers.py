@@ -71,7 +71,7 @@ class _Refused(Exception):
     auth=Auth.PUBLIC,
     media="text/html",
     status=SEE_OTHER,
-    also=(UNAVAILABLE,),
+    extra_statuses=(UNAVAILABLE,),
     codes=("UZ-REQ-003",),
     quota=ATTEMPTS,
 )
@@ -101,7 +101,7 @@ async def depart(call: Call[NoBody, Departure]) -> Answer:
     tag=TAG,
     auth=Auth.PUBLIC,
     media="text/html",
-    also=(FORBIDDEN, UNAVAILABLE),
+    extra_statuses=(FORBIDDEN, UNAVAILABLE),
     codes=("UZ-AUTH-001", "UZ-REQ-003"),
     quota=ATTEMPTS,
 )

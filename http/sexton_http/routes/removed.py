@@ -80,7 +80,7 @@ def gone() -> Problem:
     answer=Run,
     codes=("UZ-RUNS-410",),
     deprecated=True,
-    still=True,
+    no_io=True,
 )
 async def get_run(call: Call[NoBody, NoQuery]) -> Any:
     """Answer 410: the run pipeline was removed."""
@@ -94,10 +94,10 @@ async def get_run(call: Call[NoBody, NoQuery]) -> Any:
     tag=TAG,
     auth=Auth.PUBLIC,
     answer=RunRetried,
-    told=Retry,
+    documented_body=Retry,
     codes=("UZ-RUNS-410",),
     deprecated=True,
-    still=True,
+    no_io=True,
 )
 async def retry_run(call: Call[NoBody, NoQuery]) -> Any:
     """Answer 410: the run pipeline was removed."""
@@ -105,7 +105,7 @@ async def retry_run(call: Call[NoBody, NoQuery]) -> Any:
     raise gone()
 
 
-@operation("GET", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, still=True)
+@operation("GET", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, no_io=True)
 async def list_specs(call: Call[NoBody, NoQuery]) -> None:
     """Answer 410: the run pipeline was removed."""
     del call
@@ -113,7 +113,7 @@ async def list_specs(call: Call[NoBody, NoQuery]) -> None:
 
 
 @operation(
-    "POST", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, still=True
+    "POST", "/v1/specs", tag=TAG, auth=Auth.PUBLIC, codes=("UZ-RUNS-410",), deprecated=True, no_io=True
 )
 async def submit_spec(call: Call[NoBody, NoQuery]) -> None:
     """Answer 410: the run pipeline was removed."""

@@ -39,14 +39,16 @@ class KeySet(Shape):
     keys: list[PublicKey]
 
 
-@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, still=True)
+@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, no_io=True)
 async def healthz(call: Call[NoBody, NoQuery]) -> Health:
     """Say that the process answers."""
     del call
     return Health("ok", "sexton", VERSION)
 
 
-@operation("GET", "/readyz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, answer=Readiness, also=(503,))
+@operation(
+    "GET", "/readyz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, answer=Readiness, extra_statuses=(503,)
+)
 async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
     """Say whether work can be done: 200, or 503 without the database or while stopping."""
     database = await call.ctx.world.storage.healthy()
@@ -57,7 +59,7 @@ async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
 
 
 @operation(
-    "GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, still=True, media="text/plain", answer=str
+    "GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, no_io=True, media="text/plain", answer=str
 )
 async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the counters, as Prometheus reads them."""
@@ -66,7 +68,7 @@ async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
 
 
 @operation(
-    "GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet, untraced=True, still=True
+    "GET", "/.well-known/jwks.json", tag=TAG, auth=Auth.PUBLIC, answer=KeySet, untraced=True, no_io=True
 )
 async def jwks(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the public keys of the built-in issuer."""

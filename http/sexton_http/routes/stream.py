@@ -170,7 +170,7 @@ async def _frames(
         except (StorageError, EngineError):
             return  # The client comes back by the id that it has.
         if frames:
-            yield services.spelling.spell(frames)
+            yield services.frame_encoder.encode(frames)
             after = frames[-1].seq
         elif news is not None:
             if news.head == GONE:

@@ -76,7 +76,7 @@ def _route(path: str) -> Callable[[Handler], Operation]:
         hot=True,
         max_body=MAX_WEBHOOK_BYTES,
         oversize=_too_large,
-        also=(200,),
+        extra_statuses=(200,),
     )
 
 
