@@ -10,18 +10,17 @@ from prometheus_client import CollectorRegistry
 from quart_trio import QuartTrio
 
 from sexton_http import routes
-from sexton_http.app import make_quart
 from sexton_http.describe.documents import make_documents
 from sexton_http.describe.openapi import make_document
 from sexton_http.describe.reference import errors_page, http_page
-from sexton_http.gateway.hot_mount import HotRoutes
 from sexton_http.gateway.limits import Gcra
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Operation, operation
+from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.pipeline import Mounted
+from sexton_http.gateway.quart_mount import make_quart
 from sexton_http.gateway.services import make_services
 from sexton_http.identity.context import HttpContext
 from sexton_http.problems import CODES, Shown
-from sexton_http.routes.removed import PREFIXES
+from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.http import HttpWorld
 
@@ -37,7 +36,8 @@ def declared() -> set[tuple[str, str]]:
 def mounted(world: HttpWorld) -> QuartTrio:
     documents = make_documents(OPERATIONS, "")
     services = make_services(apart(world), documents, Gcra(lambda: 0.0))
-    return make_quart(services, [Mounted(operation, services) for operation in OPERATIONS])
+    routes = [Mounted(operation, services) for operation in OPERATIONS]
+    return make_quart(services, routes, removed=PREFIXES, gone=gone)
 
 
 def apart(world: HttpWorld) -> HttpContext:
@@ -164,26 +164,6 @@ async def test_a_server_describes_itself(world: HttpWorld) -> None:
 
     for row in OPERATIONS:
         assert f"{row.method} {row.path}" in page.text
-
-
-async def test_the_fast_path_knows_the_hot_routes_and_no_others(world: HttpWorld) -> None:
-    documents = make_documents(OPERATIONS, "")
-    services = make_services(apart(world), documents)
-    hot = HotRoutes([Mounted(row, services) for row in OPERATIONS])
-    for row in OPERATIONS:
-        found = hot.find(row.method, example(row))
-        assert (found is not None) == row.hot, row.path
-        if found is not None:
-            assert found[0].operation is row
-            assert set(found[1]) == set(row.params)
-
-    assert hot.find("GET", "/v1/runners/me/leases") is None
-    assert hot.find("POST", "/v1/webhooks//github") is None
-    assert hot.find("POST", "/v1/webhooks/a:b") is None
-
-
-def example(row: Operation) -> str:
-    return re.sub(r"\{(\w+)\}", "a0", row.path)
 
 
 def test_what_a_pages_form_sends_is_described() -> None:

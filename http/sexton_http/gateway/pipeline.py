@@ -86,6 +86,7 @@ class Mounted:
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
         self._ids = operation.ids
+        self.reads_body = operation.has_body or operation.method != "GET"  # What a GET sends is ignored.
         self._encode = msgspec.json.Encoder().encode
         self._ceiling: Ceiling | None
         match operation.wait:

@@ -1,0 +1,77 @@
+"""Decides which route a request is for, whichever mount answers it."""
+
+from collections.abc import Mapping, Sequence
+
+from sexton_http.gateway.operations import Operation
+from sexton_http.gateway.pipeline import Mounted
+
+
+class RouteMatcher:
+    """Finds a route by method and parts of the path, without trying one after the other.
+
+    It agrees with the map of URLs that Quart makes of the same declarations; a test compares the two. Quart's
+    own map remains for what no route answers: it says 404 or 405, and which methods a path has.
+    """
+
+    def __init__(self, routes: Sequence[Mounted]) -> None:
+        self._fixed: dict[str, dict[str, Mounted]] = {}
+        self._by_length: dict[tuple[str, int], list[tuple[_Pattern, Mounted]]] = {}
+        for mounted in routes:
+            operation = mounted.operation
+            if not operation.params:
+                self._fixed.setdefault(operation.path, {})[operation.method] = mounted
+                continue
+            pattern = _Pattern(operation)
+            self._by_length.setdefault((operation.method, pattern.length), []).append((pattern, mounted))
+        for patterns in self._by_length.values():
+            # A literal part is more of a match than a parameter is, wherever the first difference lies. A
+            # parameter with an action behind it matches what a bare one never does, so it may come last: no
+            # hot route has one, and none is to wait for it.
+            patterns.sort(key=lambda found: (found[0].has_action, found[0].is_open))
+
+    def find(self, method: str, path: str) -> tuple[Mounted, Mapping[str, str]] | None:
+        """The route and the parameters of the path, as they were sent; HEAD finds the route of GET."""
+        methods = self._fixed.get(path)
+        if methods is not None:
+            # A path that is spelled out is no value of another route's parameter, whatever the method.
+            fixed = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+            return None if fixed is None else (fixed, {})
+        parts = path.split("/")
+        for pattern, mounted in self._by_length.get((method, len(parts)), ()):
+            params = pattern.match(parts)
+            if params is not None:
+                return mounted, params
+        return self.find("GET", path) if method == "HEAD" else None
+
+
+class _Pattern:
+    __slots__ = ("_actions", "_checks", "_params", "has_action", "is_open", "length")
+
+    def __init__(self, operation: Operation) -> None:
+        parts = operation.path.split("/")
+        self.length = len(parts)
+        self.is_open = ["{" in part for part in parts]
+        self._checks = [(place, part) for place, part in enumerate(parts) if "{" not in part]
+        self._params: list[tuple[int, str]] = []
+        self._actions: list[tuple[int, str]] = []
+        for place, part in enumerate(parts):
+            if "{" in part:
+                name, _, action = part.removeprefix("{").partition("}")
+                self._params.append((place, name))
+                if action:
+                    self._actions.append((place, action))
+        self.has_action = bool(self._actions)
+
+    def match(self, parts: list[str]) -> dict[str, str] | None:
+        for place, literal in self._checks:
+            if parts[place] != literal:
+                return None
+        if self._actions:
+            parts = list(parts)
+            for place, action in self._actions:
+                if not parts[place].endswith(action):
+                    return None
+                parts[place] = parts[place].removesuffix(action)
+        params = {name: parts[place] for place, name in self._params}
+        # A colon begins an action, so no parameter has one.
+        return params if all(value and ":" not in value for value in params.values()) else None
