@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -235,6 +236,7 @@ class Operation:
         """No body at all means one without fields, where none is required."""
         return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
 
+    @cache  # noqa: B019 - routes are declared once and stay
     def all_codes(self) -> tuple[str, ...]:
         """Every code this can answer with, in the order of the table."""
         mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
@@ -248,15 +250,13 @@ class Operation:
             mine.add(self.agents)
         if self.auth is Auth.MEMBER and self.role is not Role.USER:
             mine.add("UZ-AUTH-009")
-        if self.ids:
-            mine.add("UZ-UUIDV7-009")
         if self.has_body or self.takes_nothing:
             mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
         if self.reads_body:
             mine.add("UZ-REQ-005")
         if self.query is not NoQuery:
             mine.add("UZ-REQ-001")
-        if any(has_id(shape) for shape in (self.body, self.query)):
+        if self.ids or any(has_id(shape) for shape in (self.body, self.query)):
             mine.add("UZ-UUIDV7-009")
         if self.in_workspace:
             mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
@@ -308,6 +308,7 @@ def is_id(param: str) -> bool:
     return param.endswith("_id")
 
 
+@cache
 def has_id(shape: type[msgspec.Struct]) -> bool:
     """Whether a body or a query has an id anywhere."""
     return b'"format":"uuid"' in msgspec.json.encode(msgspec.json.schema(shape))
