@@ -176,19 +176,26 @@ class SupervisorNode(Node, NodeListener):
         fault: EngineFault | None = None
         with scope:
             fault = await self._supervise()
-        if fault is not None:
+        if fault is not None and self._scope is scope:
             self._scope = None
             self._listener.child_crashed(self, fault)
 
     async def _supervise(self) -> EngineFault:
-        """Act on notices until one is one too many; then everything below is stopped."""
+        """Act on notices until one is one too many; then everything below is stopped.
+
+        Stopping this supervisor cancels the task, but a task that is ready to run learns of it only at its
+        next checkpoint. So it looks before each decision: a child that it started now would be running
+        already when its turn to start comes again.
+        """
         while True:
             self._changed = trio.Event()
             while self._crashes:
+                await trio.lowlevel.checkpoint_if_cancelled()
                 fault = await self._handle(*self._crashes.popleft())
                 if fault is not None:
                     await self._stop_children(keep_mail=True)
                     return fault
+            await trio.lowlevel.checkpoint_if_cancelled()
             self._start_due()
             self._announce_once()
             if not self._crashes and not self._changed.is_set():
