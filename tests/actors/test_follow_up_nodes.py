@@ -11,7 +11,7 @@ from sexton_actors.tree import tree
 from sexton_engine import open_system
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.follow_ups import FollowUp
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from tests.actors.test_cron_nodes import install, world_over
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -32,7 +32,7 @@ async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(p
 
         event = await world.append(agent)
         lease = (await world.claim(agent)).lease
-        held, past = Held(lease.id, lease.fencing_token), world.now - 3_600_000
+        held, past = LeaseToken(lease.id, lease.fencing_token), world.now - 3_600_000
         asked = [FollowUp(new_id(), agent.id, event.id, str(n), "look", past, world.now) for n in range(EACH)]
         for follow_up in asked:
             assert await storage.follow_ups.keep(follow_up, held) == follow_up

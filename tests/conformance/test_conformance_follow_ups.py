@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
-from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
 from sexton_storage.terms import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT
@@ -29,8 +29,8 @@ async def keep(world: StorageWorld, lease: Lease, *args: Any, **changes: Any) ->
     return kept
 
 
-def held(lease: Lease) -> Held:
-    return Held(lease.id, lease.fencing_token)
+def held(lease: Lease) -> LeaseToken:
+    return LeaseToken(lease.id, lease.fencing_token)
 
 
 async def agent_of(world: StorageWorld, lease: Lease) -> Zombie:
@@ -81,7 +81,7 @@ async def test_two_that_ask_at_once_find_one(world: StorageWorld) -> None:
 async def test_only_the_lease_that_holds_the_agent_asks(world: StorageWorld) -> None:
     lease, other = await world.lease(), await world.lease()
     store, new = world.storage.follow_ups, asked(world, lease)
-    assert await store.keep(new, Held(lease.id, lease.fencing_token + 1)) == Lost(FENCED)
+    assert await store.keep(new, LeaseToken(lease.id, lease.fencing_token + 1)) == Lost(FENCED)
     assert await store.keep(new, held(other)) == Lost(FENCED)
     assert await store.keep(replace(new, zombie_id=new_id()), held(lease)) == Lost(GONE)
 

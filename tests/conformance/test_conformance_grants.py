@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.grants import Grant, GrantStatus
-from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import Lost
 from sexton_storage.terms import GRANTS_LIMIT
@@ -34,8 +34,8 @@ def grant_of(agent: Zombie, service: str = "slack", **changes: Any) -> Grant:
     return replace(grant, **changes)
 
 
-def held_by(lease: Lease, **changes: Any) -> Held:
-    return replace(Held(lease.id, lease.fencing_token), **changes)
+def held_by(lease: Lease, **changes: Any) -> LeaseToken:
+    return replace(LeaseToken(lease.id, lease.fencing_token), **changes)
 
 
 async def test_a_grant_is_kept_with_its_frames(world: StorageWorld) -> None:

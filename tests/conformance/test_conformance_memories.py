@@ -8,7 +8,7 @@ import trio
 from msgspec.structs import replace
 
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.leases import Held, Lease, LeaseStatus
+from sexton_storage.records.leases import Lease, LeaseStatus, LeaseToken
 from sexton_storage.records.memories import Memory, MemoryChange, Remembered
 from sexton_storage.refusals import Lost
 from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT, QUERY_WORDS
@@ -27,7 +27,7 @@ def forget(key: str) -> MemoryChange:
 async def keep(
     world: StorageWorld, lease: Lease, *changes: MemoryChange, **options: Any
 ) -> Remembered | None:
-    held = Held(lease.id, options.get("token", lease.fencing_token))
+    held = LeaseToken(lease.id, options.get("token", lease.fencing_token))
     return await world.storage.memories.keep(lease.zombie_id, held, changes, options.get("now", world.now))
 
 
@@ -78,7 +78,7 @@ async def test_agents_remember_apart(world: StorageWorld) -> None:
     assert [memory.content for memory in await kept(world, one)] == ["mine"]
 
     wrong = await world.storage.memories.keep(
-        other.zombie_id, Held(one.id, one.fencing_token), [put("b")], world.now
+        other.zombie_id, LeaseToken(one.id, one.fencing_token), [put("b")], world.now
     )
     assert wrong is None
     assert await keys(world, other) == ["a"]
@@ -94,7 +94,7 @@ async def test_only_who_holds_the_agent_writes(world: StorageWorld) -> None:
 
     expired = await world.lease(now=world.now - 60_000)
     assert await keep(world, expired, put("a")) is None
-    assert await world.storage.memories.keep(new_id(), Held(lease.id, 1), [put("a")], world.now) is None
+    assert await world.storage.memories.keep(new_id(), LeaseToken(lease.id, 1), [put("a")], world.now) is None
     assert await keys(world, lease) == []
 
 

@@ -11,7 +11,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
 from sexton_storage.terms import GRANTS_LIMIT
@@ -72,7 +72,7 @@ class GrantsActor(Actor):
 
         return await decide_until_kept(attempt, "The grant", self._world)
 
-    async def _settle(self, decision: Decision, held: Held | None) -> m.Requested | Refusal | Lost:
+    async def _settle(self, decision: Decision, held: LeaseToken | None) -> m.Requested | Refusal | Lost:
         """Save; ``Lost`` when somebody else was first, and it is to be decided again."""
         match decision:
             case Refusal():
@@ -85,7 +85,7 @@ class GrantsActor(Actor):
             case _:
                 assert_never(decision)
 
-    def _told(self, lost: Lost, held: Held | None) -> Refusal | Lost:
+    def _told(self, lost: Lost, held: LeaseToken | None) -> Refusal | Lost:
         if lost.reason == GONE:
             return Refusal("UZ-ZMB-009", f"There is no agent {self.context.key}.")
         if lost.reason == FENCED and held is not None:

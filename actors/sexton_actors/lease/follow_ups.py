@@ -7,7 +7,7 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.scheduler import SchedulesChanged
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.follow_ups import FollowUp
-from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.refusals import FULL, Lost
 from sexton_storage.terms import FOLLOW_UPS_LIMIT
 
@@ -21,7 +21,7 @@ async def ask(held: HeldLease, message: m.AskFollowUp) -> FollowUp | Refusal:
         new = await _asked(held, state.lease, message, now)
         if isinstance(new, Refusal):
             return new
-        under = Held(state.lease.id, state.lease.fencing_token)
+        under = LeaseToken(state.lease.id, state.lease.fencing_token)
         kept = await held.world.storage.follow_ups.keep(new, under)
         if not isinstance(kept, Lost):
             held.context.tell("scheduler", "", SchedulesChanged())

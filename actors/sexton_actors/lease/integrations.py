@@ -8,7 +8,7 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.grants import Request, Requested
 from sexton_actors.refusal import Refusal
 from sexton_engine import EngineError
-from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import AppendFrames
 
@@ -29,7 +29,7 @@ async def ask(held: HeldLease, message: m.AskIntegration) -> Requested | Refusal
         reason=message.reason,
         by=f"run:{lease.event_id}",
         event_id=lease.event_id,
-        held=Held(lease.id, lease.fencing_token),
+        held=LeaseToken(lease.id, lease.fencing_token),
     )
     try:
         return await held.context.ask("grants", lease.zombie_id, request)

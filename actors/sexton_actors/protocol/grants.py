@@ -7,7 +7,7 @@ import msgspec
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.grants import Grant, GrantStatus
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 
 
 class Requested(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Request(msgspec.Struct, Message[Requested | Refusal], frozen=True):
     """``user:<id>``, ``api:<id>``, ``agent:<key id>`` or ``run:<event id>``."""
     event_id: UUID | None = None
     """The event of the run that asks."""
-    held: Held | None = None
+    held: LeaseToken | None = None
     """The lease of the run that asks; it must hold still."""
 
 

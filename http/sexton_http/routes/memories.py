@@ -18,7 +18,7 @@ from sexton_http.bodies.shapes import Count, Query, Shape
 from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
 from sexton_http.gateway.pipeline import STORAGE_WAIT_S
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.leases import Held, Lease
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.terms import MEMORY_LIMIT
 
@@ -126,7 +126,9 @@ async def _search(call: Call[Any, Any], zombie_id: UUID, query: MemoryQuery) -> 
     return MemoryList([view_memory(memory) for memory in found], total)
 
 
-async def _holding(call: Call[Any, Any], zombie_id: UUID, lease_id: UUID | None, token: int | None) -> Held:
+async def _holding(
+    call: Call[Any, Any], zombie_id: UUID, lease_id: UUID | None, token: int | None
+) -> LeaseToken:
     """The lease by which this runner may touch the agent's memory now."""
     leases, zombies = call.ctx.world.storage.leases, call.ctx.world.storage.zombies
     lease = await (leases.live_of_zombie(zombie_id) if lease_id is None else leases.load(lease_id))
@@ -140,10 +142,10 @@ async def _holding(call: Call[Any, Any], zombie_id: UUID, lease_id: UUID | None,
     raise Problem("UZ-MEM-001", "the runner holds no lease of this agent")
 
 
-def _live(lease: Lease, token: int | None, now: int) -> Held:
+def _live(lease: Lease, token: int | None, now: int) -> LeaseToken:
     current = lease.status in LIVE_LEASE and now < lease.expires_at
     if not current or token not in {None, lease.fencing_token}:
         raise Problem(
             "UZ-RUN-005", f"lease {lease.id} is no longer held, or the fencing token is not the lease's"
         )
-    return Held(lease.id, lease.fencing_token)
+    return LeaseToken(lease.id, lease.fencing_token)

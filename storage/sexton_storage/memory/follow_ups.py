@@ -11,7 +11,7 @@ from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
 from sexton_storage.terms import FOLLOW_UPS_LIMIT
 
@@ -25,7 +25,7 @@ class MemoryFollowUps(MemoryStore):
         await self._round_trip()
         return self._asked(zombie_id, event_id, storable(call_id))
 
-    async def keep(self, follow_up: FollowUp, held: Held) -> FollowUp | Lost:
+    async def keep(self, follow_up: FollowUp, held: LeaseToken) -> FollowUp | Lost:
         await self._round_trip()
         new = replace(follow_up, message=storable(follow_up.message), call_id=storable(follow_up.call_id))
         if new.zombie_id not in self._tables.heads:

@@ -11,7 +11,7 @@ from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import Grant, GrantStatus
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
 from sexton_storage.terms import GRANTS_LIMIT
 
@@ -50,7 +50,9 @@ class MemoryGrants(MemoryStore):
         ]
         return sorted(found, key=lambda grant: (grant.created_at, grant.id), reverse=True)[:limit]
 
-    async def save(self, grant: Grant, frames: Sequence[NewFrame], held: Held | None = None) -> Lost | None:
+    async def save(
+        self, grant: Grant, frames: Sequence[NewFrame], held: LeaseToken | None = None
+    ) -> Lost | None:
         await self._round_trip()
         lost = self._refused(grant, held)
         if lost is None:
@@ -59,7 +61,7 @@ class MemoryGrants(MemoryStore):
             self._journal.announce_frames()
         return lost
 
-    def _refused(self, grant: Grant, held: Held | None) -> Lost | None:
+    def _refused(self, grant: Grant, held: LeaseToken | None) -> Lost | None:
         if grant.zombie_id not in self._tables.heads:
             return Lost(GONE)
         if held is not None and not holds(self._tables, grant.zombie_id, held.lease_id, held.fencing_token):

@@ -7,13 +7,13 @@ from sexton_storage.documents import storable
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.apply_memories import remember
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.memories import CORE, Memory, MemoryChange, Remembered, folded, is_over, words_of
 
 
 class MemoryMemories(MemoryStore):
     async def keep(
-        self, zombie_id: UUID, held: Held, changes: Sequence[MemoryChange], now: int
+        self, zombie_id: UUID, held: LeaseToken, changes: Sequence[MemoryChange], now: int
     ) -> Remembered | None:
         await self._round_trip()
         if not holds(self._tables, zombie_id, held.lease_id, held.fencing_token):

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.paging import Page
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import Lost
 
 
@@ -37,7 +37,7 @@ class FollowUp(msgspec.Struct, frozen=True, gc=False):
 class FollowUpStore(Protocol):
     async def load(self, follow_up_id: UUID) -> FollowUp | None: ...
     async def find(self, zombie_id: UUID, event_id: UUID, call_id: str) -> FollowUp | None: ...
-    async def keep(self, follow_up: FollowUp, held: Held) -> FollowUp | Lost:
+    async def keep(self, follow_up: FollowUp, held: LeaseToken) -> FollowUp | Lost:
         """Add it under that lease, live and unexpired by the database's clock.
 
         The one that is there already comes back as it is. ``Lost``: ``gone`` when there is no such agent,

@@ -9,7 +9,7 @@ import msgspec
 
 from sexton_storage.paging import Page
 from sexton_storage.records.frames import NewFrame
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import Lost
 
 
@@ -61,7 +61,9 @@ class GrantStore(Protocol):
         """By the time of the first request, newest first."""
         ...
 
-    async def save(self, grant: Grant, frames: Sequence[NewFrame], held: Held | None = None) -> Lost | None:
+    async def save(
+        self, grant: Grant, frames: Sequence[NewFrame], held: LeaseToken | None = None
+    ) -> Lost | None:
         """Add (version 1), or save where ``version`` is one below ``grant.version``, with its frames.
 
         With ``held`` only under that lease, live and unexpired by the database's clock: ``Lost`` ``fenced``

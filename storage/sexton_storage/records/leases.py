@@ -19,8 +19,8 @@ class LeaseStatus(StrEnum):
     RECLAIMED = "reclaimed"
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
-    """A lease as the one who holds it names it; its writes are refused when it is succeeded."""
+class LeaseToken(msgspec.Struct, frozen=True, gc=False):
+    """A lease as its holder names it. Writes under a token that is no longer the newest are refused."""
 
     lease_id: UUID
     fencing_token: int

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.documents import storable
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT, QUERY_WORDS
 
 CORE = "core"
@@ -145,7 +145,7 @@ class MemoriesStore(Protocol):
     """Only of entries that live: a ``daily`` one past its time is not there, swept or not."""
 
     async def keep(
-        self, zombie_id: UUID, held: Held, changes: Sequence[MemoryChange], now: int
+        self, zombie_id: UUID, held: LeaseToken, changes: Sequence[MemoryChange], now: int
     ) -> Remembered | None:
         """Change entries under a lease of this agent that is live and unexpired by the database's clock.
 

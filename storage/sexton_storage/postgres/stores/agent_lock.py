@@ -4,7 +4,7 @@ from enum import Enum
 from uuid import UUID
 
 from sexton_storage.postgres.connections.connection import Connection
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 
 _LOCK = "SELECT live_lease_id, fence FROM agent_heads WHERE zombie_id = $1 FOR NO KEY UPDATE"
 _LIVE = """
@@ -19,7 +19,7 @@ class Hold(Enum):
     HELD = "nobody else changes it until the transaction ends"
 
 
-async def lock_agent(connection: Connection, zombie_id: UUID, held: Held | None = None) -> Hold:
+async def lock_agent(connection: Connection, zombie_id: UUID, held: LeaseToken | None = None) -> Hold:
     """Lock the agent's head; without ``held`` whoever asks may."""
     head = await connection.fetchrow(_LOCK, zombie_id)
     if head is None:

@@ -13,7 +13,7 @@ from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
 from sexton_storage.terms import FOLLOW_UPS_KEEP_MS, FOLLOW_UPS_LIMIT
 
@@ -41,7 +41,7 @@ class PostgresFollowUps(PostgresStore):
     async def find(self, zombie_id: UUID, event_id: UUID, call_id: str) -> FollowUp | None:
         return FOLLOW_UPS.maybe(await self._row(_ASKED, zombie_id, event_id, storable(call_id)))
 
-    async def keep(self, follow_up: FollowUp, held: Held) -> FollowUp | Lost:
+    async def keep(self, follow_up: FollowUp, held: LeaseToken) -> FollowUp | Lost:
         new = replace(follow_up, message=storable(follow_up.message), call_id=storable(follow_up.call_id))
 
         async def work(connection: Connection) -> FollowUp | Lost:

@@ -14,7 +14,7 @@ from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import Grant, GrantStatus
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.refusals import FENCED, FULL, GONE, STALE, Lost
 from sexton_storage.terms import GRANTS_LIMIT
 
@@ -66,7 +66,9 @@ class PostgresGrants(PostgresStore):
         query = f"{_SELECT} WHERE {where} ORDER BY created_at DESC, id DESC LIMIT {int(limit)}"
         return GRANTS.many(await self._rows(query, *where.args))
 
-    async def save(self, grant: Grant, frames: Sequence[NewFrame], held: Held | None = None) -> Lost | None:
+    async def save(
+        self, grant: Grant, frames: Sequence[NewFrame], held: LeaseToken | None = None
+    ) -> Lost | None:
         async def work(connection: Connection) -> tuple[Lost | None, News]:
             lost = await _save(connection, grant, held)
             if lost is not None:
@@ -80,7 +82,7 @@ class PostgresGrants(PostgresStore):
         return lost
 
 
-async def _save(connection: Connection, grant: Grant, held: Held | None) -> Lost | None:
+async def _save(connection: Connection, grant: Grant, held: LeaseToken | None) -> Lost | None:
     match await lock_agent(connection, grant.zombie_id, held):
         case Hold.GONE:
             return Lost(GONE)

@@ -9,7 +9,7 @@ from sexton_storage.postgres.journal.memories import remember
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.agent_lock import Hold, lock_agent
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.leases import Held
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.memories import DAILY, Memory, MemoryChange, Remembered, words_of
 from sexton_storage.terms import DAILY_KEEP_MS
 
@@ -36,7 +36,7 @@ DELETE FROM memories WHERE ctid IN
 
 class PostgresMemories(PostgresStore):
     async def keep(
-        self, zombie_id: UUID, held: Held, changes: Sequence[MemoryChange], now: int
+        self, zombie_id: UUID, held: LeaseToken, changes: Sequence[MemoryChange], now: int
     ) -> Remembered | None:
         async def work(connection: Connection) -> Remembered | None:
             if await lock_agent(connection, zombie_id, held) is not Hold.HELD:
