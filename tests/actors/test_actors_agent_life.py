@@ -20,9 +20,10 @@ from sexton_actors.runner.listeners import LISTENERS_MAX
 from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.improvement import Proposal, ProposalStatus
 from sexton_storage.records.leases import LeaseStatus
-from tests.worlds.actors import SKILL, TRIGGER, ActorsWorld, Later, crash_once
+from tests.worlds.actors import ActorsWorld, Later, crash_once
+from tests.worlds.samples import skill_md, trigger_md
 
-BETTER = SKILL.format(name="doctor", tags="") + "Look twice.\n"
+BETTER = skill_md() + "Look twice.\n"
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ async def test_an_agent_that_another_node_has_deleted_is_unknown_to_every_reques
     await world.storage.zombies.delete(zombie_id)
     asked: list[Any] = [
         m.Reconfigure(BETTER, None, "user:1"),
-        m.DraftVersion(BETTER, TRIGGER.format(name="doctor", config="")),
+        m.DraftVersion(BETTER, trigger_md()),
         m.CompileVersion(proposal.base_config_version_id),
         m.ActivateVersion(proposal.base_config_version_id, "user:1"),
         m.Propose(Draft("t", "r", BETTER), "user:1"),
@@ -173,7 +174,7 @@ async def test_tags_that_change_move_the_agents_work_to_other_runners(
 ) -> None:
     zombie_id, weak = await world.install(), await world.enrol("weak")
     strong = await world.enrol("strong", labels=("gpu",))
-    tagged = SKILL.format(name="doctor", tags="gpu")
+    tagged = skill_md(tags="gpu")
     await world.system.ask("zombie", zombie_id, m.Reconfigure(tagged, None, "user:1"))
     await world.deliver(zombie_id)
     await world.nothing(weak, 2)

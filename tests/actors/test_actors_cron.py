@@ -24,8 +24,9 @@ from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendEvent
-from tests.worlds import actors as worlds_of_actors
-from tests.worlds.actors import SKILL, TRIGGER, ActorsWorld, open_actors_world
+from tests.worlds import actors as worlds_of_actors, samples
+from tests.worlds.actors import ActorsWorld, open_actors_world
+from tests.worlds.samples import skill_md, trigger_md
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ async def test_a_firing_wakes_the_agent_once_with_its_message(
     assert said(event) == {
         "schedule": "5 0 * * *",
         "timezone": "Europe/London",
-        "scheduled_at": worlds_of_actors.START_MS + 5 * 60_000,
+        "scheduled_at": samples.START_MS + 5 * 60_000,
         "message": "look around",
     }
     assert 0 <= event.created_at - said(event)["scheduled_at"] <= MINUTE_S * 1000
@@ -179,9 +180,7 @@ async def test_the_clock_changes_under_a_running_scheduler(
     schedule: str,
     expected: list[str],
 ) -> None:
-    monkeypatch.setattr(
-        worlds_of_actors, "START_MS", round(datetime.fromisoformat(day).timestamp() * 1000) + 1
-    )
+    monkeypatch.setattr(samples, "START_MS", round(datetime.fromisoformat(day).timestamp() * 1000) + 1)
     async with open_actors_world() as world:
         await world.install(config=cron(schedule, "Europe/Berlin"))
         await pass_time(mock_clock, 4 * HOUR_S + 5 * MINUTE_S, 15 * MINUTE_S)
@@ -240,7 +239,7 @@ async def test_a_new_schedule_takes_the_place_of_the_old_one(
     await pass_time(mock_clock, 11 * MINUTE_S)
     assert minutes(world) == ["00:10"]
 
-    files = SKILL.format(name="doctor", tags=""), TRIGGER.format(name="doctor", config=cron("15 * * * *"))
+    files = skill_md(), trigger_md(config=cron("15 * * * *"))
     changed = await world.system.ask("zombie", zombie_id, Reconfigure(*files, by="user:1"))
     assert not isinstance(changed, Refusal)
 
@@ -270,7 +269,7 @@ async def test_a_spent_budget_skips_the_firing_and_not_the_next_days(
 ) -> None:
     zombie_id = await world.install(config=cron("30 * * * *") + "budget: {daily_dollars: 1}")
     tables = world.storage.tables
-    tables.spend[zombie_id, worlds_of_actors.START_MS // 86_400_000] = 10**10
+    tables.spend[zombie_id, samples.START_MS // 86_400_000] = 10**10
     await pass_time(mock_clock, 2 * HOUR_S, 15 * MINUTE_S)
     assert fired(world) == []
 

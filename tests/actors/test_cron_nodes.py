@@ -23,16 +23,10 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.stores import Storage
-from tests.worlds.actors import SKILL, PlainSealer
+from tests.worlds.samples import PlainSealer, skill_md, trigger_md
 
 NODES, ROUNDS, AGENTS = 3, 6, 4
-TRIGGER = """---
-name: {name}
-triggers:
-  - type: cron
-    schedule: "* * * * *"
----
-"""
+EVERY_MINUTE = 'type: cron\n    schedule: "* * * * *"'
 
 
 def world_over(storage: Storage, seed: int) -> World:
@@ -58,7 +52,7 @@ async def found(storage: Storage) -> tuple[UUID, UUID]:
 
 async def install(system: ActorSystem, tenant_id: UUID, workspace_id: UUID, name: str) -> UUID:
     zombie_id = uuid_utils.compat.uuid7()
-    files = SKILL.format(name=name, tags=""), TRIGGER.format(name=name)
+    files = skill_md(name), trigger_md(name, trigger=EVERY_MINUTE)
     made = await system.ask("zombie", zombie_id, Install(workspace_id, tenant_id, *files))
     assert isinstance(made, Installed), made
     return zombie_id

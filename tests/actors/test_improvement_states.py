@@ -21,11 +21,11 @@ from sexton_storage.records.improvement import Lessons, Proposal, ProposalStatus
 from sexton_storage.scoring import Facts, score
 from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS
 from tests.actors.test_state_tables import cells
-from tests.worlds.actors import SKILL, TRIGGER
+from tests.worlds.samples import skill_md, trigger_md
 
 IT, OTHER = UUID(int=1), UUID(int=2)
 NOW = 1_732_060_800_000
-GOOD = (SKILL.format(name="doctor", tags=""), TRIGGER.format(name="doctor", config=""))
+GOOD = (skill_md(), trigger_md())
 BAD = ("no front matter", GOOD[1])
 
 

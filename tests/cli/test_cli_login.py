@@ -15,7 +15,8 @@ from sexton_cli.credentials import CredentialFile, Kept
 from sexton_storage.memory import open_memory_storage
 from tests.fakes.login_browser import Browser, another_than
 from tests.worlds.browser import visiting
-from tests.worlds.http import START_MS, HttpWorld, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.samples import START_MS
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, Terminal, said, wait_until
 

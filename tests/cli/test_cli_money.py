@@ -10,7 +10,7 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.worlds.agent_folders import SKILL, TRIGGER
+from tests.worlds.samples import NOBODY, agent_files, command_body
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said, wait_until
 
@@ -38,10 +38,7 @@ def caller_of(server: ServerProcess, token: str) -> httpx2.Client:
 
 def install(server: ServerProcess) -> tuple[str, str]:
     """An agent that a webhook wakes: its path and its webhook's address."""
-    body = {
-        "source_markdown": SKILL.format(name="worker", script="true"),
-        "trigger_markdown": TRIGGER.format(name="worker", config=""),
-    }
+    body = agent_files("worker", "runtime: command", trigger=NOBODY, body=command_body("true"))
     path = f"/v1/workspaces/{server.ready['workspace_id']}/zombies"
     with caller_of(server, server.ready["api_key"]) as http:
         made = http.post(path, json=body)

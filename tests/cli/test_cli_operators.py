@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from sexton_cli.top import LEASES, Look, screen
-from tests.worlds.agent_folders import SKILL, TRIGGER
+from tests.worlds.samples import NOBODY, agent_files, command_body
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said
 
@@ -27,8 +27,7 @@ def shell(server: ServerProcess, shell: Shell) -> Shell:
 def waiting(server: ServerProcess) -> str:
     """An agent that needs labels which no runner has, and its event; the agent's id."""
     headers = {"authorization": f"Bearer {server.ready['api_key']}"}
-    skill = SKILL.format(name="picky", script="true").replace("version: 1.0.0", "version: 1.0.0\ntags: [gpu]")
-    body = {"source_markdown": skill, "trigger_markdown": TRIGGER.format(name="picky", config="")}
+    body = agent_files("picky", "runtime: command", trigger=NOBODY, tags="gpu", body=command_body("true"))
     path = f"/v1/workspaces/{server.ready['workspace_id']}/zombies"
     with httpx2.Client(base_url=server.ready["base_url"], headers=headers, timeout=30) as http:
         made = http.post(path, json=body)

@@ -10,7 +10,8 @@ import orjson
 import pytest
 import trio
 
-from tests.worlds.agent_folders import SKILL, agent_folder
+from tests.worlds.agent_folders import agent_folder
+from tests.worlds.samples import command_body, skill_md
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said, wait_until
 
@@ -127,7 +128,7 @@ def test_a_proposal_is_shown_line_by_line_and_decided(
     server: ServerProcess, shell: Shell, gated: str
 ) -> None:
     agent_id = shell.json("agent", "show", gated)["zombie_id"]
-    better = SKILL.format(name=gated, script="echo better")
+    better = skill_md(gated, body=command_body("echo better"))
     made = [propose(server, agent_id, better) for _ in range(2)]
     listed = shell("proposals", "list", gated).stdout
     assert all(proposal in listed for proposal in made)

@@ -7,7 +7,7 @@ import httpx2
 import trio
 
 from sexton_storage.terms import KEY_SOON_MS
-from tests.worlds.nodes import SKILL, TRIGGER
+from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
 MESSAGES = 24
@@ -49,7 +49,7 @@ class Sender:
 
 
 async def install(server: ServerProcess) -> str:
-    files = {"source_markdown": SKILL.format(name="w"), "trigger_markdown": TRIGGER.format(name="w")}
+    files = agent_files("w", trigger=YEARLY)
     headers = {"authorization": f"Bearer {server.ready['api_key']}"}
     path = f"/v1/workspaces/{server.ready['workspace_id']}/zombies"
     async with httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30) as http:

@@ -10,31 +10,20 @@ from uuid import uuid4
 import pytest
 import trio
 
-from tests.worlds.nodes import SKILL, Node, open_nodes
+from tests.worlds.nodes import Node, open_nodes
+from tests.worlds.samples import agent_files
 
 LOOK_EVERY_S = "600"
 WITHIN_S = 60
 """Far more than a signal takes on a busy machine, and far less than a look."""
 WAIT_MS = 30_000
-HOOKED = """---
-name: hooked
-triggers:
-  - type: webhook
-    source: alerts
----
-"""
-GATED = """---
-name: gated
-triggers:
-  - type: cron
-    schedule: "0 0 1 1 *"
+ALERTS = "type: webhook\n    source: alerts"
+GATED = """\
 gates:
   rules:
     - tool: deploy
       action: "*"
-      behavior: approve
----
-"""
+      behavior: approve"""
 
 
 @asynccontextmanager
@@ -200,10 +189,7 @@ async def test_a_pause_of_the_workspace_holds_at_once_here_and_soon_at_the_other
     tmp_path: Path, postgres_dsn: str
 ) -> None:
     async with nodes_that_seldom_look(tmp_path, postgres_dsn) as (first, second):
-        files = {
-            "source_markdown": SKILL.format(name="hooked"),
-            "trigger_markdown": HOOKED,
-        }
+        files = agent_files("hooked", trigger=ALERTS)
         made = await first.call("POST", f"{first.workspace}/zombies", files)
         hook = urlsplit(made["webhook_urls"]["alerts"]).path
         for node in (first, second):  # from here on each holds the record, and believes it for ten minutes

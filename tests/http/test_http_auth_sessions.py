@@ -14,7 +14,8 @@ from sexton_actors.protocol.auth_session import Open
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.auth_sessions import AuthSession
 from tests.fakes.login_terminal import Party, raw, text
-from tests.worlds.http import START_MS, HttpWorld, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.samples import START_MS
 
 SESSIONS = "/v1/auth/sessions"
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"

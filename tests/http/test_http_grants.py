@@ -16,7 +16,8 @@ from sexton_storage.records.frames import Frame
 from sexton_storage.records.users import Role
 from sexton_storage.terms import GRANTS_LIMIT
 from tests.worlds.bearer_tokens import agent_key
-from tests.worlds.http import SECRET, HttpWorld
+from tests.worlds.http import HttpWorld
+from tests.worlds.samples import SECRET
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 SLACK_CONFIG = "integrations: [slack, jira]\ncredentials: [own, slack]"

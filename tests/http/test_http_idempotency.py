@@ -17,7 +17,8 @@ from sexton_storage.records.users import Role
 from sexton_storage.terms import KEY_KEEP_MS, KEY_OPEN_MS, KEY_SOON_MS, KEY_STALE_MS
 from tests.http.test_http_provocation import Stage
 from tests.worlds.bearer_tokens import TENANT_B, settle_tenant_b
-from tests.worlds.http import SKILL, START_MS, TRIGGER, HttpWorld, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.samples import START_MS, agent_files
 
 KEY = {"idempotency-key": "k-1"}
 CREATING = [operation for operation in OPERATIONS if operation.creates is not Creates.NOTHING]
@@ -40,10 +41,7 @@ def bodies(world: HttpWorld) -> dict[str, tuple[str, dict[str, Any], Callable[[]
     async def agents() -> int:
         return len(world.memory.tables.zombies)
 
-    two_files = {
-        "source_markdown": SKILL.format(name="a", tags=""),
-        "trigger_markdown": TRIGGER.format(name="a", config=""),
-    }
+    two_files = agent_files("a")
     return {
         "key": ("/v1/api-keys", {"key_name": "k"}, keys),
         "workspace": ("/v1/workspaces", {}, workspaces),

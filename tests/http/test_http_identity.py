@@ -14,7 +14,8 @@ from sexton_http.identity.issuers.builtin import LEEWAY_S, TOKEN_S, BuiltinIssue
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
-from tests.worlds.http import START_MS, HttpWorld, Ids, PlainSealer
+from tests.worlds.http import HttpWorld
+from tests.worlds.samples import START_MS, Ids, PlainSealer
 
 NOW_S = 1_000_000.0
 TENANT = UUID(int=7)

@@ -14,7 +14,8 @@ from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
 from sexton_storage.records.tenants import PlanTier
-from tests.worlds.http import SKILL, TRIGGER, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.samples import agent_files, skill_md, trigger_md
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
@@ -67,19 +68,13 @@ def spend(world: HttpWorld, zombie_id: str, nanos: int = 10 * DOLLAR) -> None:
 async def test_two_files_that_do_not_compile_have_a_code_for_each_reason(
     world: HttpWorld, skill: str, trigger: str, config: str, error: str
 ) -> None:
-    body = {
-        "source_markdown": SKILL.format(name=skill, tags=""),
-        "trigger_markdown": TRIGGER.format(name=trigger, config=config),
-    }
+    body = {"source_markdown": skill_md(skill), "trigger_markdown": trigger_md(trigger, config)}
     assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (400, error)
 
 
 async def test_a_name_is_given_once(world: HttpWorld) -> None:
     await world.install()
-    body = {
-        "source_markdown": SKILL.format(name="doctor", tags=""),
-        "trigger_markdown": TRIGGER.format(name="doctor", config=""),
-    }
+    body = agent_files()
 
     assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (409, "UZ-ZMB-006")
     assert await code(world, "POST", "/v1/workspaces", json={"name": "default"}) == (409, "UZ-WORKSPACE-004")
@@ -92,10 +87,7 @@ async def test_the_free_plan_holds_so_many_and_no_more() -> None:
         assert await code(world, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
 
         await world.install()
-        body = {
-            "source_markdown": SKILL.format(name="b", tags=""),
-            "trigger_markdown": TRIGGER.format(name="b", config=""),
-        }
+        body = agent_files("b")
         assert await code(world, "POST", f"{world.ws}/zombies", json=body) == (402, "UZ-WORKSPACE-003")
 
         world.set_plan(PlanTier.PRO)
@@ -138,7 +130,7 @@ async def install_svix(world: HttpWorld, *, secret: bool = True) -> str:
     if secret:
         data = {"webhook_secret": "whsec_" + base64.b64encode(SVIX_KEY).decode()}
         await world.post(f"{world.ws}/credentials", {"name": "svix-hook", "data": data})
-    body = {"source_markdown": SKILL.format(name="doctor", tags=""), "trigger_markdown": SVIX_TRIGGER}
+    body = {"source_markdown": skill_md(), "trigger_markdown": SVIX_TRIGGER}
     answer = await world.post(f"{world.ws}/zombies", body)
     assert answer.status_code == 201, answer.text
     zombie_id: str = answer.json()["zombie_id"]

@@ -17,7 +17,8 @@ from sexton_storage.records.plans import PlanStatus
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role
 from tests.http.test_http_own_codes import FORMS, code, install_svix, send
-from tests.worlds.http import SKILL, START_MS, TRIGGER, HttpWorld, open_http_world, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world, open_http_world_on
+from tests.worlds.samples import START_MS, agent_files
 
 SUBSCRIPTION = {"subscription_id": "sub_1a2B_3"}
 
@@ -35,13 +36,6 @@ async def fallen(world: HttpWorld, kind: str) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     plan: dict[str, Any] = answer.json()
     return plan
-
-
-def files(name: str, config: str = "") -> dict[str, str]:
-    return {
-        "source_markdown": SKILL.format(name=name, tags=""),
-        "trigger_markdown": TRIGGER.format(name=name, config=config),
-    }
 
 
 def cut_off(world: HttpWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +131,10 @@ async def test_a_downgrade_deletes_nothing_and_lets_nothing_new_in() -> None:
         world.pass_ms(RECORD_FRESH_MS)
         assert (await world.get(f"{world.ws}/zombies")).json()["total"] == 2
         assert (await world.get("/v1/tenants/me/workspaces")).json()["total"] == 2
-        assert await code(world, "POST", f"{world.ws}/zombies", json=files("c")) == (402, "UZ-WORKSPACE-003")
+        assert await code(world, "POST", f"{world.ws}/zombies", json=agent_files("c")) == (
+            402,
+            "UZ-WORKSPACE-003",
+        )
         assert await code(world, "POST", "/v1/workspaces", json={}) == (402, "UZ-WORKSPACE-003")
 
 
@@ -202,14 +199,14 @@ async def test_a_tool_or_a_runtime_that_the_plan_does_not_include_is_not_install
     async with open_http_world(terms=terms) as world:
         world.set_plan(PlanTier.FREE)
         zombies = f"{world.ws}/zombies"
-        refused = await world.post(zombies, files("a", "tools: [http_request, shell]"))
+        refused = await world.post(zombies, agent_files("a", "tools: [http_request, shell]"))
         assert (refused.status_code, refused.json()["error_code"]) == (403, "UZ-ENTL-004")
         assert refused.json()["tools"] == ["shell"]
 
-        body = files("a", "runtime: command")
+        body = agent_files("a", "runtime: command")
         body["source_markdown"] += "\n```sh\ntrue\n```\n"
         assert await code(world, "POST", zombies, json=body) == (403, "UZ-ENTL-004")
-        assert await code(world, "POST", zombies, json=files("a", "tools: [http_request]")) == (201, "")
+        assert await code(world, "POST", zombies, json=agent_files("a", "tools: [http_request]")) == (201, "")
 
 
 async def test_who_asks_for_a_run_without_credit_is_told_so_and_what_comes_by_itself_waits(
@@ -239,7 +236,7 @@ async def test_a_plan_that_cannot_be_read_allows_nothing(
         assert await send(world, form(zombie_id), b'{"type":"a","n":%s}' % body) == away
     for path, sent in (
         (f"{world.ws}/zombies/{zombie_id}/messages", {"message": "m"}),
-        (f"{world.ws}/zombies", files("other")),
+        (f"{world.ws}/zombies", agent_files("other")),
         ("/v1/workspaces", {}),
     ):
         assert await code(world, "POST", path, json=sent) == away

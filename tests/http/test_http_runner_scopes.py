@@ -10,7 +10,8 @@ import trio
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.users import Role
 from tests.worlds.bearer_tokens import TENANT_B, WORKSPACE_B, settle_tenant_b
-from tests.worlds.http import SKILL, TRIGGER, HttpWorld, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.samples import agent_files
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
@@ -33,10 +34,7 @@ async def work(world: HttpWorld, workspace_id: UUID | str, tenant_id: UUID | Non
     """An event for a new agent of that workspace."""
     token = "" if tenant_id is None else world.user_token(Role.ADMIN, tenant_id=tenant_id)
     name = f"agent-{world.actors_world.new_id()}"[:40]
-    files = {
-        "source_markdown": SKILL.format(name=name, tags=""),
-        "trigger_markdown": TRIGGER.format(name=name, config=""),
-    }
+    files = agent_files(name)
     made = await world.post(f"/v1/workspaces/{workspace_id}/zombies", files, token)
     assert made.status_code == 201, made.text
     path = f"/v1/workspaces/{workspace_id}/zombies/{made.json()['zombie_id']}/messages"

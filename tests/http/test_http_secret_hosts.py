@@ -5,7 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.worlds.http import SKILL, TRIGGER, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.samples import agent_files, command_body
 
 AGENT_CONFIG = "credentials: [hub, github, loose]\nnetwork: {allow: [api.github.com, hub.example.com]}"
 
@@ -46,10 +47,7 @@ async def test_a_command_is_lent_nothing_since_it_could_use_nothing() -> None:
         for name in ("hub", "github", "loose"):
             await keep(world, name)
         await world.keep_secret()
-        files = {
-            "source_markdown": SKILL.format(name="cmd", tags="") + "\n```sh\ntrue\n```\n",
-            "trigger_markdown": TRIGGER.format(name="cmd", config=f"{AGENT_CONFIG}\nruntime: command"),
-        }
+        files = agent_files("cmd", f"{AGENT_CONFIG}\nruntime: command", body=command_body("true"))
         made = (await world.post(f"{world.ws}/zombies", files)).json()
         assert (await world.deliver(made["webhook_urls"]["github"])).status_code == 202
 

@@ -18,7 +18,8 @@ from sexton_storage.startup import StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import KEY_FILE, KEY_VARIABLE, SEALING_VARIABLE, Vault, open_vault, version_of
 from tests.http.test_http_own_codes import code
-from tests.worlds.http import START_MS, HttpWorld, open_http_world_on
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.samples import START_MS
 
 STATUS, ROTATIONS = "/v1/admin/vault", "/v1/admin/vault/rotations"
 

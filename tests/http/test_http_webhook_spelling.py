@@ -3,8 +3,9 @@
 import hashlib
 import hmac
 
-from tests.worlds.http import SECRET, HttpWorld
+from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import at, report
+from tests.worlds.samples import SECRET
 
 BODY = '{"action":"completed", "n": 123456789012345678901234567890, "price": 1.10, "huge": %s}' % ("9" * 400)
 

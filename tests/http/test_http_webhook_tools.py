@@ -10,7 +10,8 @@ from uuid import UUID
 import httpx2
 
 from sexton_storage.records.users import Role
-from tests.worlds.http import SECRET, HttpWorld
+from tests.worlds.http import HttpWorld
+from tests.worlds.samples import SECRET
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 BODY = b'{"action":"completed","n":[1,2]}'

@@ -36,65 +36,18 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.writes import Write
+from tests.worlds import samples
+from tests.worlds.samples import SECRET, Ids, PlainSealer, skill_md, trigger_md
 
 T = TypeVar("T")
 
-START_MS = 1_732_060_800_000
 STARTER_NANOS = 5_000_000_000
-SECRET = "It's a Secret to Everybody"
 MODEL = Model("small-model", "acme", 100_000, 3_000_000_000, 300_000_000, 15_000_000_000)
-
-SKILL = """\
----
-name: {name}
-description: Looks at failed deployments.
-version: 0.1.0
-tags: [{tags}]
-model: small-model
----
-Look at the failed run and say why it failed.
-"""
-
-TRIGGER = """\
----
-name: {name}
-triggers:
-  - type: webhook
-    source: github
-    signature:
-      secret_ref: github-hook
-{config}
----
-"""
-
-
-class Ids:
-    """UUIDv7 of trio's clock, in the order in which they are made."""
-
-    def __init__(self) -> None:
-        self._made = 0
-
-    def __call__(self) -> UUID:
-        self._made += 1
-        counter = self._made & 0xFFFF_FFFF_FFFF_FFFF
-        high, low = counter >> 62 & 0xFFF, counter & 0x3FFF_FFFF_FFFF_FFFF
-        return UUID(int=clock() << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
-
-
-class PlainSealer:
-    """Seals nothing, but opens only for the identity that it was sealed for."""
-
-    def seal(self, plaintext: bytes, identity: bytes) -> bytes:
-        return identity + b"\0" + plaintext
-
-    def open(self, sealed: bytes, identity: bytes) -> bytes:
-        assert sealed.startswith(identity + b"\0")
-        return sealed[len(identity) + 1 :]
 
 
 def clock() -> int:
     """Unix ms; runs as fast as trio's clock."""
-    return START_MS + round(trio.current_time() * 1000)
+    return samples.START_MS + round(trio.current_time() * 1000)
 
 
 def sign(body: bytes, secret: str = SECRET) -> str:
@@ -129,8 +82,8 @@ class ActorsWorld:
             zombie.Install(
                 workspace_id or self.workspace_id,
                 self.tenant_id,
-                SKILL.format(name=name, tags=tags),
-                TRIGGER.format(name=name, config=config),
+                skill_md(name, tags=tags, model=MODEL.id),
+                trigger_md(name, config),
             ),
         )
         assert isinstance(installed, zombie.Installed), installed
@@ -405,7 +358,7 @@ async def open_actors_world(
     *, seed: int = 0, shape: SupervisorSpec | None = None, models: Sequence[Model] = (MODEL,)
 ) -> AsyncIterator[ActorsWorld]:
     """A node with one tenant, one workspace, and the secret of its webhooks in the vault."""
-    new_id = Ids()
+    new_id = Ids(clock)
     async with open_memory_storage(clock=clock) as storage:
         tenant_id, workspace_id = await found_tenant(storage, new_id)
         secrets = Secrets(storage.credentials, PlainSealer(), storage.clock)

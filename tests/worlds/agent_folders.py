@@ -2,28 +2,8 @@
 
 from pathlib import Path
 
-SKILL = """\
----
-name: {name}
-description: Does what the test wants.
-version: 1.0.0
----
-# At work
+from tests.worlds.samples import NOBODY, command_body, skill_md, trigger_md
 
-```sh
-{script}
-```
-"""
-TRIGGER = """\
----
-name: {name}
-triggers:
-  - type: webhook
-    source: nobody
-runtime: command
-{config}
----
-"""
 ECHO = 'cat > event.json\nprintf \'{"answer": "done"}\\n\''
 
 
@@ -31,6 +11,6 @@ def agent_folder(root: Path, name: str = "echo", script: str = ECHO, config: str
     """A command agent that nobody but a message wakes."""
     folder = root / name
     folder.mkdir(exist_ok=True)
-    (folder / "SKILL.md").write_text(SKILL.format(name=name, script=script))
-    (folder / "TRIGGER.md").write_text(TRIGGER.format(name=name, config=config))
+    (folder / "SKILL.md").write_text(skill_md(name, body=command_body(script)))
+    (folder / "TRIGGER.md").write_text(trigger_md(name, f"runtime: command\n{config}", trigger=NOBODY))
     return folder

@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
-from tests.worlds.http import START_MS, HttpWorld
+from tests.worlds.http import HttpWorld
+from tests.worlds.samples import START_MS
 
 TENANT_B = UUID("019363b0-0000-7000-8000-0000000000b0")
 WORKSPACE_B = UUID("019363b0-0000-7000-8000-0000000000b1")

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tests.worlds.http import SKILL, TRIGGER, HttpWorld
+from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import at
+from tests.worlds.samples import agent_files
 
 
 async def take(world: HttpWorld) -> None:
@@ -112,10 +113,7 @@ async def _settings(world: HttpWorld, zombie: dict[str, Any], admin: str) -> Non
     await world.post(f"{ws}/billing/events", {"event_type": "PAYMENT_FAILED", "reason": "card"}, admin)
     await world.get(f"/v1/agents/{agent_id}")
     await world.get(f"/v1/agents/{agent_id}/scores")
-    files = {
-        "source_markdown": SKILL.format(name="doctor", tags="a"),
-        "trigger_markdown": TRIGGER.format(name="doctor", config=""),
-    }
+    files = agent_files(tags="a")
     idea = {"title": "Tag it", "rationale": "Only some runners can.", **files}
     made = await world.post(f"/v1/agents/{agent_id}/proposals", idea)
     await world.get(f"/v1/agents/{agent_id}/proposals")

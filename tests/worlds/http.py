@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any
-from uuid import UUID
 
 import httpx2
 import trio
@@ -39,53 +38,7 @@ from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault
 from tests.worlds.answer_checks import check_answer, note_problems
-
-START_MS = 1_732_060_800_000
-SECRET = "It's a Secret to Everybody"
-
-SKILL = """\
----
-name: {name}
-description: Looks at failed deployments.
-version: 0.1.0
-tags: [{tags}]
----
-Look at the failed run and say why it failed.
-"""
-
-TRIGGER = """\
----
-name: {name}
-triggers:
-  - type: webhook
-    source: github
-    signature:
-      secret_ref: github-hook
-{config}
----
-"""
-
-
-class PlainSealer:
-    """Seals nothing, but opens only for the identity that it was sealed for."""
-
-    def seal(self, plaintext: bytes, identity: bytes) -> bytes:
-        return identity + b"\0" + plaintext
-
-    def open(self, sealed: bytes, identity: bytes) -> bytes:
-        assert sealed.startswith(identity + b"\0")
-        return sealed[len(identity) + 1 :]
-
-
-class Ids:
-    """UUIDv7 of a standing clock, in the order in which they are made."""
-
-    def __init__(self) -> None:
-        self._made = 0
-
-    def __call__(self) -> UUID:
-        self._made += 1
-        return UUID(int=START_MS << 80 | 7 << 76 | 2 << 62 | self._made)
+from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
 
 
 @dataclass
@@ -148,10 +101,7 @@ class HttpWorld:
         return await self.call("POST", path, token, json={} if body is None else body, **rest)
 
     async def install(self, name: str = "doctor", config: str = "", tags: str = "") -> dict[str, Any]:
-        body = {
-            "source_markdown": SKILL.format(name=name, tags=tags),
-            "trigger_markdown": TRIGGER.format(name=name, config=config),
-        }
+        body = agent_files(name, config, tags=tags)
         answer = await self.post(f"{self.ws}/zombies", body)
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()

@@ -4,34 +4,26 @@ from typing import Any
 
 import httpx2
 
-from tests.worlds.http import SKILL, TRIGGER, HttpWorld
+from tests.worlds.http import HttpWorld
+from tests.worlds.samples import skill_md, trigger_md
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
-OPEN_TRIGGER = """\
----
-name: {name}
-triggers:
-  - type: webhook
-    source: {source}
-{config}
----
-"""
 
 
 def skill(name: str = "doctor", tags: str = "", body: str = "") -> str:
-    return SKILL.format(name=name, tags=tags) + body
+    return skill_md(name, tags=tags) + body
 
 
 def trigger(name: str = "doctor", config: str = "") -> str:
-    return TRIGGER.format(name=name, config=config)
+    return trigger_md(name, config)
 
 
 def open_trigger(*sources: str, name: str = "doctor") -> str:
     """Triggers whose senders do not sign."""
     first, *others = sources
     more = "\n".join(f"  - type: webhook\n    source: {source}" for source in others)
-    return OPEN_TRIGGER.format(name=name, source=first, config=more)
+    return trigger_md(name, more, trigger=f"type: webhook\n    source: {first}")
 
 
 def at(world: HttpWorld, zombie: dict[str, Any]) -> str:

@@ -8,22 +8,9 @@ from typing import Any
 import httpx2
 import orjson
 
+from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
-SKILL = """---
-name: {name}
-description: Is leased by hand.
-version: 1.0.0
----
-Wait.
-"""
-TRIGGER = """---
-name: {name}
-triggers:
-  - type: cron
-    schedule: "0 0 1 1 *"
----
-"""
 WAIT_MS = 5_000
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
 
@@ -89,11 +76,8 @@ class Node:
         assert answer.status_code >= 400, answer.text
         return str(answer.json()["error_code"])
 
-    async def install(self, name: str, trigger: str = TRIGGER) -> str:
-        files = {
-            "source_markdown": SKILL.format(name=name),
-            "trigger_markdown": trigger.format(name=name),
-        }
+    async def install(self, name: str, config: str = "") -> str:
+        files = agent_files(name, config, trigger=YEARLY)
         return str((await self.call("POST", f"{self.workspace}/zombies", files))["zombie_id"])
 
     async def say(self, zombie_id: str) -> str:
