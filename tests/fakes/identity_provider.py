@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
@@ -55,6 +56,12 @@ class SigningKey:
         return {**row, "kid": self.key_id, "use": "sig", "alg": self.algorithm}
 
 
+@cache
+def _first_key() -> SigningKey:
+    """The key of every provider, until a test gives it another: to make one is slow."""
+    return SigningKey("RS256", "k1")
+
+
 @dataclass
 class Grant:
     """A code that was given out, and for what."""
@@ -69,7 +76,7 @@ class OidcServer:
     """What tests may turn: who signs in, which keys there are, what is down, what lies."""
 
     issuer: str = ""
-    keys: list[SigningKey] = field(default_factory=lambda: [SigningKey("RS256", "k1")])
+    keys: list[SigningKey] = field(default_factory=lambda: [_first_key()])
     person: dict[str, Any] = field(
         default_factory=lambda: {
             "sub": "p-1",

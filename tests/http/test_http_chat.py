@@ -18,7 +18,7 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.users import Role
 from tests.fakes.chat_platform import CHANNEL, TEAM, SlackServer, open_slack_server, signed
 from tests.worlds.browser import text_of, visiting
-from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.http import TRUST, HttpWorld, open_http_world
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 PRESSES = "/v1/chat/slack/interactions"
@@ -110,7 +110,7 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene() -> AsyncIterator[Scene]:
-    async with open_slack_server() as slack, httpx2.AsyncClient() as client:
+    async with open_slack_server() as slack, httpx2.AsyncClient(verify=TRUST) as client:
         app = Slack(slack.settings, Elsewhere(client))
         async with open_http_world(slack=app) as world:
             yield Scene(world, slack, client)

@@ -19,7 +19,7 @@ from sexton_http.identity.issuers.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet,
 from sexton_http.identity.issuers.oidc import IssuerSettings, OidcIssuer
 from sexton_http.outbound.http import MAX_BYTES, Elsewhere
 from tests.fakes.identity_provider import OidcServer, SigningKey, open_oidc_server
-from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.http import TRUST, HttpWorld, open_http_world
 
 AUDIENCE = "sexton"
 TENANT = UUID(int=7)
@@ -63,7 +63,7 @@ class Setting:
 @asynccontextmanager
 async def open_setting(**settings: Any) -> AsyncIterator[Setting]:
     clock = [0.0]
-    async with open_oidc_server() as server, httpx2.AsyncClient() as client:
+    async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
         known = IssuerSettings(server.issuer, AUDIENCE, **settings)
         yield Setting(server, OidcIssuer(known, Elsewhere(client), lambda: clock[0]), clock)
 
@@ -96,7 +96,7 @@ async def test_many_who_come_at_once_cost_one_fetch(setting: Setting) -> None:
 
 
 async def test_the_addresses_of_the_keys_can_be_given() -> None:
-    async with open_oidc_server() as server, httpx2.AsyncClient() as client:
+    async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
         known = IssuerSettings(server.issuer, AUDIENCE, f"{server.issuer}/jwks")
         setting = Setting(server, OidcIssuer(known, Elsewhere(client), lambda: 0.0))
         await setting.verify(setting.token())

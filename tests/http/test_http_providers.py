@@ -24,7 +24,7 @@ from tests.fakes.identity_provider import (
     query_of,
 )
 from tests.worlds.browser import Visitor, text_of, visiting
-from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.http import TRUST, HttpWorld, open_http_world
 
 LOGIN, CALLBACK = "/auth/login/codehost", "/auth/callback/codehost"
 DEVICE = "/auth/device/019363b0-0000-7000-8000-00000000ffff"
@@ -63,7 +63,7 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(**changes: Any) -> AsyncIterator[Scene]:
-    async with open_oidc_server() as server, httpx2.AsyncClient() as client:
+    async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
         settings: dict[str, Any] = {
             "name": "codehost",
             "label": "Code Host",

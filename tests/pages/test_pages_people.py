@@ -15,7 +15,7 @@ from tests.fakes.identity_provider import CLIENT_ID, CLIENT_SECRET, OidcServer, 
 from tests.fakes.login_terminal import Party
 from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import FAR, Screen
-from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.http import TRUST, HttpWorld, open_http_world
 
 SESSIONS = "/v1/auth/sessions"
 
@@ -158,7 +158,7 @@ async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, wor
 @asynccontextmanager
 async def open_elsewhere() -> AsyncIterator[tuple[HttpWorld, OidcServer]]:
     """A provider under another name than ours: for a browser, another site."""
-    async with open_oidc_server() as server, httpx2.AsyncClient() as client:
+    async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
         server.issuer = server.issuer.replace("127.0.0.1", "localhost")
         server.asks = True
         known = ProviderSettings(

@@ -9,7 +9,7 @@ import httpx2
 
 from sexton_http.identity.browsers import Browsers
 from tests.worlds.answer_checks import check_answer
-from tests.worlds.http import HttpWorld
+from tests.worlds.http import TRUST, HttpWorld
 
 ACCEPT = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
@@ -59,7 +59,9 @@ class Visitor:
 
 @asynccontextmanager
 async def visiting(world: HttpWorld) -> AsyncIterator[Visitor]:
-    async with httpx2.AsyncClient(base_url=world.base_url, timeout=15, headers=ACCEPT) as client:
+    async with httpx2.AsyncClient(
+        base_url=world.base_url, timeout=15, headers=ACCEPT, verify=TRUST
+    ) as client:
         yield Visitor(world, client)
 
 

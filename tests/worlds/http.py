@@ -40,6 +40,9 @@ from sexton_storage.vault import Vault
 from tests.worlds.answer_checks import check_answer, note_problems
 from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
 
+TRUST = httpx2.create_ssl_context()
+"""For every client of a test: to read the certificates again takes longer than most tests."""
+
 
 @dataclass
 class HttpWorld:
@@ -240,7 +243,7 @@ async def open_http_world_on(
             timeout = httpx2.Timeout(15.0)
             hooks = {"response": [check_answer]}
             async with httpx2.AsyncClient(
-                base_url=doors.base_url, timeout=timeout, event_hooks=hooks
+                base_url=doors.base_url, timeout=timeout, event_hooks=hooks, verify=TRUST
             ) as http:
                 yield HttpWorld(
                     storage, system, world, ctx, installation, doors.base_url, http, registry, stop
