@@ -21,8 +21,8 @@ from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
-from tests.actors.test_state_tables import cells
 from tests.worlds.actors import ActorsWorld, open_actors_world
+from tests.worlds.states_page import cells
 
 NOW = 1_000_000
 CODE, ME, OTHER = b"code", b"me", b"other"

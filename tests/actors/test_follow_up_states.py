@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sexton_actors.zombie.follow_ups import is_due, may_be_cancelled
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
-from tests.actors.test_state_tables import cells
+from tests.worlds.states_page import cells
 
 NOW = 1_000_000
 ASKED = FollowUp(UUID(int=1), UUID(int=2), UUID(int=3), "c", "look", NOW, 0)

@@ -10,7 +10,7 @@ from sexton_actors.lease.transitions.integrations import may_use, used
 from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.grants import Grant, GrantStatus
-from tests.actors.test_state_tables import cells
+from tests.worlds.states_page import cells
 
 AGENT, EVENT = UUID(int=1), UUID(int=2)
 NOW = 1_000_000

@@ -19,8 +19,8 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_storage.errors import Conflict
 from sexton_storage.refusals import Lost
-from tests.actors.test_state_tables import cells
 from tests.worlds.actors import ActorsWorld
+from tests.worlds.states_page import cells
 
 FRESH_MS = 1_000
 KEY = UUID(int=7)

@@ -20,8 +20,8 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import Lessons, Proposal, ProposalStatus, Rate, Score, Trust
 from sexton_storage.scoring import Facts, score
 from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS
-from tests.actors.test_state_tables import cells
 from tests.worlds.samples import skill_md, trigger_md
+from tests.worlds.states_page import cells
 
 IT, OTHER = UUID(int=1), UUID(int=2)
 NOW = 1_732_060_800_000

@@ -1,7 +1,6 @@
 """Every transition in every state does what docs/reference/states.md says, cell by cell."""
 
 from collections.abc import Callable
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -22,23 +21,11 @@ from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.writes import AppendFrames, EndLease, OpenGate, RenewLease, ResolveGate
+from tests.worlds.states_page import cells
 
-STATES = Path(__file__).parents[2] / "docs" / "reference" / "states.md"
 ME, OTHER, IT = UUID(int=1), UUID(int=2), UUID(int=3)
 NOW = 1_000_000
 Outcome = object
-
-
-def cells(section: str) -> list[tuple[str, str, str]]:
-    """``(row, column, cell)`` of the one table with outcomes in that section."""
-    text = STATES.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    header = [cell.strip() for cell in lines[0].strip("|").split("|")]
-    found = []
-    for line in lines[2:]:
-        row = [cell.strip() for cell in line.strip("|").split("|")]
-        found += [(row[0], column, cell) for column, cell in zip(header[1:], row[1:], strict=True)]
-    return found
 
 
 def told(outcome: Outcome) -> str:

@@ -9,22 +9,9 @@ import httpx2
 import trio
 
 from tests.worlds.event_stream import listening
+from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
-SKILL = """---
-name: listener
-description: Is watched.
-version: 1.0.0
----
-Listen.
-"""
-TRIGGER = """---
-name: listener
-triggers:
-  - type: cron
-    schedule: "0 0 1 1 *"
----
-"""
 FRAMES_A_LIFE = 40
 
 
@@ -43,7 +30,7 @@ class Watched:
 
     async def install(self) -> None:
         async with self._client() as http:
-            made = await http.post(self.path, json={"source_markdown": SKILL, "trigger_markdown": TRIGGER})
+            made = await http.post(self.path, json=agent_files("listener", trigger=YEARLY))
             assert made.status_code == 201, made.text
             self.zombie_id = made.json()["zombie_id"]
 

@@ -9,10 +9,9 @@ from typing import Any
 import httpx2
 import trio
 
+from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
-SKILL = "---\nname: keeper\ndescription: Keeps things.\nversion: 1.0.0\n---\nKeep what you learn.\n"
-TRIGGER = "---\nname: keeper\ntriggers:\n  - type: cron\n    schedule: '0 0 1 1 *'\n---\n"
 WORDS_BEFORE_THE_KILL = 40
 """Of each kind that the server has answered."""
 
@@ -97,7 +96,7 @@ class Trust:
 
 async def settle(site: Site) -> tuple[str, str, str, dict[str, Any]]:
     """An agent, its key, a runner, and the runner's lease on the agent's first event."""
-    files = {"source_markdown": SKILL, "trigger_markdown": TRIGGER}
+    files = agent_files("keeper", trigger=YEARLY)
     zombie_id = (await site.made(f"{site.workspace}/zombies", files))["zombie_id"]
     key = await site.made(f"{site.workspace}/agent-keys", {"zombie_id": zombie_id, "name": "outside"})
     token = (await site.made("/v1/fleet/enrolment-tokens", {}, site.admin))["token"]

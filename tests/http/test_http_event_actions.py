@@ -11,10 +11,10 @@ from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.periods import day_of
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.tenants import PlanTier
-from tests.actors.test_state_tables import cells
 from tests.http.test_http_plans import cut_off
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
+from tests.worlds.states_page import cells
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 GATED = "gates: {rules: [{tool: '*', action: '*', behavior: approve}]}"
