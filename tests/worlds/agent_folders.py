@@ -11,6 +11,6 @@ def agent_folder(root: Path, name: str = "echo", script: str = ECHO, config: str
     """A command agent that nobody but a message wakes."""
     folder = root / name
     folder.mkdir(exist_ok=True)
-    (folder / "SKILL.md").write_text(skill_md(name, body=command_body(script)))
+    (folder / "SKILL.md").write_text(skill_md(name, body=command_body(script), version="1.0.0"))
     (folder / "TRIGGER.md").write_text(trigger_md(name, f"runtime: command\n{config}", trigger=NOBODY))
     return folder

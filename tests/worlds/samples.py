@@ -19,13 +19,14 @@ def skill_md(
     body: str = "Look at the failed run and say why it failed.\n",
     tags: str = "",
     model: str = "",
+    version: str = "0.1.0",
 ) -> str:
     """A SKILL.md; ``tags`` are separated by commas."""
     lines = [
         "---",
         f"name: {name}",
         "description: Looks at failed deployments.",
-        "version: 0.1.0",
+        f"version: {version}",
         f"tags: [{tags}]",
         *([f"model: {model}"] if model else []),
         "---",
