@@ -18,7 +18,7 @@ from sexton_storage.postgres.connections.bounds import (
     UNKNOWN_BEFORE,
 )
 from sexton_storage.postgres.connections.connection import FAULTS, Connection
-from sexton_storage.postgres.connections.hosts import Host, hosts_of
+from sexton_storage.postgres.connections.hosts import Host, hosts_of, without_hosts
 
 _OPTIONS: Final = tuple(
     (level, getattr(socket, name), value)
@@ -131,7 +131,7 @@ async def _open(dsn: str, host: Host | None, timeout_s: float, name: str) -> Con
     options: dict[str, Any] = {"timeout": timeout_s, "max_cached_statement_lifetime": 0, **place}
     try:
         opened = await asyncpg.connect(
-            dsn,
+            dsn if host is None else without_hosts(dsn),
             # A standby, or a primary that was demoted and stays up, lets us in and then refuses every write.
             target_session_attrs="read-write",
             connection_class=BoundedConnection,
