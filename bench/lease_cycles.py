@@ -43,7 +43,7 @@ class Cycles:
         self.filled: list[str] = []
         self.reported: list[str] = []
         self.processor_us: list[float] = []
-        """Of the server, a cycle of each round."""
+        """Processor time of the server for one cycle, a figure for each round."""
         self._times = 0
 
     async def round(self) -> float:

@@ -67,7 +67,7 @@ class Askers:
         self.renewals = 0
         self.latencies: list[float] = []
         self.processor_us: list[float] = []
-        """Of this process, a renewal: the client's part is within it, the database's is not."""
+        """Processor time of this process for one renewal: with the client's part, without the database's."""
 
     async def wake(self, numbers: range) -> None:
         """Renew each of these once: its actor is activated, loads its lease, and sets its deadline."""

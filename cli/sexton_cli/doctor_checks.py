@@ -198,7 +198,7 @@ def _workspace(caller: Caller, identity: Identity) -> Check:
     kept = caller.kept.workspace_id
     row = workspace_in_use(identity.workspaces, given=caller.given_workspace, kept=kept)
     if row is None:
-        detail = "none is chosen" if kept is None else f"{kept} no longer exists"
+        detail = "no workspace is chosen" if kept is None else f"{kept} no longer exists"
         return Check("workspace", State.WARN, detail, "Choose one: 'sexton workspace use NAME'.")
     if row["paused"]:
         return Check("workspace", State.WARN, f"{row['name']} is paused", "An operator can resume it.")

@@ -40,7 +40,7 @@ class ChatState:
         self.context.set_timer("work", seconds, Work())
 
     async def token(self) -> str | None:
-        """The bot's, opened; None when none is kept."""
+        """The bot's token, decrypted; None where no token is stored."""
         data: Mapping[str, Any] | None = await self.world.secrets.open(self.id, TOKEN_NAME)
         token = None if data is None else data.get("bot_token")
         return token if isinstance(token, str) else None

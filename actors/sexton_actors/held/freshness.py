@@ -59,7 +59,7 @@ class Freshness:
         return Knowledge.STALE if changed or is_old else Knowledge.HELD
 
     def read(self, at: int, *, found: bool) -> None:
-        """It was read. That there is none is known for as long as a record is, where there is a bound."""
+        """Note a read. Where ``fresh_ms`` is set, a missing record is remembered as long as a found one."""
         self.read_at = at if found or self.fresh_ms is not None else None
 
     def doubt(self) -> None:

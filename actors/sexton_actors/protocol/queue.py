@@ -38,7 +38,7 @@ class Grant(msgspec.Struct, frozen=True):
     lease: Lease
     manifest: Manifest
     provider: ProviderChoice | None = None
-    """The choice of model; None for a run without a model, and where none is set up."""
+    """The model that the run is to use; None for a run without a model, or where no model is set up."""
     endowed: bool = True
     """Whether the agent had grants or memories when it was leased."""
 
