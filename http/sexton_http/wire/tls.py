@@ -4,7 +4,7 @@ import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import trio
 
@@ -63,7 +63,7 @@ class TlsTransport:
 
     __slots__ = ("_incoming", "_outgoing", "_plain", "_sealed", "_socket", "_stream", "_tls", "_torn")
 
-    secure: Final = True
+    secure: ClassVar[bool] = True
 
     def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext) -> None:
         self._stream = stream

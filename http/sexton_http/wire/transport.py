@@ -2,7 +2,7 @@
 
 import os
 import socket
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import trio
 
@@ -16,8 +16,7 @@ Ends = tuple[End, End]
 class Transport(Protocol):
     """Bytes in both directions, in order. At most one task reads at a time, and at most one writes."""
 
-    @property
-    def secure(self) -> bool: ...
+    secure: ClassVar[bool]
 
     @property
     def descriptor(self) -> int:
@@ -64,7 +63,7 @@ class PlainTransport:
 
     __slots__ = ("_rest", "_socket", "_stream")
 
-    secure: Final = False
+    secure: ClassVar[bool] = False
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
