@@ -13,8 +13,9 @@ from sexton_http import routes
 from sexton_http.describe.documents import make_documents
 from sexton_http.describe.openapi import make_document
 from sexton_http.describe.reference import errors_page, http_page
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Gcra
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.quart_mount import make_quart
 from sexton_http.gateway.services import make_services

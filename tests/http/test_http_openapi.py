@@ -14,7 +14,8 @@ import pytest
 from sexton_http.bodies.shapes import Shape
 from sexton_http.describe.documents import make_documents
 from sexton_http.describe.openapi import make_document
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.http import HttpWorld
 

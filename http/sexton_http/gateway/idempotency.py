@@ -12,7 +12,8 @@ import trio
 
 from sexton_engine import MailboxFull
 from sexton_http.answers import Answer, Problem
-from sexton_http.gateway.operations import Call, Creates, Operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, Operation
 from sexton_http.gateway.seeds import Seed
 from sexton_http.identity.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.identity.tokens import TOKEN_BYTES

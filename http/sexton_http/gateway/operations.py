@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
-from uuid import UUID
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from sexton_actors.refusal import Refusal
-from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
+from sexton_http.answers import Answer, Problem, StreamAnswer
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.seeds import Seed
 from sexton_http.gateway.services import Services
-from sexton_http.identity.context import HttpContext
-from sexton_http.identity.principals import Delegate, Member, Principal, RunnerHost, SignedIn
 from sexton_http.problems import CODES
 from sexton_storage.records.users import Role
 
@@ -25,9 +22,6 @@ MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 MAX_WEBHOOK_BYTES: Final = 1024 * 1024
 MAX_SEQ: Final = 2**62
 """The largest number of a frame in a stream."""
-
-B = TypeVar("B")
-Q = TypeVar("Q")
 
 
 class NoBody(msgspec.Struct, frozen=True):
@@ -66,75 +60,6 @@ class Wait(Enum):
     ORDINARY = "30 s"
     LONG_POLL = "as long as it asks to wait, and 30 s"
     STREAM = "none; ends when either side closes"
-
-
-class Call(msgspec.Struct, Generic[B, Q], frozen=True):
-    """One checked request: everything a handler needs, and nothing of the framework."""
-
-    services: Services
-    head: RequestHead
-    params: Mapping[str, Any]
-    principal: Principal
-    body: B
-    query: Q
-    raw: bytes
-    request_id: str
-    traceparent: str | None
-    seed: Seed | None = None
-    """Under an Idempotency-Key: what is made comes of it."""
-
-    def new_id(self) -> UUID:
-        """The id of the one thing that is made."""
-        return self.ctx.world.new_id() if self.seed is None else self.seed.id
-
-    def new_token(self, size: int) -> str:
-        """``size`` random bytes in hex, for the one secret that is made; 32 at most."""
-        return self.ctx.world.new_token(size) if self.seed is None else self.seed.token(size)
-
-    @property
-    def ctx(self) -> HttpContext:
-        return self.services.ctx
-
-    @property
-    def member(self) -> Member:
-        """The caller of a route that is for members; the declaration says so."""
-        if not isinstance(self.principal, Member):
-            raise TypeError("this route is not declared for members")
-        return self.principal
-
-    @property
-    def browser(self) -> UUID | None:
-        """The browser session that the caller's token belongs to, if any."""
-        return self.principal.browser if isinstance(self.principal, Member) else None
-
-    @property
-    def caller(self) -> Member | Delegate:
-        """The caller of a route that is for members and for agents' keys; the declaration says so."""
-        return self.principal if isinstance(self.principal, Delegate) else self.member
-
-    @property
-    def signed_in(self) -> SignedIn:
-        """The caller of a route that is for browsers; the declaration says so."""
-        if not isinstance(self.principal, SignedIn):
-            raise TypeError("this route is not declared for browsers")
-        return self.principal
-
-    @property
-    def host(self) -> RunnerHost:
-        """The caller of a route that is for runners; the declaration says so."""
-        if not isinstance(self.principal, RunnerHost):
-            raise TypeError("this route is not declared for runners")
-        return self.principal
-
-    def id(self, name: str) -> UUID:
-        """A parameter of the path that is an id, checked."""
-        value: UUID = self.params[name]
-        return value
-
-    def text(self, name: str) -> str:
-        """A parameter of the path that is no id."""
-        value: str = self.params[name]
-        return value
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]

@@ -10,64 +10,35 @@ import trio
 
 from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.rejections import ENCODED, RATE_LIMITED, reason_code
-from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
+from sexton_actors.zombie.rejections import ENCODED, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.shapes import Nothing
-from sexton_http.gateway.actor_asks import blamed, is_stalled
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.callers import Callers
+from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled
 from sexton_http.gateway.idempotency import once
-from sexton_http.gateway.limits import Ceiling, Quota, Verdict
+from sexton_http.gateway.limits import Ceiling, Verdict
 from sexton_http.gateway.metrics import RouteMeter
-from sexton_http.gateway.operations import Auth, Call, NoQuery, Operation, Wait
+from sexton_http.gateway.operations import Auth, NoQuery, Operation, Wait
 from sexton_http.gateway.request_log import RequestContext, begin_request, log_answer
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.tracing import AnyAnswer, limits_of, request_id_of, traced, traceparent_of
 from sexton_http.identity.principals import (
-    NOBODY,
     Delegate,
     Member,
     Presser,
-    Principal,
-    check_role,
     check_unlimited,
 )
-from sexton_storage.errors import StorageError, StorageUnavailable
+from sexton_storage.errors import StorageUnavailable
 
-UNAUTHORIZED: Final = 401
 NO_CONTENT: Final = 204
-BUSY_WAIT_S: Final = 1
 CODING_CHARS: Final = 64
 """How much of an unknown coding's name is repeated to its sender."""
-STORAGE_WAIT_S: Final = 2
-SHOWN: Final = Quota(count=10, window_s=60)
-FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 
 log = structlog.get_logger()
-
-
-def as_problem(fault: Exception) -> Problem:
-    """The code that a fault of a wing below is answered with."""
-    match fault:
-        case Problem():
-            return fault
-        case StorageUnavailable():
-            return Problem("UZ-INTERNAL-001", "the database cannot be reached now", wait_s=STORAGE_WAIT_S)
-        case StorageError():
-            log.error("storage_fault", fault=repr(fault))
-            return Problem("UZ-INTERNAL-002", "the database refused the operation")
-        case MailboxFull() | AskTimeout() | ActorStopped():
-            return Problem("UZ-API-003", "the actor in charge is busy", wait_s=BUSY_WAIT_S)
-        case EngineError():
-            log.error("engine_fault", fault=repr(fault))
-            return Problem(
-                "UZ-INTERNAL-003", "an actor failed while handling this; look for the request id in the log"
-            )
-        case _:
-            log.error("handler_crashed", exc_info=fault)
-            return Problem("UZ-INTERNAL-003", "the server failed; look for the request id in its log")
 
 
 class Mounted:
@@ -86,6 +57,7 @@ class Mounted:
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
         self._ids = operation.ids
+        self._callers = Callers(operation, services)
         self.reads_body = operation.has_body or operation.method != "GET"  # What a GET sends is ignored.
         self._encode = msgspec.json.Encoder().encode
         self._ceiling: Ceiling | None
@@ -122,7 +94,7 @@ class Mounted:
         context = begin_request(head, request_id_of(head, services), self._route, params)
         began = services.ctx.monotonic()
         try:
-            principal = await self._authenticate(head, params, verdicts)
+            principal = await self._callers.authenticate(head, params, verdicts)
             if self.operation.tenant_wide:
                 check_unlimited(principal)
         except Exception as fault:  # noqa: BLE001 - the border, as in a whole call
@@ -186,19 +158,19 @@ class Mounted:
         head, params = context.head, context.params
         if body is None and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
-        principal = context.principal = await self._authenticate(head, params, verdicts)
+        principal = context.principal = await self._callers.authenticate(head, params, verdicts)
         if operation.tenant_wide:
             check_unlimited(principal)
         checked: Mapping[str, Any] = params
         if self._ids:
             checked = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
         if isinstance(principal, Delegate):
-            self._confine(principal, checked)
+            self._callers.confine(principal, checked)
         if operation.in_workspace and isinstance(principal, Member):
             workspace = await services.scopes.workspace(principal, checked["workspace_id"])
             if workspace.paused and operation.starts_work:
                 raise Problem("UZ-WORKSPACE-002", "the workspace is paused")
-        await self._limit(head, principal, checked, verdicts)
+        await self._callers.limit(head, principal, checked, verdicts)
         if body is None and operation.oversize is not None:
             raise await operation.oversize(services, checked)
         if body and operation.reads_body:
@@ -240,104 +212,6 @@ class Mounted:
             raise Problem("UZ-REQ-005", "the body must be application/json")
         return decoder.decode(body)
 
-    async def _authenticate(
-        self, head: RequestHead, params: Mapping[str, str], verdicts: list[Verdict]
-    ) -> Principal:
-        authenticator = self._services.authenticator
-        try:
-            match self.operation.auth:
-                case Auth.PUBLIC | Auth.WEBHOOK:
-                    return NOBODY
-                case Auth.MEMBER:
-                    delegate = await authenticator.delegate(head) if self.operation.agents else None
-                    return delegate or check_role(await self._member(head), self.operation.role)
-                case Auth.BROWSER:
-                    return await self._services.browsers.require(head)
-                case Auth.PLATFORM:
-                    return _platform_admin(await authenticator.member(head))
-                case Auth.RUNNER:
-                    return await authenticator.runner(head)
-                case Auth.ENROLMENT:
-                    return await authenticator.enroller(head)
-                case Auth.APPROVAL if self.operation.press and is_press(head):
-                    return Presser()
-                case Auth.APPROVAL:
-                    return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
-        except Problem as problem:
-            # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
-            if problem.status == UNAUTHORIZED and self.operation.auth is not Auth.RUNNER:
-                self._admit(("address", head.client), self._services.ctx.settings.address_rate, verdicts)
-            raise
-
-    def _confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
-        if params["zombie_id"] != delegate.zombie_id:
-            raise Problem(self.operation.agents, "the key belongs to another agent")
-        if params["workspace_id"] != delegate.workspace_id:
-            raise Problem("UZ-AUTH-001", "the key's agent is in another workspace")
-
-    async def _member(self, head: RequestHead) -> Member:
-        if self.operation.cookie and b"authorization" not in head.headers:
-            who = await self._services.browsers.find(head)
-            if who is not None:
-                return who.member
-        return await self._services.authenticator.member(head)
-
-    async def _limit(
-        self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
-    ) -> None:
-        operation, settings = self.operation, self._services.ctx.settings
-        if operation.deprecated:
-            # An old client that goes on asking for what is gone takes nothing from others at its address.
-            self._admit(("gone", head.client), settings.address_rate, verdicts)
-            return
-        if operation.never_shed or operation.auth is Auth.RUNNER:
-            return
-        if operation.quota is not None:
-            key = (operation.name, "address", head.client)
-            self._judge(self._services.limiter.spend(key, operation.quota), verdicts)
-        if isinstance(principal, Member):
-            where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
-            self._admit(where, settings.plan_rates[principal.plan], verdicts)
-            return
-        if isinstance(principal, Delegate):
-            self._admit(principal.workspace_id, settings.plan_rates[principal.plan], verdicts)
-            return
-        if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
-            scope = await self._services.scopes.zombie(params["zombie_id"])
-            if scope is not None:
-                # Nor does a sender who knocks at an agent that was killed take anything from its workspace.
-                counted = ("gone", params["zombie_id"]) if scope.killed else scope.workspace_id
-                try:
-                    self._admit(counted, settings.plan_rates[scope.plan], verdicts)
-                except Problem as problem:
-                    self._show_limited(problem, params)
-                    raise
-                return
-        self._admit(("address", head.client), settings.address_rate, verdicts)
-
-    def _show_limited(self, problem: Problem, params: Mapping[str, Any]) -> None:
-        """In the agent's stream, for a webhook; so seldom that a flood does not fill its mailbox either."""
-        services, zombie_id = self._services, params["zombie_id"]
-        if self.operation.auth is not Auth.WEBHOOK:
-            return
-        problem.facts["reason"] = reason_code(RATE_LIMITED)
-        if services.limiter.spend(("shown", zombie_id), SHOWN).allowed:
-            told = TurnedAway(params.get("segment"), RATE_LIMITED)
-            services.ctx.system.tell("zombie", zombie_id, told)
-
-    def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
-        if rate is None:
-            return
-        self._judge(self._services.limiter.admit(key, rate), verdicts)
-
-    def _judge(self, verdict: Verdict, verdicts: list[Verdict]) -> None:
-        verdicts.append(verdict)
-        if not verdict.allowed:
-            self._services.metrics.shed.labels("UZ-REQ-006").inc()
-            raise Problem(
-                "UZ-REQ-006", "the rate limit is reached; try again after Retry-After", wait_s=verdict.wait_s
-            )
-
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
         result = await self._handle(call)
         if isinstance(result, Answer | StreamAnswer):
@@ -375,18 +249,6 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
-
-
-def is_press(head: RequestHead) -> bool:
-    """A form without a token: whether it is signed, its route finds out."""
-    sent = head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    return sent == FORM_TYPE and b"authorization" not in head.headers
-
-
-def _platform_admin(member: Member) -> Member:
-    if not member.platform_admin:
-        raise Problem("UZ-AUTH-021", "only a platform admin may do this")
-    return member
 
 
 async def _counted(chunks: AsyncGenerator[bytes, None], ceiling: Ceiling) -> AsyncGenerator[bytes, None]:

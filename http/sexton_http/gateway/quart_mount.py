@@ -11,9 +11,10 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from werkzeug.routing import BaseConverter
 
 from sexton_http.answers import Answer, Problem, StreamAnswer
+from sexton_http.gateway.faults import as_problem
 from sexton_http.gateway.hot_mount import MATCHED, Matched, head_of
 from sexton_http.gateway.operations import MAX_BODY_BYTES, Operation
-from sexton_http.gateway.pipeline import Mounted, as_problem
+from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.tracing import refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers

@@ -6,7 +6,8 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.decoding import QueryDecoder
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, Operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, Operation
 from sexton_http.identity.principals import SignedIn, check_role, is_enough
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"

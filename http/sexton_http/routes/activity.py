@@ -11,7 +11,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoQuery, operation
 
 MAX_FRAMES = 256
 

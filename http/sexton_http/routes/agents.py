@@ -10,7 +10,8 @@ from sexton_actors.proposal.trust import TrustLevel, trust_report
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import Score
 from sexton_storage.records.users import Role

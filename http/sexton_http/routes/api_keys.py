@@ -9,7 +9,8 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
-from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import RANK
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken

@@ -10,7 +10,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, GateView, Query, Shape, view_gate
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_http.routes.shared.gate_decisions import decide, or_denied
 from sexton_storage.records.gates import Gate, GateStatus
 

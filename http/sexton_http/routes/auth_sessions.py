@@ -20,8 +20,9 @@ from sexton_http.bodies.sealed_token import (
     check_token_name,
 )
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.auth_sessions import AuthSession
 
 TAG = "Auth sessions"

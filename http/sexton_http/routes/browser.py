@@ -6,8 +6,9 @@ from sexton_actors.protocol.auth_session import Read
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Headers, Problem
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_http.identity.same_origin import check_same_origin
 from sexton_http.pages.accept import prefers_pages

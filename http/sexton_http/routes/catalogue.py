@@ -10,7 +10,8 @@ from sexton_actors.catalogue import Catalogue, Model
 from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem
 from sexton_http.bodies.shapes import Query, Shape
-from sexton_http.gateway.operations import Auth, Call, NoBody, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, operation
 
 TAG = "Catalogue"
 MAX_AGE_S: Final = 300

@@ -11,8 +11,9 @@ from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.bodies.shapes import Query, Shape
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.browsers import read_cookie
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same

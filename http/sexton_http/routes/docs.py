@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from sexton_http.answers import JSON_TYPE, Answer, Headers
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 
 TAG = "Service"
 HTML: Final[Headers] = (

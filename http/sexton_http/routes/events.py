@@ -10,7 +10,8 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Cursor, Query, Shape
-from sexton_http.gateway.operations import Call, NoBody, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, operation
 from sexton_storage.records.events import Event, EventStatus
 
 TAG = "Events"

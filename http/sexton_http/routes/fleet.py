@@ -15,7 +15,8 @@ from sexton_engine import TreeNode
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner

@@ -11,7 +11,8 @@ from sexton_actors.protocol.zombie import CancelFollowUp
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Count, Cursor, Query, Shape
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.users import Role
 

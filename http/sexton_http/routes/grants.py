@@ -14,7 +14,8 @@ from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import Presser
 from sexton_http.routes.shared.slack_actions import load_agent, press_of
 from sexton_storage.records.grants import Grant, GrantStatus

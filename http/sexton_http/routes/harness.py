@@ -11,7 +11,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_http.routes.shared.agent_files import (
     MARKDOWN_CHARS,
     ManifestWarning,

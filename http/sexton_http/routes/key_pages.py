@@ -4,7 +4,8 @@ from typing import Final
 
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import KeyMade, KeyPage
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.principals import SignedIn, is_enough
 from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of

@@ -12,7 +12,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import Body, GateView, Query, WaitMs, view_gate
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.routes.shared.gate_decisions import or_denied
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.records.gates import Gate

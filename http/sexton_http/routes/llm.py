@@ -9,7 +9,8 @@ from sexton_actors.providers import KEY_FIELD, LLM_CREDENTIAL, UNKNOWN_CAP_TOKEN
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
 from sexton_storage.records.users import Role
 from sexton_storage.records.workspaces import Workspace

@@ -15,8 +15,9 @@ from sexton_http.bodies.memories import (
     view_memory,
 )
 from sexton_http.bodies.shapes import Count, Query, Shape
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
-from sexton_http.gateway.pipeline import STORAGE_WAIT_S
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.faults import STORAGE_WAIT_S
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.rules import LIVE_LEASE

@@ -9,7 +9,8 @@ from sexton_actors.ledger.transitions import BillingEvent
 from sexton_actors.protocol.ledger import ReadPlan, Subscribe, TakeBillingEvent
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.routes.shared.plan_limits import entitled_of
 from sexton_storage.periods import day_of
 from sexton_storage.records.plans import Plan, PlanStatus

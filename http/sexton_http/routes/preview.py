@@ -12,8 +12,9 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Headers, Problem, StreamAnswer
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.heartbeats import with_heartbeats
-from sexton_http.gateway.operations import Call, NoQuery, Wait, operation
+from sexton_http.gateway.operations import NoQuery, Wait, operation
 from sexton_http.outbound.previews import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
 from sexton_http.wire.stop_signal import Stop
 

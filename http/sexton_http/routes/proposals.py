@@ -12,7 +12,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
-from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.routes.agents import AGENT, UNKNOWN_AGENT, require_agent
 from sexton_http.routes.shared.agent_files import MARKDOWN_CHARS, NewUrls, bounded, new_urls
 from sexton_storage.records.improvement import Proposal, ProposalStatus

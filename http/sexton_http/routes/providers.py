@@ -8,8 +8,9 @@ import msgspec
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.bodies.shapes import Query
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, Call, NoBody, operation
+from sexton_http.gateway.operations import Auth, NoBody, operation
 from sexton_http.identity.browsers import read_cookie
 from sexton_http.identity.context import HttpContext, Person, Provider
 from sexton_http.identity.oauth import challenge_of

@@ -7,7 +7,8 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 
 TAG = "Removed"
 PREFIXES = ("/v1/runs", "/v1/specs")

@@ -1,5 +1,6 @@
 """Renews leases, one or many at once."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -7,18 +8,20 @@ import msgspec
 
 from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
-from sexton_engine import AskTimeout
+from sexton_engine import ActorSystem, AskTimeout, EngineError, Message
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import HOT_S, TAG, Token
 from sexton_http.bodies.lenient import ItemDecoder
 from sexton_http.bodies.shapes import Body, Count, Shape
-from sexton_http.gateway.actor_asks import Fault, ask_all, is_stalled
-from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
-from sexton_http.gateway.pipeline import as_problem
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.faults import as_problem, is_stalled
+from sexton_http.gateway.operations import Auth, NoQuery, operation
 from sexton_http.problems import CODES
-from sexton_storage.errors import StorageUnavailable
+from sexton_storage.errors import StorageError, StorageUnavailable
 
 MAX_RENEWALS = 1024
+
+Fault = EngineError | StorageError
 
 
 class Usage(Body):
@@ -150,7 +153,7 @@ async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
         )
         for one in leases.values()
     ]
-    replies = await ask_all(call.ctx.system, "lease", asks, timeout=HOT_S)
+    replies = await _ask_all(call.ctx.system, asks)
     if any(isinstance(reply, AskTimeout) for reply in replies) and await is_stalled(call.ctx.world.storage):
         away = StorageUnavailable("the database does not answer")
         replies = [away if isinstance(reply, AskTimeout) else reply for reply in replies]
@@ -167,6 +170,21 @@ async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
 
 def _key(one: OneRenewal) -> tuple[int, int]:
     return one.lease_id.int, one.fencing_token  # A number is hashed without a call of Python.
+
+
+async def _ask_all(
+    system: ActorSystem, asks: Sequence[tuple[UUID, Message[Renewal | Refusal]]]
+) -> list[Renewal | Refusal | Fault]:
+    """The replies in the order of the questions; one that failed has its fault in place of a reply.
+
+    All are under way together, so that what they write is committed together. Any other fault is raised.
+    """
+    replies: list[Renewal | Refusal | Fault] = []
+    for reply in await system.ask_all("lease", asks, timeout=HOT_S):
+        if isinstance(reply, Exception) and not isinstance(reply, EngineError | StorageError):
+            raise reply
+        replies.append(reply)
+    return replies
 
 
 def _result(lease_id: UUID, reply: Renewal | Refusal | Fault) -> RenewalResult:

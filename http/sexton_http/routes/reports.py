@@ -22,7 +22,8 @@ from sexton_http.bodies.memories import (
     change_of,
 )
 from sexton_http.bodies.shapes import Body, Count, Shape
-from sexton_http.gateway.operations import Auth, Call, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoQuery, operation
 from sexton_http.routes.proposals import ProposalDraft, draft_of
 from sexton_storage.records.memories import MemoryChange
 

@@ -13,7 +13,8 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.lease_payload import LeaseHanded
 from sexton_http.bodies.shapes import Body, Shape, WaitMs
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, Wait, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.identity.principals import Enroller
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.wire.stop_signal import until_stopped

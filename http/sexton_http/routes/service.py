@@ -6,7 +6,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from sexton_http.answers import JSON_TYPE, Answer
 from sexton_http.bodies.shapes import Shape
-from sexton_http.gateway.operations import Auth, Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.context import VERSION
 
 TAG = "Service"

@@ -7,8 +7,9 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.browsers import TERMINAL_IDLE_MS, TERMINAL_LIFE_MS, ends_at
 from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_http.identity.tokens import TokenKind, digest, mint

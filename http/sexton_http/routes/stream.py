@@ -13,7 +13,8 @@ from sexton_actors.protocol.hub import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.bodies.shapes import Query
-from sexton_http.gateway.operations import MAX_SEQ, Call, NoBody, Wait, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import MAX_SEQ, NoBody, Wait, operation
 from sexton_http.gateway.services import Services
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import HttpContext

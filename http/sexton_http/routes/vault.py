@@ -3,7 +3,8 @@
 from sexton_actors.protocol.vault import ReadVault, Rotate, VaultState
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.shapes import Shape
-from sexton_http.gateway.operations import Auth, Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 
 TAG = "Vault"
 

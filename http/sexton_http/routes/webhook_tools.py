@@ -16,7 +16,8 @@ from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.gateway.operations import MAX_WEBHOOK_BYTES, Call, Creates, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import MAX_WEBHOOK_BYTES, Creates, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie

@@ -12,10 +12,10 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Shape
+from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import (
     MAX_WEBHOOK_BYTES,
     Auth,
-    Call,
     Handler,
     NoBody,
     NoQuery,

@@ -5,7 +5,8 @@ from typing import Final
 from uuid import UUID
 
 from sexton_http.bodies.shapes import Shape
-from sexton_http.gateway.operations import Call, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 

@@ -10,7 +10,8 @@ from sexton_actors.signals import workspace_changed
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import shown
 from sexton_http.bodies.shapes import NAME_CHARS, Body, Shape, WorkspaceItem, WorkspaceList
-from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.routes.shared.plan_limits import entitled_of
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.tenants import PlanTier

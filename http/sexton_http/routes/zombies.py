@@ -27,7 +27,8 @@ from sexton_actors.zombie.waits import WaitingFor, waiting_for
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
-from sexton_http.gateway.operations import Call, Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
 from sexton_http.routes.shared.agent_files import (
     NEW_FILES,

@@ -5,7 +5,7 @@ from typing import Any
 from sexton_actors.entitlements import Entitled
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
-from sexton_http.gateway.operations import Call
+from sexton_http.gateway.call import Call
 
 
 async def entitled_of(call: Call[Any, Any]) -> Entitled:

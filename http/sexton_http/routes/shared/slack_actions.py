@@ -8,7 +8,7 @@ from sexton_actors.webhooks.model import Malformed, Rejected
 from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_press
 from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem, RequestHead
-from sexton_http.gateway.operations import Call
+from sexton_http.gateway.call import Call
 from sexton_storage.records.zombies import Zombie
 
 SLACK_SOURCE: Final = "slack"

@@ -1,0 +1,85 @@
+"""One checked request, as a handler gets it."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from sexton_http.answers import RequestHead
+from sexton_http.gateway.seeds import Seed
+from sexton_http.gateway.services import Services
+from sexton_http.identity.context import HttpContext
+from sexton_http.identity.principals import Delegate, Member, Principal, RunnerHost, SignedIn
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+
+
+class Call(msgspec.Struct, Generic[B, Q], frozen=True):
+    """One checked request: everything a handler needs, and nothing of the framework."""
+
+    services: Services
+    head: RequestHead
+    params: Mapping[str, Any]
+    principal: Principal
+    body: B
+    query: Q
+    raw: bytes
+    request_id: str
+    traceparent: str | None
+    seed: Seed | None = None
+    """Under an Idempotency-Key: what is made comes of it."""
+
+    def new_id(self) -> UUID:
+        """The id of the one thing that is made."""
+        return self.ctx.world.new_id() if self.seed is None else self.seed.id
+
+    def new_token(self, size: int) -> str:
+        """``size`` random bytes in hex, for the one secret that is made; 32 at most."""
+        return self.ctx.world.new_token(size) if self.seed is None else self.seed.token(size)
+
+    @property
+    def ctx(self) -> HttpContext:
+        return self.services.ctx
+
+    @property
+    def member(self) -> Member:
+        """The caller of a route that is for members; the declaration says so."""
+        if not isinstance(self.principal, Member):
+            raise TypeError("this route is not declared for members")
+        return self.principal
+
+    @property
+    def browser(self) -> UUID | None:
+        """The browser session that the caller's token belongs to, if any."""
+        return self.principal.browser if isinstance(self.principal, Member) else None
+
+    @property
+    def caller(self) -> Member | Delegate:
+        """The caller of a route that is for members and for agents' keys; the declaration says so."""
+        return self.principal if isinstance(self.principal, Delegate) else self.member
+
+    @property
+    def signed_in(self) -> SignedIn:
+        """The caller of a route that is for browsers; the declaration says so."""
+        if not isinstance(self.principal, SignedIn):
+            raise TypeError("this route is not declared for browsers")
+        return self.principal
+
+    @property
+    def host(self) -> RunnerHost:
+        """The caller of a route that is for runners; the declaration says so."""
+        if not isinstance(self.principal, RunnerHost):
+            raise TypeError("this route is not declared for runners")
+        return self.principal
+
+    def id(self, name: str) -> UUID:
+        """A parameter of the path that is an id, checked."""
+        value: UUID = self.params[name]
+        return value
+
+    def text(self, name: str) -> str:
+        """A parameter of the path that is no id."""
+        value: str = self.params[name]
+        return value

@@ -1,0 +1,137 @@
+"""Who calls a route: found out, confined to what he may reach, and counted against his rate."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sexton_actors.protocol.zombie import TurnedAway
+from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
+from sexton_http.answers import Problem, RequestHead
+from sexton_http.bodies.ids import parse_id
+from sexton_http.gateway.limits import Quota, Verdict
+from sexton_http.gateway.operations import Auth, Operation
+from sexton_http.gateway.services import Services
+from sexton_http.identity.principals import NOBODY, Delegate, Member, Presser, Principal, check_role
+
+UNAUTHORIZED: Final = 401
+SHOWN: Final = Quota(count=10, window_s=60)
+FORM_TYPE: Final = b"application/x-www-form-urlencoded"
+
+
+class Callers:
+    """Of one route. Each method raises Problem, with the code that the caller is answered with."""
+
+    __slots__ = ("_operation", "_services")
+
+    def __init__(self, operation: Operation, services: Services) -> None:
+        self._operation = operation
+        self._services = services
+
+    async def authenticate(
+        self, head: RequestHead, params: Mapping[str, str], verdicts: list[Verdict]
+    ) -> Principal:
+        authenticator = self._services.authenticator
+        try:
+            match self._operation.auth:
+                case Auth.PUBLIC | Auth.WEBHOOK:
+                    return NOBODY
+                case Auth.MEMBER:
+                    delegate = await authenticator.delegate(head) if self._operation.agents else None
+                    return delegate or check_role(await self._member(head), self._operation.role)
+                case Auth.BROWSER:
+                    return await self._services.browsers.require(head)
+                case Auth.PLATFORM:
+                    return _platform_admin(await authenticator.member(head))
+                case Auth.RUNNER:
+                    return await authenticator.runner(head)
+                case Auth.ENROLMENT:
+                    return await authenticator.enroller(head)
+                case Auth.APPROVAL if self._operation.press and is_press(head):
+                    return Presser()
+                case Auth.APPROVAL:
+                    return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
+        except Problem as problem:
+            # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
+            if problem.status == UNAUTHORIZED and self._operation.auth is not Auth.RUNNER:
+                self._admit(("address", head.client), self._services.ctx.settings.address_rate, verdicts)
+            raise
+
+    def confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
+        if params["zombie_id"] != delegate.zombie_id:
+            raise Problem(self._operation.agents, "the key belongs to another agent")
+        if params["workspace_id"] != delegate.workspace_id:
+            raise Problem("UZ-AUTH-001", "the key's agent is in another workspace")
+
+    async def _member(self, head: RequestHead) -> Member:
+        if self._operation.cookie and b"authorization" not in head.headers:
+            who = await self._services.browsers.find(head)
+            if who is not None:
+                return who.member
+        return await self._services.authenticator.member(head)
+
+    async def limit(
+        self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
+    ) -> None:
+        operation, settings = self._operation, self._services.ctx.settings
+        if operation.deprecated:
+            # An old client that goes on asking for what is gone takes nothing from others at its address.
+            self._admit(("gone", head.client), settings.address_rate, verdicts)
+            return
+        if operation.never_shed or operation.auth is Auth.RUNNER:
+            return
+        if operation.quota is not None:
+            key = (operation.name, "address", head.client)
+            self._judge(self._services.limiter.spend(key, operation.quota), verdicts)
+        if isinstance(principal, Member):
+            where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
+            self._admit(where, settings.plan_rates[principal.plan], verdicts)
+            return
+        if isinstance(principal, Delegate):
+            self._admit(principal.workspace_id, settings.plan_rates[principal.plan], verdicts)
+            return
+        if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
+            scope = await self._services.scopes.zombie(params["zombie_id"])
+            if scope is not None:
+                # Nor does a sender who knocks at an agent that was killed take anything from its workspace.
+                counted = ("gone", params["zombie_id"]) if scope.killed else scope.workspace_id
+                try:
+                    self._admit(counted, settings.plan_rates[scope.plan], verdicts)
+                except Problem as problem:
+                    self._show_limited(problem, params)
+                    raise
+                return
+        self._admit(("address", head.client), settings.address_rate, verdicts)
+
+    def _show_limited(self, problem: Problem, params: Mapping[str, Any]) -> None:
+        """In the agent's stream, for a webhook; so seldom that a flood does not fill its mailbox either."""
+        services, zombie_id = self._services, params["zombie_id"]
+        if self._operation.auth is not Auth.WEBHOOK:
+            return
+        problem.facts["reason"] = reason_code(RATE_LIMITED)
+        if services.limiter.spend(("shown", zombie_id), SHOWN).allowed:
+            told = TurnedAway(params.get("segment"), RATE_LIMITED)
+            services.ctx.system.tell("zombie", zombie_id, told)
+
+    def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
+        if rate is None:
+            return
+        self._judge(self._services.limiter.admit(key, rate), verdicts)
+
+    def _judge(self, verdict: Verdict, verdicts: list[Verdict]) -> None:
+        verdicts.append(verdict)
+        if not verdict.allowed:
+            self._services.metrics.shed.labels("UZ-REQ-006").inc()
+            raise Problem(
+                "UZ-REQ-006", "the rate limit is reached; try again after Retry-After", wait_s=verdict.wait_s
+            )
+
+
+def is_press(head: RequestHead) -> bool:
+    """A form without a token: whether it is signed, its route finds out."""
+    sent = head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return sent == FORM_TYPE and b"authorization" not in head.headers
+
+
+def _platform_admin(member: Member) -> Member:
+    if not member.platform_admin:
+        raise Problem("UZ-AUTH-021", "only a platform admin may do this")
+    return member
