@@ -18,7 +18,7 @@ FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 
 
 class Callers:
-    """Of one route. Each method raises Problem, with the code that the caller is answered with."""
+    """The callers of one route. Each method raises Problem, with the code to answer with."""
 
     __slots__ = ("_operation", "_services")
 
