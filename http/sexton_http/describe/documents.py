@@ -1,8 +1,10 @@
 """The pages that a server shows of itself: plain, small, and with nothing from elsewhere."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,8 +25,24 @@ code { font: 0.9em ui-monospace, monospace; }
 
 
 def make_documents(operations: Sequence[Operation], base_url: str) -> Documents:
-    return Documents(
-        openapi=msgspec.json.encode(make_document(operations, base_url)),
+    made = _made(tuple(operations))
+    document = {**made.document, "servers": [{"url": base_url}]}
+    return Documents(openapi=msgspec.json.encode(document), docs=made.docs, errors=made.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What is the same under every address."""
+
+    document: dict[str, Any]
+    docs: bytes
+    errors: bytes
+
+
+@lru_cache(maxsize=8)
+def _made(operations: tuple[Operation, ...]) -> _Made:
+    return _Made(
+        document=make_document(operations, ""),
         docs=_page("Reference", _docs(operations)),
         errors=_page("Error codes", _errors()),
     )

@@ -1,24 +1,27 @@
 """The mount on Quart: every route, streams, and what is said where there is no route."""
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from quart import Response, request
+from quart.routing import QuartMap, QuartRule
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
-from werkzeug.routing import BaseConverter
+from werkzeug.routing import BaseConverter, Map
 
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.gateway.faults import as_problem
 from sexton_http.gateway.hot_mount import MATCHED, Matched, head_of
-from sexton_http.gateway.operations import MAX_BODY_BYTES, Operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.tracing import refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
 
+REFUSED: Final = "not here "
 ALL_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
@@ -36,21 +39,67 @@ def make_quart(
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES  # Of what is sent where no route reads it.
     app.config["BODY_TIMEOUT"] = None  # The connection cuts slow senders.
     app.config["RESPONSE_TIMEOUT"] = None  # And slow readers.
-    app.url_map.merge_slashes = False
-    app.url_map.converters["segment"] = _Segment
-    for mounted in routes:
-        operation = mounted.operation
-        app.add_url_rule(
-            re.sub(r"\{(\w+)\}", r"<segment:\1>", operation.path),
-            f"{operation.method} {operation.path}",
-            _answer_matched,
-            methods=[operation.method],
-            provide_automatic_options=False,
-        )
-    _mount_refusals(app, routes)
-    _mount_removed(app, services, removed, gone)
+    rules = _rules(
+        tuple((mounted.operation.method, mounted.operation.path) for mounted in routes), tuple(removed)
+    )
+    app.url_map = rules.url_map
+    app.view_functions.update(dict.fromkeys(rules.matched, _answer_matched))
+    app.view_functions.update({name: partial(_refuse_method, allow) for name, allow in rules.refused.items()})
+    app.view_functions.update(dict.fromkeys(rules.removed, _view_of_removed(services, gone)))
     _mount_errors(app, services)
     return app
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The paths of an app, apart from what answers them: to compile them takes longer than all else."""
+
+    url_map: Map
+    matched: list[str]
+    """The endpoints of routes."""
+    refused: dict[str, list[str]]
+    """To each endpoint, the methods that its path takes."""
+    removed: list[str]
+
+
+@lru_cache(maxsize=8)
+def _rules(routes: tuple[tuple[str, str], ...], removed: tuple[str, ...]) -> _Rules:
+    """``routes`` are methods and paths."""
+    url_map = QuartMap(host_matching=False, converters={"segment": _Segment}, merge_slashes=False)
+    rules = _Rules(url_map, [], _refusals(routes), [])
+    for method, path in routes:
+        rules.matched.append(f"{method} {path}")
+        _add(url_map, re.sub(r"\{(\w+)\}", r"<segment:\1>", path), rules.matched[-1], [method])
+    for endpoint, allowed in rules.refused.items():
+        _add(url_map, endpoint.removeprefix(REFUSED), endpoint, sorted({*ALL_METHODS} - {*allowed}))
+    for prefix in removed:
+        for rule in (prefix, f"{prefix}/", f"{prefix}/<path:rest>"):
+            rules.removed.append(f"removed {rule}")
+            _add(url_map, rule, rules.removed[-1], ALL_METHODS)
+    return rules
+
+
+def _add(url_map: Map, path: str, endpoint: str, methods: Sequence[str]) -> None:
+    rule = QuartRule(path, endpoint=endpoint, methods=methods)
+    rule.provide_automatic_options = False
+    url_map.add(rule)
+
+
+def _refusals(routes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """A path that is spelled out is no value of another route's parameter, whatever the method."""
+    refused: dict[str, list[str]] = {}
+    patterns = [(method, _pattern(path)) for method, path in routes if "{" in path]
+    spelled = {
+        path: {method for method, other in routes if other == path} for _, path in routes if "{" not in path
+    }
+    for path, mine in sorted(spelled.items()):
+        if {method for method, pattern in patterns if pattern.fullmatch(path)} - mine:
+            refused[f"{REFUSED}{path}"] = sorted(mine | ({"HEAD"} if "GET" in mine else set()))
+    return refused
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{\w+\}", "[^/:]+", path))
 
 
 async def _answer_matched(**_params: str) -> Response:
@@ -73,47 +122,16 @@ def _respond(answer: Answer | StreamAnswer) -> Response:
     return response
 
 
-def _mount_refusals(app: QuartTrio, routes: Sequence[Mounted]) -> None:
-    """A path that is spelled out is no value of another route's parameter, whatever the method."""
-    spelled = {mounted.operation.path for mounted in routes if not mounted.operation.params}
-    for path in sorted(spelled):
-        mine = {mounted.operation.method for mounted in routes if mounted.operation.path == path}
-        theirs = {
-            mounted.operation.method
-            for mounted in routes
-            if mounted.operation.params and _pattern(mounted.operation).fullmatch(path)
-        } - mine
-        if theirs:
-            allowed = sorted(mine | ({"HEAD"} if "GET" in mine else set()))
-            app.add_url_rule(
-                path,
-                f"not here {path}",
-                partial(_refuse_method, allowed),
-                methods=sorted({*ALL_METHODS} - {*allowed}),
-                provide_automatic_options=False,
-            )
-
-
-def _pattern(operation: Operation) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\{\w+\}", "[^/:]+", operation.path))
-
-
 async def _refuse_method(allowed: list[str]) -> Response:
     raise MethodNotAllowed(allowed)
 
 
-def _mount_removed(
-    app: QuartTrio, services: Services, prefixes: Sequence[str], gone: Callable[[], Problem]
-) -> None:
+def _view_of_removed(services: Services, gone: Callable[[], Problem]) -> Callable[..., Awaitable[Response]]:
     async def removed(rest: str = "") -> Response:
         del rest
         return _respond(refuse_stranger(services, head_of(_scope()), gone(), "gone"))
 
-    for prefix in prefixes:
-        for rule in (prefix, f"{prefix}/", f"{prefix}/<path:rest>"):
-            app.add_url_rule(
-                rule, f"removed {rule}", removed, methods=ALL_METHODS, provide_automatic_options=False
-            )
+    return removed
 
 
 def _mount_errors(app: QuartTrio, services: Services) -> None:
