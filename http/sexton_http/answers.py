@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from sexton_http.problems import CODES
+from sexton_http.retry_after import jittered_s
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -51,7 +52,8 @@ class StreamAnswer(msgspec.Struct, frozen=True):
 class Problem(Exception):
     """A request that is turned down with a code of the table; ends as a problem document.
 
-    ``facts`` become members of the document and the ``details`` of its ``error``. ``wait_s`` is Retry-After.
+    ``facts`` become members of the document and the ``details`` of its ``error``. ``wait_s`` becomes
+    Retry-After, which is never less and has jitter.
     """
 
     def __init__(
@@ -99,6 +101,6 @@ class Problem(Exception):
             more = b', error="invalid_token"' if self.code in WAS_VALID else b""
             headers = (*headers, (b"www-authenticate", CHALLENGE + more))
         if self.wait_s is not None:
-            headers = (*headers, (b"retry-after", b"%d" % self.wait_s))
+            headers = (*headers, (b"retry-after", b"%d" % jittered_s(self.wait_s)))
         body = msgspec.json.encode(self.document(base_url, request_id))
         return Answer(self.status, headers, body)

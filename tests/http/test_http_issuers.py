@@ -341,5 +341,5 @@ async def test_a_server_says_that_the_issuer_is_away() -> None:
         answer = await world.get("/v1/api-keys", setting.token(tenant_id=tenant, exp=now_s + 60))
 
         assert (answer.status_code, answer.json()["error_code"]) == (503, "UZ-AUTH-004")
-        assert answer.headers["retry-after"] == "5"
+        assert int(answer.headers["retry-after"]) >= 5
         assert (await world.get("/v1/api-keys", world.user_token())).status_code == 200

@@ -133,11 +133,8 @@ async def test_whoever_guesses_at_tokens_is_slowed_down_by_his_address() -> None
 async def test_at_the_ceiling_requests_are_shed_but_never_the_health_check() -> None:
     async with open_http_world(max_in_flight=0) as world:
         shed = await world.get("/v1/api-keys")
-        assert (shed.status_code, shed.json()["error_code"], shed.headers["retry-after"]) == (
-            429,
-            "UZ-API-001",
-            "1",
-        )
+        assert (shed.status_code, shed.json()["error_code"]) == (429, "UZ-API-001")
+        assert int(shed.headers["retry-after"]) >= 1
 
         for path in ("/healthz", "/readyz", "/metrics"):
             assert (await world.get(path, None)).status_code == 200

@@ -292,7 +292,7 @@ async def test_memory_that_is_away_is_told_by_its_own_code(world: HttpWorld) -> 
         await keep(world, zombie, token, lease, "a"),
     ):
         assert code(answer) == (503, "UZ-MEM-003")
-        assert answer.headers["retry-after"] == "2"
+        assert int(answer.headers["retry-after"]) >= 2
     world.memory.faults.away = False
 
     assert await keys(world, zombie) == []

@@ -98,7 +98,7 @@ async def test_more_streams_than_the_server_may_hold_are_turned_away() -> None:
 
             refused = await world.get(path)
             assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-002")
-            assert refused.headers["retry-after"] == "1"
+            assert int(refused.headers["retry-after"]) >= 1
         with trio.fail_after(10):
             while (
                 await world.http.head(path, headers={"authorization": f"Bearer {world.api_key}"})
