@@ -1,6 +1,7 @@
 """What a run may show of its work."""
 
 from sexton_actors.lease.transitions.chunks import coalesced
+from sexton_actors.lease.transitions.frame_sizes import bounded
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Activity
 from sexton_actors.refusal import Refusal
@@ -22,7 +23,7 @@ def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | R
         NewFrame(lease.zombie_id, lease.event_id, f.kind, _at(f.at_ms, lease.granted_at, now), f.data)
         for f in message.frames
     )
-    return AppendFrames(lease.zombie_id, coalesced(frames), lease.id, lease.fencing_token)
+    return AppendFrames(lease.zombie_id, bounded(coalesced(frames)), lease.id, lease.fencing_token)
 
 
 def _at(said: int | None, granted_at: int, now: int) -> int:

@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from sexton_actors.lease.transitions.frame_sizes import CHUNK
 from sexton_storage.records.frames import NewFrame
 
-CHUNK: Final = "chunk"
 MAX_CHUNK_CHARS: Final = 8192
-"""The bound of a joined piece; a longer one that arrives is kept as it is."""
+"""The bound of a joined piece; a longer one that arrives is not joined to another."""
 
 
 def coalesced(frames: Iterable[NewFrame]) -> tuple[NewFrame, ...]:
