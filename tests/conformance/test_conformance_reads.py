@@ -52,6 +52,39 @@ async def test_events_are_filtered(world: StorageWorld) -> None:
     assert await events.list(new_id(), limit=9) == []
 
 
+async def test_lists_leave_out_what_is_long_and_say_how_long_it_is(world: StorageWorld) -> None:
+    agent = await world.agent()
+    short = await world.append(agent, request_json='{"n":"é"}', created_at=world.now)
+    long = await world.append(agent, request_json='{"n":"%s"}' % ("é" * 500), created_at=world.now + 1)
+    answered = await world.claim(agent)
+    evidence = {"lines": ["x" * 900]}
+    await world.end(
+        answered.lease, EventEnd(EventStatus.PROCESSED, response_text="é" * 300, evidence=evidence)
+    )
+    events = world.storage.events
+
+    listed = {e.id: e for e in await events.list(world.workspace_id, limit=9, whole_bytes=600)}
+    assert (listed[long.id].request_json, listed[long.id].request_bytes) == ("null", 1008)
+    assert (listed[short.id].request_json, listed[short.id].request_bytes) == ('{"n":"é"}', 10)
+    assert listed[short.id].response_text == "é" * 300
+    assert (listed[short.id].evidence, listed[short.id].evidence_bytes) == (None, 914)
+    assert listed[long.id].is_cut
+    assert listed[short.id].is_cut
+    assert (listed[long.id].response_bytes, listed[long.id].evidence_bytes) == (None, None)
+
+    whole = {e.id: e for e in await events.list(world.workspace_id, limit=9)}
+    assert whole[short.id].evidence == evidence
+    assert not whole[short.id].is_cut
+
+    kept = await events.load(long.id)
+    assert kept is not None
+    assert whole[long.id].request_json == kept.request_json == long.request_json
+
+    bare = await events.list(world.workspace_id, limit=9, whole_bytes=0)
+    assert [e.request_json for e in bare] == ["null", "null"]
+    assert all(e.is_cut for e in bare)
+
+
 async def test_live_leases_are_found_by_runner(world: StorageWorld) -> None:
     runner, idle = new_id(), new_id()
     leases = [await world.lease(runner_id=runner) for _ in range(3)]
@@ -157,6 +190,41 @@ async def test_a_stream_is_read_from_where_one_was(world: StorageWorld) -> None:
     assert [f.seq for f in part] == [5, 6, 7]
     assert part[0].data == {"i": 4}
     assert await world.storage.frames.heads([agent.id, new_id()]) == {agent.id: 10}
+
+
+async def test_a_page_of_frames_ends_with_its_bytes(world: StorageWorld) -> None:
+    agent = await world.agent()
+    frames = tuple(world.frame(agent, "chunk", {"text": "é" * 500}) for _ in range(6))
+    huge = world.frame(agent, "chunk", {"text": "x" * 5000})
+    await world.storage.journal.write(AppendFrames(agent.id, (*frames, huge, frames[0])))
+
+    async def page(after: int, max_bytes: int, limit: int = 99) -> list[int]:
+        found = world.storage.frames.read(agent.id, after=after, limit=limit, max_bytes=max_bytes)
+        return [frame.seq for frame in await found]
+
+    one = len('{"text":""}') + 1000
+    assert await page(0, 3 * one) == [1, 2, 3]
+    assert await page(0, 3 * one - 1) == [1, 2]
+    assert await page(0, 3 * one, limit=2) == [1, 2]
+    assert await page(3, 10 * one) == [4, 5, 6, 7, 8]
+    assert await page(6, one) == [7], "one that is longer than a page by itself has a page of its own"
+    assert await page(8, one) == []
+
+    kept = await world.storage.frames.read(agent.id, after=0, limit=1)
+    assert kept[0].size == one
+
+
+async def test_the_end_of_an_event_is_found_among_the_newest_frames(world: StorageWorld) -> None:
+    agent, now = await world.agent(), world.now
+    kinds = ("over", "chunk", "over", "chunk", "chunk")
+    frames = [replace(world.frame(agent, kind), at_ms=now + n) for n, kind in enumerate(kinds)]
+    await world.storage.journal.write(AppendFrames(agent.id, tuple(frames)))
+    find = world.storage.frames.last_of_kind
+
+    assert await find(agent.id, "over", since=now, among=9) == 3
+    assert await find(agent.id, "over", since=now + 3, among=9) is None
+    assert await find(agent.id, "over", since=now, among=2) is None
+    assert await find(new_id(), "over", since=now, among=9) is None
 
 
 @pytest.mark.parametrize(

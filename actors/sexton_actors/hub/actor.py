@@ -1,5 +1,6 @@
 """The hub: reads each followed stream once, for all of its readers on this node."""
 
+from collections import OrderedDict
 from typing import Any, assert_never
 from uuid import UUID
 
@@ -10,6 +11,8 @@ from sexton_actors.world import World
 from sexton_engine import DEFERRED, Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
 
+KEPT_BYTES = 16 * 1024 * 1024
+"""What the channels keep together; beyond it, those that had frames longest ago keep none."""
 READERS_MAX = 50_000
 """Readers that wait on one node; each has a timer, of which an actor may have 65,536."""
 
@@ -31,6 +34,9 @@ class Hub(Actor):
         super().__init__(context)
         self._world = world
         self._channels: dict[UUID, Channel] = {}
+        self._keeping: OrderedDict[UUID, Channel] = OrderedDict()
+        """Those that keep frames, the one that was given some last at the end."""
+        self._kept_bytes = 0
         self._waiting = 0
         self._tickets = 0
         self._looking = False
@@ -91,7 +97,7 @@ class Hub(Actor):
             reader[1].set(m.News(reader[0]))
 
     def _dismiss(self, zombie_id: UUID) -> None:
-        channel = self._channels.pop(zombie_id, None)
+        channel = self._drop(zombie_id)
         for ticket, (_, port) in () if channel is None else channel.leave_all():
             self._waiting -= 1
             self.context.cancel_timer(ticket)
@@ -125,13 +131,31 @@ class Hub(Actor):
         channel = self._channels.get(message.zombie_id)
         if channel is None or channel.upto != message.after:
             return
+        self._kept_bytes -= channel.kept_bytes
         channel.add(message.frames, message.expected)
+        self._kept_bytes += channel.kept_bytes
+        self._keeping[message.zombie_id] = channel
+        self._keeping.move_to_end(message.zombie_id)
         for ticket, port, news in channel.ready():
             self._waiting -= 1
             self.context.cancel_timer(ticket)
             port.set(news)
+        # After its readers have been told: what was read for them is theirs, whoever else keeps nothing.
+        self._bound()
         if channel.wants_reading or len(message.frames) == READ_FRAMES:
             self._read(message.zombie_id, channel)
+
+    def _bound(self) -> None:
+        while self._kept_bytes > KEPT_BYTES:
+            _, channel = self._keeping.popitem(last=False)
+            self._kept_bytes -= channel.kept_bytes
+            channel.forget()
+
+    def _drop(self, zombie_id: UUID) -> Channel | None:
+        channel = self._channels.pop(zombie_id, None)
+        if channel is not None and self._keeping.pop(zombie_id, None) is not None:
+            self._kept_bytes -= channel.kept_bytes
+        return channel
 
     # --- the database's view --------------------------------------------------------------------------------
 
@@ -143,7 +167,7 @@ class Hub(Actor):
         if self._looking:
             return
         for zombie_id in [key for key, channel in self._channels.items() if channel.is_over()]:
-            del self._channels[zombie_id]
+            self._drop(zombie_id)
         if self._channels:
             self._looking = True
             self.context.start_task(self._read_heads, tuple(self._channels))

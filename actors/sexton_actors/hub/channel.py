@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from sexton_actors.protocol.hub import News
 from sexton_engine import ReplyPort
-from sexton_storage.records.frames import Frame
+from sexton_storage.records.frames import PAGE_BYTES, Frame
 
 KEPT_FRAMES = 256
+KEPT_BYTES = PAGE_BYTES
 """The newest, for those who come back for the next; whoever is further behind reads the store."""
 READ_FRAMES = 256
 LINGER_LOOKS = 5
@@ -22,12 +23,13 @@ class Channel:
     Numbers grow by one, so that what is kept has no gaps.
     """
 
-    __slots__ = ("_kept", "_quiet", "_waiting", "head", "is_reading", "upto")
+    __slots__ = ("_kept", "_quiet", "_waiting", "head", "is_reading", "kept_bytes", "upto")
 
     def __init__(self, upto: int) -> None:
         self.upto = self.head = upto
         self.is_reading = False
-        self._kept: deque[Frame] = deque(maxlen=KEPT_FRAMES)
+        self._kept: deque[Frame] = deque()
+        self.kept_bytes = 0
         self._waiting: dict[int, Waiting] = {}
         self._quiet = 0
 
@@ -44,13 +46,24 @@ class Channel:
         if frames:
             if frames[0].seq != self.upto + 1:
                 # Pruned in between: those who are behind the gap read for themselves.
-                self._kept.clear()
-            self._kept.extend(frames)
+                self.forget()
+            self._keep(frames)
             self.upto = frames[-1].seq
         elif expected > self.upto:
-            self._kept.clear()
+            self.forget()
             self.upto = expected
         self.head = max(self.head, self.upto)
+
+    def forget(self) -> None:
+        """Keep none: whoever asks for what was kept reads it from the store."""
+        self._kept.clear()
+        self.kept_bytes = 0
+
+    def _keep(self, frames: Sequence[Frame]) -> None:
+        self._kept.extend(frames)
+        self.kept_bytes += sum(frame.size for frame in frames)
+        while len(self._kept) > KEPT_FRAMES or self.kept_bytes > KEPT_BYTES:
+            self.kept_bytes -= self._kept.popleft().size
 
     def news(self, after: int) -> News | None:
         """What there is after a number, None when that is to be waited for.

@@ -48,7 +48,7 @@ class Actions:
             return ()
         window_ms = 1_000 * max(rule.threshold_window_s for rule in gates.anomaly_rules)
         events = await self._held.world.storage.events.list(
-            zombie.workspace_id, limit=LOOK_BACK, zombie_id=zombie.id, since=now - window_ms
+            zombie.workspace_id, limit=LOOK_BACK, zombie_id=zombie.id, since=now - window_ms, whole_bytes=0
         )
         times = (event.created_at for event in events if (event.event_type, event.actor) == action)
         return tuple(sorted(times))

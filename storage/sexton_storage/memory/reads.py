@@ -2,18 +2,27 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from uuid import UUID
 
 from msgspec.structs import replace
 
 from sexton_storage.decisions.append import seen
+from sexton_storage.documents import json_or_none
 from sexton_storage.globs import matches
 from sexton_storage.memory.apply_events import dedup_rows
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
-from sexton_storage.records.events import Event, EventStatus, EventWaits, ReadyAgent
-from sexton_storage.records.frames import Frame
+from sexton_storage.records.events import (
+    WHOLE_BYTES,
+    Event,
+    EventStatus,
+    EventWaits,
+    ListedEvent,
+    ReadyAgent,
+)
+from sexton_storage.records.frames import PAGE_BYTES, Frame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import MeteringPeriod
@@ -42,7 +51,8 @@ class MemoryEvents(MemoryStore):
         since: int | None = None,
         actor_glob: str | None = None,
         status: EventStatus | None = None,
-    ) -> Sequence[Event]:
+        whole_bytes: int = WHOLE_BYTES,
+    ) -> Sequence[ListedEvent]:
         await self._round_trip()
         arrivals = self._tables.arrivals
         found = [
@@ -56,7 +66,7 @@ class MemoryEvents(MemoryStore):
             and (status is None or e.status is status)
         ]
         found.sort(key=self._place, reverse=True)
-        return [self._charged(e) for e in found[:limit]]
+        return [_listed(self._charged(e), whole_bytes) for e in found[:limit]]
 
     def _place(self, event: Event) -> tuple[int, int]:
         return event.created_at, self._tables.arrivals[event.id]
@@ -108,6 +118,23 @@ class MemoryEvents(MemoryStore):
             oldest_event_at=waiting[0].created_at,
             last_runner_id=head.last_runner_id,
         )
+
+
+def _listed(event: Event, whole_bytes: int) -> ListedEvent:
+    request, response = len(event.request_json.encode()), _bytes_of(event.response_text)
+    evidence = _bytes_of(json_or_none(event.evidence))
+    kept = {
+        **{name: getattr(event, name) for name in Event.__struct_fields__},
+        "checkpoint": None,
+        "request_json": "null" if request > whole_bytes else event.request_json,
+        "response_text": None if (response or 0) > whole_bytes else event.response_text,
+        "evidence": None if (evidence or 0) > whole_bytes else event.evidence,
+    }
+    return ListedEvent(**kept, request_bytes=request, response_bytes=response, evidence_bytes=evidence)
+
+
+def _bytes_of(text: str | None) -> int | None:
+    return None if text is None else len(text.encode())
 
 
 class MemoryLeases(MemoryStore):
@@ -223,9 +250,20 @@ class MemoryGates(MemoryStore):
 
 
 class MemoryFrames(MemoryStore):
-    async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]:
+    async def read(
+        self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
         await self._round_trip()
-        return [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after][:limit]
+        found = [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after][:limit]
+        sums = accumulate(frame.size for frame in found)
+        return [
+            frame for frame, upto in zip(found, sums, strict=True) if upto <= max_bytes or frame is found[0]
+        ]
+
+    async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
+        await self._round_trip()
+        newest = self._tables.frames.get(zombie_id, [])[-among:]
+        return max((f.seq for f in newest if f.kind == kind and f.at_ms >= since), default=None)
 
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
         await self._round_trip()

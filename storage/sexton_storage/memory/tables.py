@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.decisions.rows import DayCount, DaySpend, Decided, DedupKey, EventRow, Head, Row, Spent
-from sexton_storage.documents import copied
+from sexton_storage.documents import from_json, to_json
 from sexton_storage.errors import RowRefused
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records.agent_keys import AgentKey
@@ -118,7 +118,9 @@ class Tables:
                 continue
             seq = head.frame_seq + 1
             self.heads[new.zombie_id] = replace(head, frame_seq=seq)
-            frame = Frame(new.zombie_id, seq, new.event_id, new.kind, new.at_ms, copied(new.data))
+            text = to_json(new.data)
+            kept, size = from_json(text), len(text.encode())
+            frame = Frame(new.zombie_id, seq, new.event_id, new.kind, new.at_ms, kept, size)
             self.frames.setdefault(new.zombie_id, []).append(frame)
             self.new_heads[new.zombie_id] = seq
 

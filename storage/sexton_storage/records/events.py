@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
@@ -55,6 +55,31 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     completed_at: int | None = None
 
 
+WHOLE_BYTES: Final = 4096
+"""What a list shows of an event whole: a request, an answer or evidence up to this length."""
+
+
+class ListedEvent(Event, frozen=True, gc=False):
+    """An event as lists have it: without its checkpoint, and without each of its texts that is long.
+
+    Of a request that is left out, ``request_json`` is ``null``.
+    """
+
+    request_bytes: int = 0
+    response_bytes: int | None = None
+    """None: there is no answer."""
+    evidence_bytes: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether something was left out."""
+        return (
+            (self.request_json == "null" and self.request_bytes != len("null"))
+            or (self.response_text is None and self.response_bytes is not None)
+            or (self.evidence is None and self.evidence_bytes is not None)
+        )
+
+
 class EventWaits(msgspec.Struct, frozen=True, gc=False):
     """What there is of an agent's open events."""
 
@@ -90,8 +115,12 @@ class EventStore(Protocol):
         since: int | None = None,
         actor_glob: str | None = None,
         status: EventStatus | None = None,
-    ) -> Sequence[Event]:
-        """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far."""
+        whole_bytes: int = WHOLE_BYTES,
+    ) -> Sequence[ListedEvent]:
+        """Newest first. ``charged_nanos`` of one that still runs is the sum of its metering rows so far.
+
+        Texts of more than ``whole_bytes`` stay in the database, however many rows there are.
+        """
         ...
 
     async def seen(

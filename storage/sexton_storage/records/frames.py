@@ -1,12 +1,15 @@
 """Frames: the lines of an agent's activity stream."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import msgspec
 
 from sexton_storage.documents import Json
+
+PAGE_BYTES: Final = 256 * 1024
+"""What one read of frames brings at most, unless its first frame is longer than that by itself."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -18,10 +21,21 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     kind: str
     at_ms: int
     data: Json
+    size: int
+    """Bytes of ``data`` as JSON."""
 
 
 class FrameStore(Protocol):
-    async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]: ...
+    async def read(
+        self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
+        """The frames that follow: at most ``limit``, and together ``max_bytes`` of data; at least one."""
+        ...
+
+    async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
+        """The number of the newest frame of a kind among the newest ``among``, if it is from ``since`` on."""
+        ...
+
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
         """``(oldest kept seq, newest seq)``.
 

@@ -47,6 +47,7 @@ _KEEP = insert_from(
         "kind": "v.frame_kind",
         "at_ms": "v.frame_at_ms",
         "data": "v.data::json",
+        "size": "octet_length(v.data)",
     },
     f"{_NEW.rows} JOIN agent_heads h ON h.zombie_id = v.frame_zombie_id",
 )

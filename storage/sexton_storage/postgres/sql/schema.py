@@ -4,7 +4,7 @@ from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.credentials import Credential
-from sexton_storage.records.events import Event
+from sexton_storage.records.events import Event, ListedEvent
 from sexton_storage.records.frames import Frame
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.improvement import Proposal, Score
@@ -25,6 +25,7 @@ CONFIGS = Rows(ConfigVersion)
 ZOMBIES = Rows(Zombie, without=("compiled", "last_event_at"))
 """Read through a join: ``compiled`` is its configuration's, ``last_event_at`` its head's."""
 EVENTS = Rows(Event)
+LISTED_EVENTS = Rows(ListedEvent)
 LEASES = Rows(Lease)
 GATES = Rows(Gate)
 FRAMES = Rows(Frame)

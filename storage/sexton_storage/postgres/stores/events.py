@@ -6,9 +6,16 @@ from uuid import UUID
 from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Row
-from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS
+from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS, LISTED_EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
-from sexton_storage.records.events import Event, EventStatus, EventWaits, ReadyAgent
+from sexton_storage.records.events import (
+    WHOLE_BYTES,
+    Event,
+    EventStatus,
+    EventWaits,
+    ListedEvent,
+    ReadyAgent,
+)
 from sexton_storage.terms import DEDUP_WINDOW_MS
 
 _SO_FAR = (
@@ -16,6 +23,21 @@ _SO_FAR = (
     " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
 )
 _COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+_REQUEST_BYTES = "octet_length(e.request_json)"
+_RESPONSE_BYTES = "octet_length(e.response_text)"
+_EVIDENCE_BYTES = "octet_length(e.evidence::text)"
+# The length of a text stands beside it, so that one that is long is not unpacked to be left out.
+_LISTED = {
+    "charged_nanos": _SO_FAR,
+    "checkpoint": "NULL",
+    "request_json": f"CASE WHEN {_REQUEST_BYTES} > {{whole}} THEN 'null' ELSE e.request_json END",
+    "response_text": f"CASE WHEN {_RESPONSE_BYTES} <= {{whole}} THEN e.response_text END",
+    "evidence": f"CASE WHEN {_EVIDENCE_BYTES} <= {{whole}} THEN e.evidence END",
+    "request_bytes": _REQUEST_BYTES,
+    "response_bytes": _RESPONSE_BYTES,
+    "evidence_bytes": _EVIDENCE_BYTES,
+}
+_LISTED_COLUMNS = ", ".join(_LISTED.get(name, f"e.{name}") for name in LISTED_EVENTS.names)
 _SEEN = """
 SELECT k.event_id FROM dedup_keys k
  WHERE k.zombie_id = $1 AND k.key IN ($2, $3) AND k.seen_at > $4 AND (k.key = $2 OR NOT k.by_body)
@@ -73,7 +95,8 @@ class PostgresEvents(PostgresStore):
         since: int | None = None,
         actor_glob: str | None = None,
         status: EventStatus | None = None,
-    ) -> Sequence[Event]:
+        whole_bytes: int = WHOLE_BYTES,
+    ) -> Sequence[ListedEvent]:
         where = Conditions("e.workspace_id = $1", workspace_id)
         if zombie_id is not None:
             where.add("e.zombie_id = {}", zombie_id)
@@ -87,8 +110,9 @@ class PostgresEvents(PostgresStore):
             # Spelled out: of a parameter the planner could not tell that the index for what is rare has it.
             where.add(f"e.status = '{status.value}' AND e.created_at >= 0")
         newest = "ORDER BY e.created_at DESC, e.arrival DESC"
-        query = f"SELECT {_COLUMNS} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
-        return EVENTS.many(await self._rows(query, *where.args))
+        columns = _LISTED_COLUMNS.format(whole=int(whole_bytes))
+        query = f"SELECT {columns} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
+        return LISTED_EVENTS.many(await self._rows(query, *where.args))
 
     async def seen(
         self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sexton_storage.postgres.sql.schema import FRAMES
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.frames import Frame
+from sexton_storage.records.frames import PAGE_BYTES, Frame
 
 # Frames go by age first, for all agents alike; then those of agents that have more than they may keep.
 _PRUNE_OLD = """
@@ -19,6 +19,19 @@ DELETE FROM frames WHERE (zombie_id, seq) IN (
                           WHERE zombie_id = h.zombie_id AND seq <= h.frame_seq - $1 ORDER BY seq LIMIT $2) f
      WHERE h.frame_seq > $1 LIMIT $2)
 """
+# What is left out is not unpacked: the sizes stand beside the frames.
+_READ = f"""
+SELECT {FRAMES.columns("p")} FROM (
+    SELECT f.*, sum(f.size) OVER (ORDER BY f.seq ROWS UNBOUNDED PRECEDING) AS upto FROM (
+        SELECT zombie_id, seq, event_id, kind, at_ms, data, coalesce(size, octet_length(data::text)) AS size
+          FROM frames WHERE zombie_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) f) p
+ WHERE p.upto <= $4 OR p.upto = p.size
+ ORDER BY p.seq
+"""
+_LAST_OF_KIND = """
+SELECT max(seq) FROM (SELECT seq, kind, at_ms FROM frames WHERE zombie_id = $1 ORDER BY seq DESC LIMIT $4) f
+ WHERE kind = $2 AND at_ms >= $3
+"""
 _BOUNDS = """
 SELECT (SELECT min(seq) FROM frames WHERE zombie_id = $1),
        (SELECT frame_seq FROM agent_heads WHERE zombie_id = $1)
@@ -26,11 +39,14 @@ SELECT (SELECT min(seq) FROM frames WHERE zombie_id = $1),
 
 
 class PostgresFrames(PostgresStore):
-    async def read(self, zombie_id: UUID, *, after: int, limit: int) -> Sequence[Frame]:
-        query = (
-            f"SELECT {FRAMES.columns()} FROM frames WHERE zombie_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-        )
-        return FRAMES.many(await self._rows(query, zombie_id, after, limit))
+    async def read(
+        self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
+        return FRAMES.many(await self._rows(_READ, zombie_id, after, limit, max_bytes))
+
+    async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
+        found: int | None = await self._value(_LAST_OF_KIND, zombie_id, kind, since, among)
+        return found
 
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
         row = await self._row(_BOUNDS, zombie_id)
