@@ -188,6 +188,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                 plan_rates=plan_rates(terms),
                 access_log=settings.access_log,
                 trusted_proxies=settings.trusted_proxies,
+                max_answer_bytes=settings.max_answer_mib * 2**20,
             ),
             stop=stop,
             keys=installation.keys,

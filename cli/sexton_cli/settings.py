@@ -10,6 +10,7 @@ from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
 
 DEFAULT_DATABASE_WAIT_S = 30.0
+DEFAULT_ANSWER_MIB = 64
 DATABASE_VARIABLE = "DATABASE_URL"
 
 
@@ -39,5 +40,7 @@ class NodeSettings:
     log: LogSettings = field(default_factory=LogSettings)
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
+    max_answer_mib: int = DEFAULT_ANSWER_MIB
+    """MiB of all large answers that are made or sent at once."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""

@@ -69,7 +69,7 @@ CODES = Table(
         ("UZ-REQ-009", 409, "Not possible in this state", "The current state does not allow this; current_state names it.", _A),
         ("UZ-API-001", 429, "Too many requests in flight", "The server is at its ceiling; try again after Retry-After.", _A),
         ("UZ-API-002", 503, "Too many streams", "The server holds as many streams as it may.", _A),
-        ("UZ-API-003", 503, "Actor busy", "The mailbox was full, or no reply came in time.", _A),
+        ("UZ-API-003", 503, "Actor busy", "The mailbox was full, no reply came in time, or too many answers are under way to add this one.", _A),
         ("UZ-INTERNAL-001", 503, "Database unavailable", "The database cannot be reached; it is safe to try again.", _A),
         ("UZ-INTERNAL-002", 500, "Database error", "The database refused a statement that it should have accepted.", _A),
         ("UZ-INTERNAL-003", 500, "Internal operation failed", "The server failed; look for the request id in its log.", _A),

@@ -24,7 +24,7 @@ def accepted() -> httpx2.Response:
 
 def ended(**more: Any) -> httpx2.Response:
     event = {"event_id": "e", "zombie_id": "z", "status": "processed", "response_text": "whole", **more}
-    return httpx2.Response(200, json={"items": [event], "next_cursor": None})
+    return httpx2.Response(200, json=event)
 
 
 def steer(server: Server, *, as_json: bool = False) -> Any:

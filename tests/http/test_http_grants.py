@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import trio
 
-from sexton_http.routes.stream import FRAMES_A_READ
+from sexton_http.gateway.replays import FRAMES_A_READ
 from sexton_storage.records.frames import Frame
 from sexton_storage.records.users import Role
 from sexton_storage.terms import GRANTS_LIMIT

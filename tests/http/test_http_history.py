@@ -35,6 +35,10 @@ FIELDS = {
     "created_at",
     "updated_at",
     "completed_at",
+    "truncated",
+    "request_bytes",
+    "response_bytes",
+    "evidence_bytes",
 }
 
 

@@ -29,6 +29,8 @@ async def take(world: HttpWorld) -> None:
 async def _events(world: HttpWorld, agent: str, ws: str) -> None:
     sent = (await world.post(f"{agent}/messages", {"message": "Look at the disk."})).json()["event_id"]
     await world.post(f"{agent}/events/{sent}/cancel")
+    await world.get(f"{agent}/events/{sent}")
+    await world.get(f"{ws}/events/{sent}")
     await world.post(f"{agent}/events/{sent}/replay")
     again = (await world.post(f"{ws}/events/{sent}/replay")).json()["event_id"]
     await world.post(f"{ws}/events/{again}/cancel")

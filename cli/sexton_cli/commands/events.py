@@ -12,7 +12,7 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
-from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, walk, workspace_path
+from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, workspace_path
 from sexton_cli.output import Column, dollars, moment
 from sexton_cli.streams import OPENED, Follower, Frame, spell
 
@@ -27,8 +27,6 @@ STATUSES: Final = (
     "dead_lettered",
 )
 MAX_MESSAGE_BYTES: Final = 8192
-LOOKED_THROUGH: Final = 1_000
-"""Events of an agent, from the newest back, among which one is looked for by its id."""
 EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
 COLUMNS = (
     Column("event_id", "EVENT"),
@@ -175,7 +173,7 @@ def follow_to_the_end(
             said = True
         elif not caller.output.as_json:
             _tell(caller, frame)
-    event = _event(client, path.rpartition("/zombies/")[0], str(event_id), path.rpartition("/")[2])
+    event = client.get(f"{path}/events/{event_id}")
     if not caller.output.as_json:
         caller.output.piece("\n" if said else f"{event.get('response_text') or ''}\n")
     return event
@@ -223,12 +221,3 @@ def cancel(caller: Caller, *, event: str) -> None:
 def _act(caller: Caller, event_id: str, verb: str) -> Row:
     with caller.client() as client:
         return client.post(f"{workspace_path(caller, client)}/events/{segment(event_id)}/{verb}", {})
-
-
-def _event(client: Client, workspace: str, event_id: str, zombie_id: str) -> Row:
-    """One event by its id, among the agent's newest. Raises Fault."""
-    rows = walk(client, f"{workspace}/events", {"zombie_id": zombie_id}, EVENT)
-    for row in islice(rows, LOOKED_THROUGH):
-        if row["event_id"] == event_id:
-            return row
-    raise Fault(f"the event {event_id} is gone", "The agent may have been deleted.", status=FAILED)

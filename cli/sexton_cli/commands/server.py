@@ -9,7 +9,12 @@ from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
-from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
+from sexton_cli.settings import (
+    DATABASE_VARIABLE,
+    DEFAULT_ANSWER_MIB,
+    DEFAULT_DATABASE_WAIT_S,
+    NodeSettings,
+)
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.wire.forwarded import read_networks
 from sexton_http.wire.tls import Tls
@@ -123,6 +128,14 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 is_flag=True,
                 envvar="SEXTON_ACCESS_LOG",
                 help="Log each request, and not only those that are refused or fail.",
+            ),
+            click.option(
+                "--max-answer-mib",
+                type=click.IntRange(16, 65_536),
+                default=DEFAULT_ANSWER_MIB,
+                show_default=True,
+                envvar="SEXTON_MAX_ANSWER_MIB",
+                help="MiB of all large answers that are made or sent at once; the next wait, then get 503.",
             ),
             click.option(
                 "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."

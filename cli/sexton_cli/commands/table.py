@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "agent": Entry("agent:agent", "Install, update, check, look at, stop and delete agents."),
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
+    "event": Entry("event:event", "Show one event whole."),
     "watch": Entry("events:watch", "Show what an AGENT does while it does it, until Ctrl-C."),
     "replay": Entry("events:replay", "Do the EVENT of this id again, as a new one."),
     "cancel": Entry("events:cancel", "Cancel the EVENT of this id; one that runs is stopped."),

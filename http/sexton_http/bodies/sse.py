@@ -1,7 +1,7 @@
 """Encodes an agent's frames as server-sent events, once for all who follow it."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,7 +10,10 @@ import msgspec
 from sexton_storage.records.frames import Frame
 
 KEPT: Final = 64
-"""Pieces that are kept: readers of one agent ask for the same ones within a moment."""
+KEPT_BYTES: Final = 4 * 1024 * 1024
+"""Results that are kept: readers of one agent ask for the same ones within a moment."""
+PIECE_BYTES: Final = 16 * 1024
+"""What is handed to a connection at once: all that a reader who does not read has for himself."""
 
 
 class FrameEncoder:
@@ -18,6 +21,7 @@ class FrameEncoder:
 
     def __init__(self) -> None:
         self._pieces: OrderedDict[tuple[UUID, int, int], bytes] = OrderedDict()
+        self._bytes = 0
 
     def __repr__(self) -> str:
         return f"<FrameEncoder {len(self._pieces)} kept>"
@@ -28,8 +32,10 @@ class FrameEncoder:
         piece = self._pieces.get(key)
         if piece is None:
             piece = self._pieces[key] = b"".join(encode_frame(frame) for frame in frames)
-            if len(self._pieces) > KEPT:
-                self._pieces.popitem(last=False)
+            self._bytes += len(piece)
+            while len(self._pieces) > KEPT or self._bytes > KEPT_BYTES:
+                _, oldest = self._pieces.popitem(last=False)
+                self._bytes -= len(oldest)
         return piece
 
 
@@ -42,3 +48,9 @@ def encode_frame(frame: Frame) -> bytes:
         "at_ms": frame.at_ms,
     }
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (frame.seq, frame.kind.encode(), msgspec.json.encode(own))
+
+
+def pieces(body: bytes) -> Iterator[bytes]:
+    """Cut what many readers are sent; the whole is one for all of them, and each holds a piece at a time."""
+    for at in range(0, len(body), PIECE_BYTES):
+        yield body[at : at + PIECE_BYTES]

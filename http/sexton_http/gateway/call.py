@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import RequestHead
+from sexton_http.gateway.byte_budget import ROOM_S, Room, no_room
 from sexton_http.gateway.seeds import Seed
 from sexton_http.gateway.services import Services
 from sexton_http.identity.context import HttpContext
@@ -30,6 +31,16 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     traceparent: str | None
     seed: Seed | None = None
     """Under an Idempotency-Key: what is made comes of it."""
+    room: Room | None = None
+    """What its answer has of the bytes under way; None: of a route whose answers are small."""
+
+    async def reserve(self, size: int) -> None:
+        """Have room for so large an answer before it is read, so that it is not in memory while it waits.
+
+        Raises Problem UZ-API-003 when there is none for a moment.
+        """
+        if self.room is not None and not await self.room.grow(size, ROOM_S):
+            raise no_room()
 
     def new_id(self) -> UUID:
         """The id of the one thing that is made."""

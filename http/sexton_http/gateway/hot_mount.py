@@ -8,6 +8,7 @@ import msgspec
 import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
+from sexton_http.gateway.byte_budget import Room
 from sexton_http.gateway.operations import Wait
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
@@ -35,6 +36,8 @@ class Matched(msgspec.Struct, frozen=True):
     params: Mapping[str, str]
     body: bytes | None
     """None: it was too large to be read."""
+    room: Room
+    """What its answer has of the bytes under way, until it is sent."""
 
 
 def head_of(scope: Mapping[str, Any]) -> RequestHead:
@@ -103,15 +106,18 @@ class HotMount:
                 return
             if not hot:
                 receive = _after_body(receive, body)
-        if not hot:
-            scope = {**scope, MATCHED: Matched(mounted, head, params, body)}
-            await self._behind(scope, receive, send)
-        elif operation.wait is Wait.LONG_POLL:
-            answer = await unless_gone(scope, receive, partial(mounted, head, params, body))
+        if hot and operation.wait is not Wait.LONG_POLL:
+            # Their answers are small.
+            await send_answer(send, await mounted(head, params, body))
+            return
+        with Room(self._services.answer_bytes, head.client) as room:
+            if not hot:
+                scope = {**scope, MATCHED: Matched(mounted, head, params, body, room)}
+                await self._behind(scope, receive, send)
+                return
+            answer = await unless_gone(scope, receive, partial(mounted, head, params, body, room))
             if answer is not None:
                 await send_answer(send, answer)
-        else:
-            await send_answer(send, await mounted(head, params, body))
 
 
 def _after_body(receive: Receive, body: bytes | None) -> Receive:

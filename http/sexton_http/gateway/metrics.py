@@ -53,6 +53,12 @@ class HttpMetrics:
         self.in_flight = Gauge(
             "sexton_http_in_flight", "Calls under way, by kind of wait", ("wait",), registry=registry
         )
+        self.answer_bytes = Gauge(
+            "sexton_http_answer_bytes",
+            "Bytes of answers being made or sent, by kind",
+            ("kind",),
+            registry=registry,
+        )
         self.shed = Counter(
             "sexton_http_shed",
             "Requests turned away at a ceiling or a rate, by code",

@@ -16,6 +16,7 @@ from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.shapes import Nothing
+from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled
@@ -31,6 +32,7 @@ from sexton_http.identity.principals import (
     Member,
     Presser,
     check_unlimited,
+    owner_of,
 )
 from sexton_storage.errors import StorageUnavailable
 
@@ -72,9 +74,12 @@ class Mounted:
                 self._ceiling = services.in_flight  # Until it streams; then it has a place among the streams.
 
     async def __call__(
-        self, head: RequestHead, params: Mapping[str, str], body: bytes | None
+        self, head: RequestHead, params: Mapping[str, str], body: bytes | None, room: Room | None = None
     ) -> Answer | StreamAnswer:
-        """Answer; ``body`` None is one that was too large to be read."""
+        """Answer; ``body`` None is one that was too large to be read.
+
+        ``room`` is what the answer takes of the bytes under way; None: it is too small to be counted.
+        """
         services = self._services
         context = begin_request(head, request_id_of(head, services), self._route, params)
         began = services.ctx.monotonic()
@@ -82,7 +87,7 @@ class Mounted:
         answer: Answer | StreamAnswer
         problem: Problem | None = None
         try:
-            answer = await self._admitted(context, body, verdicts)
+            answer = await self._admitted(context, body, verdicts, room)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
             problem = as_problem(await blamed(fault, services.ctx.world.storage))
             answer = problem.answer(services.ctx.settings.base_url, context.request_id)
@@ -126,7 +131,7 @@ class Mounted:
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
 
     async def _admitted(
-        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict]
+        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
     ) -> Answer | StreamAnswer:
         ceiling, streams = self._ceiling, self._services.streams
         if self.operation.wait is Wait.STREAM and streams.now >= streams.limit:
@@ -134,7 +139,7 @@ class Mounted:
         if ceiling is not None and not ceiling.enter():
             raise self._shed("UZ-API-001")
         try:
-            call = await self._check(context, body, verdicts)
+            call = await self._check(context, body, verdicts, room)
             result = await once(self.operation, call, self._answer)
         finally:
             if ceiling is not None:
@@ -143,7 +148,20 @@ class Mounted:
             return StreamAnswer(
                 result.headers, _counted(result.chunks, self._services.streams), result.status
             )
+        if room is not None:
+            await self._fit(len(result.body), room)
         return result
+
+    async def _fit(self, size: int, room: Room) -> None:
+        """Let a large answer wait for its room; what was done must be told, so only a GET is turned away."""
+        if size <= SMALL_BYTES:
+            room.shrink(0)
+            return
+        if self.operation.method != "GET" or self.operation.no_io:
+            room.count(size)
+        elif not await room.grow(size, ROOM_S):
+            raise no_room()
+        room.shrink(size)
 
     def _shed(self, code: str) -> Problem:
         self._services.metrics.shed.labels(code).inc()
@@ -152,13 +170,15 @@ class Mounted:
         )
 
     async def _check(
-        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict]
+        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
     ) -> Call[Any, Any]:
         services, operation = self._services, self.operation
         head, params = context.head, context.params
         if body is None and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
         principal = context.principal = await self._callers.authenticate(head, params, verdicts)
+        if room is not None:
+            room.owner = owner_of(principal, head)
         if operation.tenant_wide:
             check_unlimited(principal)
         checked: Mapping[str, Any] = params
@@ -187,6 +207,7 @@ class Mounted:
             raw=body or b"",
             request_id=context.request_id,
             traceparent=traceparent_of(head),
+            room=room,
         )
 
     async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:

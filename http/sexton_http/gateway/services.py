@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from sexton_http.bodies.sse import FrameEncoder
+from sexton_http.gateway.byte_budget import ByteBudget
 from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
 from sexton_http.gateway.per_agent_limit import Crowds
+from sexton_http.gateway.replays import Replays
 from sexton_http.identity.authenticator import Authenticator
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import Documents, HttpContext
@@ -29,6 +31,8 @@ class Services:
     long_polls: Ceiling
     streams: Ceiling
     frame_encoder: FrameEncoder
+    replays: Replays
+    answer_bytes: ByteBudget
     deliveries: Crowds
 
     @property
@@ -41,6 +45,8 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
     settings = ctx.settings
     metrics = HttpMetrics(ctx.registry)
     browsers = Browsers(ctx)
+    # Half for each kind: who opens streams and does not read them leaves other answers their room.
+    answer_bytes, replay_bytes = (ByteBudget(settings.max_answer_bytes // 2) for _ in range(2))
     services = Services(
         ctx=ctx,
         documents=documents,
@@ -53,12 +59,16 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         long_polls=Ceiling(settings.max_long_polls),
         streams=Ceiling(settings.max_streams),
         frame_encoder=FrameEncoder(),
+        replays=Replays(ctx.world.storage.frames, replay_bytes),
+        answer_bytes=answer_bytes,
         deliveries=Crowds(max(1, settings.max_in_flight // 4)),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))
+    for kind, budget in (("answers", answer_bytes), ("replays", replay_bytes)):
+        metrics.answer_bytes.labels(kind).set_function(partial(_under_way, budget))
     return services
 
 
-def _under_way(ceiling: Ceiling) -> float:
-    return ceiling.now
+def _under_way(counted: Ceiling | ByteBudget) -> float:
+    return counted.now

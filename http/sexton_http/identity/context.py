@@ -130,6 +130,8 @@ class HttpSettings:
     max_in_flight: int = 1024
     max_long_polls: int = 8192
     max_streams: int = 2048
+    max_answer_bytes: int = 64 * 1024 * 1024
+    """Bytes of all answers that are being made or sent."""
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()

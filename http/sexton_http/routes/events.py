@@ -1,8 +1,9 @@
 """Event history, of one agent or of a whole workspace."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -11,16 +12,28 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Cursor, Query, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, operation
-from sexton_storage.records.events import Event, EventStatus
+from sexton_http.gateway.operations import NoBody, NoQuery, operation
+from sexton_storage.records.events import Event, EventStatus, ListedEvent
 
 TAG = "Events"
+PAGE_BYTES = 4 * 1024 * 1024
+"""Bound of a page; what is beyond it begins the next one."""
+ITEM_BYTES = 16 * 1024
+"""What an item of a list is counted with until it is read."""
 UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 Glob = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 Since = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+class Sizes(NamedTuple):
+    """Bytes of what an event holds, whether it is shown or not; None for what there is none of."""
+
+    request: int
+    response: int | None
+    evidence: int | None
 
 
 class EventItem(Shape):
@@ -31,7 +44,8 @@ class EventItem(Shape):
     event_type: str
     status: EventStatus
     request_json: Annotated[
-        msgspec.Raw, msgspec.Meta(extra_json_schema={"description": "The trigger's body."})
+        msgspec.Raw,
+        msgspec.Meta(extra_json_schema={"description": "The trigger's body; null where it was left out."}),
     ]
     response_text: str | None
     evidence: Any
@@ -47,6 +61,12 @@ class EventItem(Shape):
     created_at: int
     updated_at: int
     completed_at: int | None
+    truncated: bool
+    """Whether request, answer or evidence was left out, as lists do with what is over 4,096 bytes; the
+    event by itself has all."""
+    request_bytes: int
+    response_bytes: int | None
+    evidence_bytes: int | None
 
 
 class EventPage(Shape):
@@ -88,6 +108,42 @@ async def list_workspace_events(call: Call[NoBody, WorkspaceEventQuery]) -> Even
     return await _page(call, call.query, call.query.zombie_id)
 
 
+@operation(
+    "GET",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}",
+    tag=TAG,
+    codes=("UZ-ZMB-009", "UZ-EVENT-001"),
+    agents="UZ-AUTH-001",
+)
+async def get_zombie_event(call: Call[NoBody, NoQuery]) -> EventItem:
+    """Show one event of an agent, whole."""
+    zombie_id = call.id("zombie_id")
+    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
+    return await _whole(call, zombie_id)
+
+
+@operation("GET", "/v1/workspaces/{workspace_id}/events/{event_id}", tag=TAG, codes=("UZ-EVENT-001",))
+async def get_workspace_event(call: Call[NoBody, NoQuery]) -> EventItem:
+    """Show one event of a workspace, whole."""
+    return await _whole(call, None)
+
+
+async def _whole(call: Call[Any, Any], zombie_id: UUID | None) -> EventItem:
+    event_id = call.id("event_id")
+    await call.reserve(PAGE_BYTES)
+    event = await call.ctx.world.storage.events.load(event_id)
+    if event is None or event.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
+    if zombie_id not in {None, event.zombie_id}:
+        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
+    sizes = Sizes(
+        len(event.request_json.encode()),
+        None if event.response_text is None else len(event.response_text.encode()),
+        None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
+    )
+    return view_event(event, sizes)
+
+
 async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:
     if query.cursor is not None and query.since is not None:
         raise Problem("UZ-REQ-001", "cursor and since exclude each other")
@@ -98,6 +154,7 @@ async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None)
     else:
         place = decode(query.cursor, filters)
         since = place.since
+    await call.reserve(min(PAGE_BYTES, query.limit * ITEM_BYTES))
     rows = await call.ctx.world.storage.events.list(
         workspace_id,
         limit=query.limit + 1,
@@ -107,10 +164,25 @@ async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None)
         actor_glob=query.actor,
         status=query.status,
     )
-    shown = rows[: query.limit]
-    more = len(rows) > query.limit
-    following = encode(Place(shown[-1].created_at, shown[-1].id, filters, since)) if more else None
-    return EventPage([view_event(event) for event in shown], following)
+    shown = _within(rows[: query.limit])
+    more = len(rows) > len(shown)
+    last = rows[len(shown) - 1] if more else None
+    following = None if last is None else encode(Place(last.created_at, last.id, filters, since))
+    return EventPage(shown, following)
+
+
+def _within(rows: Sequence[ListedEvent]) -> list[EventItem]:
+    """As many items as a page may have in bytes, and at least one."""
+    shown: list[EventItem] = []
+    left = PAGE_BYTES
+    for row in rows:
+        sizes = Sizes(row.request_bytes, row.response_bytes, row.evidence_bytes)
+        item = view_event(row, sizes, truncated=row.is_cut)
+        left -= len(msgspec.json.encode(item))
+        if left < 0 and shown:
+            break
+        shown.append(item)
+    return shown
 
 
 def parse_since(text: str | None, now: int) -> int | None:
@@ -136,7 +208,7 @@ def parse_since(text: str | None, now: int) -> int | None:
     )
 
 
-def view_event(event: Event) -> EventItem:
+def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventItem:
     return EventItem(
         event_id=event.id,
         zombie_id=event.zombie_id,
@@ -158,4 +230,8 @@ def view_event(event: Event) -> EventItem:
         created_at=event.created_at,
         updated_at=event.updated_at,
         completed_at=event.completed_at,
+        truncated=truncated,
+        request_bytes=sizes.request,
+        response_bytes=sizes.response,
+        evidence_bytes=sizes.evidence,
     )

@@ -1,10 +1,10 @@
 """The activity stream: an agent's frames as server-sent events, resumed by number, over restarts too."""
 
 import math
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
 import msgspec
@@ -13,18 +13,22 @@ from sexton_actors.protocol.hub import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.bodies.shapes import Query
+from sexton_http.bodies.sse import pieces
+from sexton_http.gateway.byte_budget import no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_SEQ, NoBody, Wait, operation
+from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import HttpContext
+from sexton_http.identity.principals import owner_of
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_storage.errors import StorageError
-from sexton_storage.records.frames import Frame
 
-FRAMES_A_READ = 256
 COMPLETE = "event_complete"
+LOOKED_THROUGH = 256
+"""How many of the newest frames are searched for the end of the last event."""
 RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
@@ -74,21 +78,21 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
         after = min(asked, newest)
     else:
         after = newest if since is None else await _before_the_end(ctx, zombie_id, newest, since)
+    reader = Reader(zombie_id, owner_of(call.principal, call.head), after, newest, oldest)
+    if after < newest and not await call.services.replays.has_room(reader.owner):
+        raise no_room()
     watch = SignInWatch(call.services.browsers, call.browser, ctx.monotonic)
-    chunks = _follow(call.services, watch, zombie_id, after, missed=after < oldest - 1, oldest=oldest)
-    return StreamAnswer(HEADERS, chunks)
+    return StreamAnswer(HEADERS, follow(call.services, watch, reader))
 
 
 async def _before_the_end(ctx: HttpContext, zombie_id: UUID, newest: int, since: int) -> int:
     """The number before the frame with which the last event ended since then, else the newest.
 
-    Where an event has gone on for more frames than one read, the last one has not ended.
+    Where an event has gone on for more frames than are looked through, the last one has not ended.
     """
-    latest = await ctx.world.storage.frames.read(
-        zombie_id, after=max(0, newest - FRAMES_A_READ), limit=FRAMES_A_READ
-    )
-    ends = (frame.seq for frame in reversed(latest) if frame.kind == COMPLETE and frame.at_ms >= since)
-    return next(ends, newest + 1) - 1
+    frames = ctx.world.storage.frames
+    end = await frames.last_of_kind(zombie_id, COMPLETE, since=since, among=LOOKED_THROUGH)
+    return newest if end is None else end - 1
 
 
 def _last_event_id(head: RequestHead, query: int | None) -> int | None:
@@ -132,53 +136,70 @@ class SignInWatch:
         return max(0, self._ends_at - now)
 
 
-async def _follow(
-    services: Services, watch: SignInWatch, zombie_id: UUID, after: int, *, missed: bool, oldest: int
-) -> AsyncGenerator[bytes, None]:
+class Reader(NamedTuple):
+    """One who follows a stream: where he begins, and what there was when he came."""
+
+    zombie_id: UUID
+    owner: object
+    """The one whose share of the bytes under way the replay counts in."""
+    after: int
+    newest: int
+    oldest: int
+    """The number of the oldest frame that is kept."""
+
+
+async def follow(services: Services, watch: SignInWatch, reader: Reader) -> AsyncGenerator[bytes, None]:
+    """What one reader is sent, piece by piece, until he leaves or the server stops."""
     # The number with which it begins, for those who are cut off before the first frame.
-    yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, after)
-    if missed:
-        yield _resync(zombie_id, oldest, services.ctx.world.now_ms())
-        after = oldest - 1
+    yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, reader.after)
+    if reader.after < reader.oldest - 1:
+        yield _resync(reader.zombie_id, reader.oldest, services.ctx.world.now_ms())
+        reader = reader._replace(after=reader.oldest - 1)
     with watch:
-        async with aclosing(_frames(services, watch, zombie_id, after)) as chunks:
+        async with aclosing(_frames(services, watch, reader)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
 
-async def _frames(
-    services: Services, watch: SignInWatch, zombie_id: UUID, after: int
-) -> AsyncGenerator[bytes, None]:
-    ctx, behind, head = services.ctx, True, after
+async def _frames(services: Services, watch: SignInWatch, reader: Reader) -> AsyncGenerator[bytes, None]:
+    """What was missed is read page by page, each when the one before is sent; what follows, once for all."""
+    ctx, zombie_id, after, head = services.ctx, reader.zombie_id, reader.after, reader.newest
     while not ctx.stop.is_set():
-        frames: Sequence[Frame]
+        news, page = None, None
         try:
             wait_s = min(ctx.settings.stream_heartbeat_s, await watch.left_s())
             if wait_s <= 0:
                 return
-            if behind:
-                # What was missed is this reader's own; what follows is read once for all.
-                frames = await ctx.world.storage.frames.read(zombie_id, after=after, limit=FRAMES_A_READ)
-                behind = len(frames) == FRAMES_A_READ
-                news = None
-                if not frames and head > after:
-                    # Pruned before they were read: as if the reader had been away for so long.
-                    yield _resync(zombie_id, head + 1, ctx.world.now_ms())
-                    after = head
+            if after < head:
+                page = await services.replays.take(reader.owner, zombie_id, after)
             else:
                 news = await _await(ctx, watch, zombie_id, after, wait_s)
-                frames = () if news is None else news.frames
-        except (StorageError, EngineError):
+        except (NoRoom, StorageError, EngineError):
             return  # The client comes back by the id that it has.
-        if frames:
-            yield services.frame_encoder.encode(frames)
-            after = frames[-1].seq
+        if page is not None:
+            try:
+                for piece in pieces(page.body):
+                    yield piece
+            finally:
+                services.replays.release(page)
+            if page.last == after:
+                # Pruned before they were read: as if the reader had been away for so long.
+                yield _resync(zombie_id, head + 1, ctx.world.now_ms())
+            after = head if page.last == after else page.last
         elif news is not None:
             if news.head == GONE:
                 return
-            head, behind = news.head, news.head > after
-            if not behind:
-                yield b": keep\n\n"
+            after, head, body = _told(services, news, after)
+            news = None  # Nothing of it is kept while its bytes are sent.
+            for piece in pieces(body):
+                yield piece
+
+
+def _told(services: Services, news: News, after: int) -> tuple[int, int, bytes]:
+    """The number up to which the reader is told, the newest there is, and what is sent."""
+    if news.frames:
+        return news.frames[-1].seq, news.head, services.frame_encoder.encode(news.frames)
+    return after, news.head, b"" if news.head > after else b": keep\n\n"
 
 
 async def _await(

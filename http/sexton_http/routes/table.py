@@ -57,6 +57,8 @@ OPERATIONS: tuple[Operation, ...] = (
     zombies.steer_zombie,
     events.list_zombie_events,
     events.list_workspace_events,
+    events.get_zombie_event,
+    events.get_workspace_event,
     event_actions.replay_event,
     event_actions.cancel_event,
     event_actions.replay_workspace_event,

@@ -1,0 +1,156 @@
+"""Bounds the bytes of all answers that are being made or sent, in all and for one caller."""
+
+from collections import Counter, deque
+from types import TracebackType
+from typing import Final, Self
+
+import trio
+
+from sexton_http.answers import Problem
+
+SMALL_BYTES: Final = 16 * 1024
+"""An answer up to this is not counted: to refuse it would take as much."""
+ROOM_S: Final = 1.0
+"""How long an answer waits for its room before it is refused."""
+WAIT_S: Final = 1
+"""When whoever was refused may come again."""
+SHARE: Final = 4
+"""One caller may have the whole divided by this: a slow reader leaves room for others."""
+
+
+class _Waiter:
+    """Somebody who waits for room, and whether he was given it."""
+
+    __slots__ = ("event", "granted", "owner", "size")
+
+    def __init__(self, owner: object, size: int) -> None:
+        self.owner = owner
+        self.size = size
+        self.event = trio.Event()
+        self.granted = False
+
+
+class ByteBudget:
+    """A bound on the bytes that are under way at once.
+
+    What is larger than a caller's share is let through when the caller has nothing else under way: it is
+    bounded where it is made, and would otherwise never be sent.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.share = limit // SHARE
+        self.now = 0
+        self._owners: Counter[object] = Counter()
+        self._waiting: deque[_Waiter] = deque()
+
+    def __repr__(self) -> str:
+        return f"<ByteBudget {self.now}/{self.limit}, {len(self._waiting)} waiting>"
+
+    def held_by(self, owner: object) -> int:
+        """Bytes of one caller that are under way."""
+        return self._owners[owner]
+
+    async def take(self, owner: object, size: int, wait_s: float) -> bool:
+        """Count the bytes once there is room for them; False, and nothing is counted, if there is none."""
+        if not self._waiting and self._fits(owner, size):
+            self.count(owner, size)
+            return True
+        waiter = _Waiter(owner, size)
+        self._waiting.append(waiter)
+        try:
+            # Whoever came meanwhile may be one whose own share is used up: he holds up nobody.
+            self._admit()
+            with trio.move_on_after(wait_s):
+                await waiter.event.wait()
+        except BaseException:
+            if waiter.granted:
+                self.give_back(owner, size)
+            raise
+        finally:
+            if not waiter.granted:
+                self._waiting.remove(waiter)
+                self._admit()
+        return waiter.granted
+
+    def count(self, owner: object, size: int) -> None:
+        """Count the bytes whether there is room or not: of an answer that must not be refused."""
+        self.now += size
+        self._owners[owner] += size
+
+    def give_back(self, owner: object, size: int) -> None:
+        self.now -= size
+        self._owners[owner] -= size
+        if self._owners[owner] <= 0:
+            del self._owners[owner]
+        self._admit()
+
+    def _fits(self, owner: object, size: int) -> bool:
+        return self._within_share(owner, size) and (self.now == 0 or self.now + size <= self.limit)
+
+    def _within_share(self, owner: object, size: int) -> bool:
+        held = self._owners[owner]
+        return held == 0 or held + size <= self.share
+
+    def _admit(self) -> None:
+        """First come, first served, but for those whose own share is used up: they wait for themselves."""
+        left: deque[_Waiter] = deque()
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if self._fits(waiter.owner, waiter.size):
+                self.count(waiter.owner, waiter.size)
+                waiter.granted = True
+                waiter.event.set()
+                continue
+            left.append(waiter)
+            if self._within_share(waiter.owner, waiter.size):
+                break
+        left.extend(self._waiting)
+        self._waiting = left
+
+
+class Room:
+    """What one request has of the budget; all of it is given back at the end of the ``with``."""
+
+    __slots__ = ("_budget", "owner", "size")
+
+    def __init__(self, budget: ByteBudget, owner: object) -> None:
+        self._budget = budget
+        self.owner = owner
+        """The caller whose share counts, as soon as he is known; until then his address."""
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shrink(0)
+
+    async def grow(self, size: int, wait_s: float) -> bool:
+        """Have at least that many bytes; False when there is no room for them."""
+        more = size - self.size
+        if more > 0:
+            if not await self._budget.take(self.owner, more, wait_s):
+                return False
+            self.size = size
+        return True
+
+    def count(self, size: int) -> None:
+        """Have that many bytes, whether there is room or not."""
+        if size > self.size:
+            self._budget.count(self.owner, size - self.size)
+            self.size = size
+
+    def shrink(self, size: int) -> None:
+        """Give back what is above ``size``."""
+        if size < self.size:
+            self._budget.give_back(self.owner, self.size - size)
+            self.size = size
+
+
+def no_room() -> Problem:
+    """What an answer that found no room becomes."""
+    detail = "too many large answers are under way; try again after Retry-After, or ask for fewer at once"
+    return Problem("UZ-API-003", detail, wait_s=WAIT_S)

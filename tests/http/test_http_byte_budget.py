@@ -1,0 +1,183 @@
+"""Room for answers: in all, for one caller, in turn, and given back whatever happens."""
+
+from uuid import UUID, uuid4
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from sexton_http.gateway.byte_budget import ByteBudget, Room
+from sexton_http.gateway.replays import NoRoom, Replays
+from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.frames import PAGE_BYTES, Frame
+
+
+async def test_a_caller_has_his_share_and_one_answer_that_is_larger(autojump_clock: MockClock) -> None:
+    budget = ByteBudget(1000)
+    assert await budget.take("ann", 250, 1)
+    assert not await budget.take("ann", 1, 1)
+    assert await budget.take("bob", 700, 1), "he has nothing under way: what he asked for must be sent once"
+    assert not await budget.take("eve", 100, 1)
+    assert (budget.now, budget.held_by("ann"), budget.held_by("eve")) == (950, 250, 0)
+
+    budget.give_back("bob", 700)
+    assert await budget.take("eve", 100, 1)
+
+    budget.count("ann", 5000)
+    budget.give_back("ann", 5250)
+    budget.give_back("eve", 100)
+    assert budget.now == 0
+
+
+async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_share(
+    autojump_clock: MockClock,
+) -> None:
+    budget = ByteBudget(1000)
+    came: list[str] = []
+
+    async def come(owner: str, size: int) -> None:
+        assert await budget.take(owner, size, 60)
+        came.append(owner)
+
+    for owner in ("ann", "bob", "eve", "joe"):
+        await come(owner, 250)
+    async with trio.open_nursery() as nursery:
+        for owner, size in (("ann", 250), ("new", 200), ("late", 50)):
+            nursery.start_soon(come, owner, size)
+            await wait_all_tasks_blocked()
+        budget.give_back("bob", 100)
+        await wait_all_tasks_blocked()
+        assert came[4:] == [], "the first in turn needs more"
+
+        budget.give_back("bob", 150)
+        await wait_all_tasks_blocked()
+        assert sorted(came[4:]) == ["late", "new"]
+
+        budget.give_back("ann", 250)
+        budget.give_back("eve", 250)
+
+    assert came[6:] == ["ann"]
+
+
+async def test_who_goes_away_while_he_waits_holds_up_nobody(autojump_clock: MockClock) -> None:
+    budget = ByteBudget(1000)
+    for owner in ("ann", "bob", "eve", "joe"):
+        assert await budget.take(owner, 225, 0)
+    with Room(budget, "new") as room:
+        with trio.move_on_after(1):
+            await room.grow(300, 60)
+        assert room.size == 0
+        assert await room.grow(100, 60)
+
+        room.shrink(40)
+        room.count(60)
+        assert budget.now == 960
+
+    assert budget.now == 900
+
+
+class Frames:
+    """A store of frames that counts who reads it, and may be away."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.away = False
+
+    async def read(
+        self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> list[Frame]:
+        self.reads += 1
+        await trio.sleep(1)
+        if self.away:
+            raise StorageUnavailable("away")
+        found = range(after + 1, min(after + limit, 5) + 1)
+        return [Frame(zombie_id, seq, None, "chunk", 0, {"text": "x"}, 12) for seq in found]
+
+    async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
+        raise NotImplementedError
+
+    async def heads(self, zombie_ids: object) -> dict[UUID, int]:
+        raise NotImplementedError
+
+    async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
+        raise NotImplementedError
+
+    async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
+        raise NotImplementedError
+
+
+async def test_readers_at_one_place_share_a_page_and_its_room(autojump_clock: MockClock) -> None:
+    frames, budget, agent = Frames(), ByteBudget(8 * PAGE_BYTES), uuid4()
+    replays = Replays(frames, budget)
+    bodies: list[bytes] = []
+    sent = trio.Event()
+
+    async def follow(owner: str) -> None:
+        page = await replays.take(owner, agent, 0)
+        bodies.append(page.body)
+        assert page.last == 5
+        await sent.wait()
+        replays.release(page)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(100):
+            nursery.start_soon(follow, f"reader {number}")
+        await trio.sleep(2)
+        assert frames.reads == 1
+        assert len(bodies) == 100
+        assert all(body is bodies[0] for body in bodies)
+        assert budget.now == len(bodies[0])
+
+        sent.set()
+
+    assert budget.now == 0
+    assert repr(replays) == "<Replays 0 pages>"
+
+
+async def test_a_reader_that_is_cut_short_leaves_its_page_to_the_next(autojump_clock: MockClock) -> None:
+    frames, budget, agent = Frames(), ByteBudget(8 * PAGE_BYTES), uuid4()
+    replays = Replays(frames, budget)
+
+    async with trio.open_nursery() as nursery:
+        first = trio.CancelScope()
+
+        async def give_up() -> None:
+            with first:
+                await replays.take("ann", agent, 0)
+
+        async def follow() -> None:
+            replays.release(await replays.take("bob", agent, 0))
+
+        nursery.start_soon(give_up)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(follow)
+        await wait_all_tasks_blocked()
+        first.cancel()
+    assert (frames.reads, budget.now) == (2, 0)
+
+    frames.away = True
+    with pytest.raises(StorageUnavailable):
+        await replays.take("ann", agent, 0)
+    assert budget.now == 0
+
+
+async def test_without_room_a_replay_is_refused_to_all_who_wait_for_it(autojump_clock: MockClock) -> None:
+    frames, budget, agent = Frames(), ByteBudget(PAGE_BYTES), uuid4()
+    replays = Replays(frames, budget)
+    budget.count("others", PAGE_BYTES)
+    refused: list[str] = []
+
+    async def follow(owner: str) -> None:
+        with pytest.raises(NoRoom):
+            await replays.take(owner, agent, 0)
+        refused.append(owner)
+
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow, "ann")
+        nursery.start_soon(follow, "bob")
+
+    assert sorted(refused) == ["ann", "bob"]
+    assert trio.current_time() - began < 6, "they do not wait one after the other"
+    assert (frames.reads, budget.now) == (0, PAGE_BYTES)
+    assert not await replays.has_room("ann")
