@@ -7,7 +7,7 @@ leaves behind, of whatever columns there are by now.
 from collections.abc import Mapping
 
 from bench.leases_by_hand import RUN_NANOS_PER_SEC, identity
-from bench.machine import query
+from bench.machine import query, superuser
 from bench.product import Held
 
 BALANCE_NANOS = 10**15
@@ -114,7 +114,7 @@ class Agents:
             "lease": identity(self._kind(LEASE), "n"),
         }
         values |= {"numbers": f"generate_series({first}, {last}) n", "first": self._first}
-        query(self._url, sql.format_map(values | {"family": self._family} | dict(more or {})))
+        query(superuser(self._url), sql.format_map(values | {"family": self._family} | dict(more or {})))
 
     def waiting(self) -> int:
         """Events of this family that nobody has taken."""

@@ -67,8 +67,8 @@ class Arena:
         return dsn
 
     async def _database(self, name: str) -> str:
-        maintenance = self._dsn.replace("/sexton?", "/postgres?")
-        await trio.to_thread.run_sync(machine.query, maintenance, f"CREATE DATABASE {name}")
+        maintenance = machine.superuser(self._dsn).replace("/sexton?", "/postgres?")
+        await trio.to_thread.run_sync(machine.query, maintenance, f"CREATE DATABASE {name} OWNER sexton")
         return self._dsn.replace("/sexton?", f"/{name}?")
 
     def idle(self, dsn: str) -> Callable[[], Awaitable[float]]:

@@ -63,6 +63,11 @@ def query(database_url: str, sql: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True, env=plain_environment()).stdout
 
 
+def superuser(database_url: str) -> str:
+    """The same database of an embedded server, for an administrator of it."""
+    return database_url.replace("//sexton@", "//sexton_superuser@", 1)
+
+
 def processor_s(pid: int) -> float:
     """Processor time that a process has used so far, all its threads together."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()

@@ -147,8 +147,9 @@ async def _command(dsn: str, command: str) -> None:
 def postgres_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
     """The address of a fresh, migrated database."""
     name = f"test_{next(_numbers)}"
-    maintenance = embedded_server.dsn.replace("/sexton?", "/postgres?")
-    asyncio.run(_command(maintenance, f"CREATE DATABASE {name} TEMPLATE sexton STRATEGY file_copy"))
+    maintenance = embedded_server.superuser_dsn
+    create = f"CREATE DATABASE {name} TEMPLATE sexton OWNER sexton STRATEGY file_copy"
+    asyncio.run(_command(maintenance, create))
     yield embedded_server.dsn.replace("/sexton?", f"/{name}?")
     asyncio.run(_command(maintenance, f"DROP DATABASE {name} WITH (FORCE)"))
 

@@ -60,8 +60,8 @@ class Arena:
 
     async def _database(self) -> str:
         name = f"round_{next(self._numbers)}"
-        maintenance = self._dsn.replace("/sexton?", "/postgres?")
-        await trio.to_thread.run_sync(_execute, maintenance, f"CREATE DATABASE {name}")
+        maintenance = machine.superuser(self._dsn).replace("/sexton?", "/postgres?")
+        await trio.to_thread.run_sync(_execute, maintenance, f"CREATE DATABASE {name} OWNER sexton")
         return self._dsn.replace("/sexton?", f"/{name}?")
 
     async def ours(self) -> float:

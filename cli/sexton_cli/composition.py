@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import httpx2
+import structlog
 import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -52,7 +53,13 @@ from sexton_storage.embedded import (
     open_embedded_server,
 )
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.postgres import PostgresSettings, PostgresStorage, migrate_database, open_postgres_storage
+from sexton_storage.postgres import (
+    PostgresSettings,
+    PostgresStorage,
+    excess_rights,
+    migrate_database,
+    open_postgres_storage,
+)
 from sexton_storage.records.runners import EnrolmentToken
 from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
 from sexton_storage.stores import Storage
@@ -64,6 +71,7 @@ ENROLMENT_MS = 3600 * 1000
 """An enrolment token is good for an hour, and once."""
 
 Progress = Callable[[str], None]
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +252,10 @@ async def _storage(
         opening = open_postgres_storage(
             dsn, settings=_postgres(settings), new_id=uuid_utils.compat.uuid7, migrates=settings.migrate
         )
-        return database, await stack.enter_async_context(opening)
+        storage = await stack.enter_async_context(opening)
+        if database is None and (excess := await excess_rights(dsn, settings=_postgres(settings))):
+            log.warning("database_role_has_more_than_it_needs", rights=excess)
+        return database, storage
 
 
 async def migrate_schema(settings: NodeSettings, progress: Progress) -> Sequence[str]:
@@ -295,6 +306,11 @@ async def visit_storage(data: Path, database_url: str | None) -> AsyncIterator[S
             way_out = "Start the server ('sexton up'), or give its folder with --data"
             raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
         yield storage
+
+
+async def database_excess(database_url: str) -> Sequence[str]:
+    """What the role of this address may do that a server does not need. Raises StartupFailed."""
+    return await excess_rights(database_url, settings=PostgresSettings(connect_s=VISIT_S))
 
 
 async def _database(

@@ -15,6 +15,7 @@ import trio
 from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Reply, field, open_client
+from sexton_cli.composition import database_excess
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
@@ -220,10 +221,8 @@ def _sandbox() -> Check:
 
 
 def _database(environ: Mapping[str, str]) -> Check:
-    if environ.get(DATABASE_VARIABLE):
-        return Check(
-            "database", State.OK, f"'sexton up' here would use the PostgreSQL of {DATABASE_VARIABLE}"
-        )
+    if url := environ.get(DATABASE_VARIABLE):
+        return _database_of_yours(url)
     try:
         programs = find_programs(environ, euid=os.geteuid())
         major = programs.major_version()
@@ -232,6 +231,20 @@ def _database(environ: Mapping[str, str]) -> Check:
         return Check("database", State.FAIL, str(fault), way_out, CONFIG)
     where = environ.get("SEXTON_DATA") or default_data()
     return Check("database", State.OK, f"'sexton up' here would keep its own PostgreSQL {major} in {where}")
+
+
+def _database_of_yours(url: str) -> Check:
+    detail = f"'sexton up' here would use the PostgreSQL of {DATABASE_VARIABLE}"
+    try:
+        excess = trio.run(database_excess, url)
+    except StartupFailed as fault:
+        way_out = "Needed only where the server runs: see that it can be reached from here."
+        return Check("database", State.WARN, f"{detail}, but {fault}", way_out)
+    if excess:
+        way_out = "Give the server a role that owns its schema, or uses it, and nothing else."
+        detail = f"{detail}, whose role has more than it needs: {', '.join(excess)}"
+        return Check("database", State.WARN, detail, way_out)
+    return Check("database", State.OK, detail)
 
 
 def verdict(checks: list[Check]) -> int:

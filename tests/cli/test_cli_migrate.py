@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from sexton_cli.exits import CONFIG, OK, UNAVAILABLE
+from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.postgres.migrate import shipped_migrations
 from tests.worlds.nodes import open_nodes
 
@@ -36,9 +37,9 @@ def _execute(dsn: str, command: str) -> None:
 @pytest.fixture
 def guest_dsn(postgres_dsn: str) -> Iterator[str]:
     """The database as a role sees it that may create nothing in it, and owns nothing."""
-    _execute(postgres_dsn, f"CREATE ROLE {ROLE} LOGIN")
+    _execute(as_superuser(postgres_dsn), f"CREATE ROLE {ROLE} LOGIN")
     yield postgres_dsn.replace("//sexton@", f"//{ROLE}@")
-    _execute(postgres_dsn, f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
+    _execute(as_superuser(postgres_dsn), f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
 
 
 def _sexton(tmp_path: Path, command: str, dsn: str, *options: str) -> tuple[int, str, list[str]]:

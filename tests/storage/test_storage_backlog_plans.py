@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 import trio
 
+from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.frames import NewFrame
@@ -96,7 +97,7 @@ def identity(kind: str, number: int) -> UUID:
 
 async def flood(dsn: str) -> None:
     """A server that had nothing to do when it was analysed, and has now."""
-    connection = await asyncpg.connect(dsn)
+    connection = await asyncpg.connect(as_superuser(dsn))
     everybody = AGENTS + RUNS
     try:
         await connection.execute("SET session_replication_role = replica")  # No parents are asked for.

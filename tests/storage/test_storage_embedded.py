@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 import trio
 
-from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server, programs
+from sexton_storage.embedded import (
+    EmbeddedServer,
+    EmbeddedSettings,
+    accounts,
+    open_embedded_server,
+    programs,
+)
+from sexton_storage.embedded.accounts import Account, choose_account, give_all, write_file
 from sexton_storage.embedded.processes import look_at, wait_process
-from sexton_storage.embedded.programs import Programs, find_bindir, find_programs
+from sexton_storage.embedded.programs import find_bindir, find_programs
 from sexton_storage.embedded.remains import IMPOSSIBLE_PID
 from sexton_storage.postgres import PostgresSettings, open_postgres_storage
 from sexton_storage.startup import AlreadyOwned, ConnectFailed
@@ -332,28 +339,75 @@ def test_the_wheels_package_is_never_imported() -> None:
 def test_variables_meant_for_another_server_are_not_passed_on() -> None:
     found = find_programs({"PGDATA": "/elsewhere", "PGOPTIONS": "-c x=y", "HOME": "/h"}, euid=1000)
 
-    assert found.prefix == ()
+    assert found.account is None
     assert {"HOME": "/h"}.items() <= found.environ.items()
     assert not any(name.startswith("PG") for name in found.environ)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_where_namespaces_are_forbidden_root_becomes_another_user(
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+async def test_roots_server_is_another_user_and_sees_nothing_of_roots(base: Path) -> None:
+    (base / "master-keys").write_text("1:secret\n")
+    async with open_embedded_server(settings(base)) as server:
+        seen = Path(f"/proc/{server.pid}")
+
+        assert await answers(server)
+
+        assert seen.stat().st_uid == (base / "postgres").stat().st_uid != 0
+        assert "NoNewPrivs:\t1" in (seen / "status").read_text()
+        assert sorted(path.name for path in Path(f"{seen}/root{base.resolve()}").iterdir()) == [
+            "log",
+            "postgres",
+            "run",
+        ]
+        assert base.stat().st_uid == 0
+        assert base.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+async def test_where_mounts_are_forbidden_a_closed_folder_is_named_and_an_open_one_serves(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "_UNSHARE", ("false",))
-    found = find_programs(os.environ, euid=0)
-    assert isinstance(found, Programs)
-    assert found.user is not None
+    monkeypatch.setattr(accounts, "_UNSHARE", ("false",))
+    with pytest.raises(ConnectFailed, match=r"may not enter .*: give --data a folder"):
+        async with open_embedded_server(settings(base)):
+            raise AssertionError("it started")
 
-    asked = await trio.run_process([str(found.bindir / "postgres"), "-V"], user=found.owner_uid, check=False)
-    if asked.returncode:
-        pytest.skip("the programs of this installation cannot be run by others")
     base.parent.chmod(0o755)
-    shutil.rmtree(base)
+    if not Account(65_534, 65_534).may_enter(find_bindir({}).parent.resolve()):
+        pytest.skip("the programs of this installation cannot be run by others")
     async with open_embedded_server(settings(base)) as server:
         assert await answers(server)
-        assert (base / "postgres").stat().st_uid == found.owner_uid
+        assert base.stat().st_mode & 0o777 == 0o710
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_ownership_is_given_once_and_never_by_way_of_a_link(tmp_path: Path) -> None:
+    other, folder = Account(1234, 1234), tmp_path / "data"
+    folder.mkdir()
+    (tmp_path / "roots").write_text("")
+    (folder / "link").symlink_to(tmp_path / "roots")
+    (folder / "file").write_text("")
+
+    give_all(folder, other)
+    (folder / "later").write_text("")
+    give_all(folder, other)
+    (folder / "written.new").symlink_to(tmp_path / "roots")
+    write_file(folder / "written", "text", other)
+
+    owners = {name: (folder / name).lstat().st_uid for name in ("link", "file", "later", "written")}
+
+    assert owners == {"link": 1234, "file": 1234, "later": 0, "written": 1234}
+    assert (tmp_path / "roots").stat().st_uid == 0
+    assert (tmp_path / "roots").read_text() == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_clusters_owner_keeps_it_unless_that_is_root(tmp_path: Path) -> None:
+    os.chown(tmp_path, 1234, 1235)
+
+    assert choose_account(0, tmp_path) == Account(1234, 1235)
+    assert choose_account(0, tmp_path / "none") == choose_account(0)
+    assert choose_account(1000, tmp_path) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all other tests")
@@ -366,10 +420,10 @@ from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 async def main():
     settings = EmbeddedSettings(Path({str(base)!r}), server={{"fsync": "off"}})
     async with open_embedded_server(settings) as server:
-        print(os.geteuid(), len(server._programs.prefix))
+        print(os.geteuid(), server._programs.account)
 trio.run(main)
 """
     command = ["unshare", "--user", "--map-user=1234", "--map-group=1234", "--", sys.executable, "-c", script]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
 
-    assert said.stdout.split() == ["1234", "0"], said.stderr
+    assert said.stdout.split() == ["1234", "None"], said.stderr

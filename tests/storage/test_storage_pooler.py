@@ -5,16 +5,18 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import asyncpg
 import pytest
 import trio
 from asyncpg.types import ServerVersion
 
-from sexton_storage.embedded.programs import find_programs
+from sexton_storage.embedded import EmbeddedServer
+from sexton_storage.embedded.accounts import choose_account, give_all
 from sexton_storage.postgres import PostgresSettings, open_postgres_storage, server_check
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.connections.dial import SettingsDropped, put_in_force
@@ -40,9 +42,13 @@ async def pooler(dsn: str, mode: str) -> AsyncIterator[str]:
             f"unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder / 'users'}\n"
             f"pool_mode = {mode}\nlogfile = {folder / 'log'}\n"
         )
-        prefix = find_programs(os.environ, euid=os.geteuid()).prefix
+        words = [program, str(folder / "pgbouncer.ini")]
+        account = choose_account(os.geteuid(), Path(socket).parent / "postgres")
+        if account is not None:  # It refuses to be root.
+            give_all(folder, account)
+            words = account.command(words, (folder, Path(socket)))
         process = subprocess.Popen(
-            [*prefix, program, str(folder / "pgbouncer.ini")],
+            words,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -58,9 +64,28 @@ async def pooler(dsn: str, mode: str) -> AsyncIterator[str]:
             process.wait()
 
 
-async def test_behind_a_pooler_of_sessions_all_is_as_it_was(postgres_dsn: str) -> None:
+@pytest.fixture
+def pooled_dsn(embedded_server: EmbeddedServer, postgres_dsn: str) -> Iterator[str]:
+    """A database that lets in the user that poolers run as: root's pooler is not root."""
+    names, data = embedded_server.data / "pg_ident.conf", embedded_server.data
+    before = names.read_text()
+    with names.open("a") as file:
+        file.write(f'owner  "{data.owner()}"  all\n')
+    asyncio.run(_reload(embedded_server.superuser_dsn))
+    yield postgres_dsn
+    names.write_text(before)
+    asyncio.run(_reload(embedded_server.superuser_dsn))
+
+
+async def _reload(dsn: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute("SELECT pg_reload_conf()")
+    await connection.close()
+
+
+async def test_behind_a_pooler_of_sessions_all_is_as_it_was(pooled_dsn: str) -> None:
     async with (
-        pooler(postgres_dsn, "session") as dsn,
+        pooler(pooled_dsn, "session") as dsn,
         open_postgres_storage(dsn, settings=BRIEF) as storage,
     ):
         world = await StorageWorld(storage).found()
@@ -72,8 +97,8 @@ async def test_behind_a_pooler_of_sessions_all_is_as_it_was(postgres_dsn: str) -
         assert await storage.healthy()
 
 
-async def test_a_pooler_of_transactions_is_noticed_before_anything_is_done(postgres_dsn: str) -> None:
-    async with pooler(postgres_dsn, "transaction") as dsn:
+async def test_a_pooler_of_transactions_is_noticed_before_anything_is_done(pooled_dsn: str) -> None:
+    async with pooler(pooled_dsn, "transaction") as dsn:
         with pytest.raises(PooledByTransaction, match="gives each transaction another session") as raised:
             async with open_postgres_storage(dsn, settings=BRIEF):
                 raise AssertionError("it opened")

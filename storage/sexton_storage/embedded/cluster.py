@@ -1,18 +1,27 @@
-"""Makes a database cluster, wholly or not at all."""
+"""Makes a database cluster, wholly or not at all, and takes over one that an earlier release made."""
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sexton_storage.embedded.accounts import give, give_all
 from sexton_storage.embedded.processes import wait_process
 from sexton_storage.embedded.programs import Programs
+from sexton_storage.embedded.roles import (
+    DATABASE,
+    SET_UP,
+    SUPERUSER,
+    TAKE_OVER,
+    admit_owner,
+    have_been_parted,
+    mark_parted,
+)
 from sexton_storage.startup import ConnectFailed
 
-DATABASE = "sexton"
 _INITDB = (
-    f"--username={DATABASE}",
-    "--auth-local=trust",  # whoever reaches the socket, which lies in a folder of mode 0700, is its owner
+    f"--username={SUPERUSER}",
+    "--auth-local=reject",  # until a start says who is let in
     "--auth-host=reject",
     "--encoding=UTF8",
     "--locale-provider=builtin",  # its order never changes with the C library
@@ -35,13 +44,25 @@ async def make_cluster(programs: Programs, data: Path, progress: Callable[[str],
     draft = data.with_name(data.name + ".new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
-    programs.give(draft)
-    await _run(programs, "initdb", "-D", str(draft), *_INITDB)
-    await _run(
-        programs, "postgres", "--single", "-D", str(draft), "postgres", text=f"CREATE DATABASE {DATABASE}\n"
-    )
+    give(draft, programs.account)
+    await _run(programs, draft, "initdb", *_INITDB)
+    await _execute(programs, draft, "template1", SET_UP)
+    mark_parted(draft, programs.account)
     draft.rename(data)
     _sync_folder(data.parent)
+
+
+async def take_over(programs: Programs, data: Path, progress: Callable[[str], None]) -> None:
+    """See to whose the files are, what the server's role may do, and who is let in.
+
+    No server may run on the cluster. Raises ConnectFailed.
+    """
+    give_all(data, programs.account)
+    if not have_been_parted(data):
+        progress("taking the database's rights from the server's role that it does not need")
+        await _execute(programs, data, DATABASE, TAKE_OVER)
+        mark_parted(data, programs.account)
+    admit_owner(data, programs.account)
 
 
 def _check_version(programs: Programs, data: Path) -> None:
@@ -54,14 +75,24 @@ def _check_version(programs: Programs, data: Path) -> None:
         )
 
 
-async def _run(programs: Programs, program: str, *args: str, text: str = "") -> None:
+async def _execute(programs: Programs, data: Path, database: str, statements: Sequence[str]) -> None:
+    """Execute statements without a server, as the cluster's superuser; the first that fails ends it."""
+    text = "".join(f"{statement.strip()};\n\n" for statement in statements)
+    options = ("--single", "-j", "-c", "exit_on_error=on", "-c", "log_destination=stderr")
+    await _run(programs, data, "postgres", *options, database=database, text=text)
+
+
+async def _run(
+    programs: Programs, data: Path, program: str, *options: str, database: str = "", text: str = ""
+) -> None:
     reading, writing = os.pipe()
     os.write(writing, text.encode())
     os.close(writing)
-    log = Path(args[args.index("-D") + 1]).with_suffix(".log")
+    args = [*options, "-D", str(data), *([database] if database else [])]
+    log = data.with_suffix(".log")
     try:
         with log.open("wb") as output:
-            process = programs.start(program, *args, stdin=reading, output=output)
+            process = programs.start(program, *args, within=(data,), stdin=reading, output=output)
     finally:
         os.close(reading)
     try:

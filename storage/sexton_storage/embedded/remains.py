@@ -1,13 +1,13 @@
 """Deals with what an earlier server left in the data directory, whatever state it left it in."""
 
 import logging
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import trio
 
+from sexton_storage.embedded.accounts import Account, write_file
 from sexton_storage.embedded.processes import Other, look_at, processes_in
 from sexton_storage.startup import ConnectFailed
 
@@ -92,8 +92,5 @@ def _disarm(data: Path) -> None:
         path.unlink(missing_ok=True)
         return
     _, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    owner, substitute = path.stat(), data / "postmaster.pid.new"
-    substitute.write_text(f"{IMPOSSIBLE_PID}\n{rest}", encoding="utf-8")
-    substitute.chmod(0o600)
-    os.chown(substitute, owner.st_uid, owner.st_gid)
-    substitute.replace(path)
+    owner = path.lstat()
+    write_file(path, f"{IMPOSSIBLE_PID}\n{rest}", Account(owner.st_uid, owner.st_gid))

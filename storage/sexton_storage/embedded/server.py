@@ -15,11 +15,13 @@ from pathlib import Path
 import trio
 
 from sexton_storage.background import in_background
-from sexton_storage.embedded.cluster import DATABASE, make_cluster
+from sexton_storage.embedded.accounts import give_all, may_mount
+from sexton_storage.embedded.cluster import make_cluster, take_over
 from sexton_storage.embedded.ownership import owned
 from sexton_storage.embedded.processes import wait_process
 from sexton_storage.embedded.programs import Programs, find_programs
 from sexton_storage.embedded.remains import clear_remains
+from sexton_storage.embedded.roles import DATABASE, ROLE, as_superuser
 from sexton_storage.startup import ConnectFailed
 
 SOCKET_FOLDER_LIMIT = 90
@@ -83,7 +85,13 @@ class EmbeddedServer:
 
     @property
     def dsn(self) -> str:
+        """Where the server's own role finds its database."""
         return _dsn(self.sockets)
+
+    @property
+    def superuser_dsn(self) -> str:
+        """Where an administrator of the cluster gets in; the product never does."""
+        return as_superuser(self.dsn).replace(f"@/{DATABASE}?", "@/postgres?")
 
     @property
     def pid(self) -> int | None:
@@ -100,20 +108,27 @@ class EmbeddedServer:
         await make_cluster(self._programs, self.data, self._progress)
         for attempt in range(START_ATTEMPTS):
             await clear_remains(self.data, self.sockets, self._progress)
+            await take_over(self._programs, self.data, self._progress)
             if await self._start_once():
                 return
             await trio.sleep(RESTART_FIRST_S * (attempt + 1))
         raise ConnectFailed(f"the database server in {self.data} does not start: {self._last_words()}")
 
     def _prepare_folders(self) -> None:
-        self._programs.give(self.base)
+        account = self._programs.account
         for folder in (self.sockets, self.base / "log"):
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._programs.give(folder)
-        found = self.sockets.stat()
-        # Under a temporary directory somebody else could have made it first.
-        if found.st_uid != self._programs.owner_uid or stat.S_IMODE(found.st_mode) & 0o077:
-            raise ConnectFailed(f"{self.sockets} is not a private folder of ours: remove it")
+            found = folder.lstat()
+            # Under a temporary directory somebody else could have made it first.
+            ours = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
+            is_open = folder == self.sockets and found.st_mode & 0o077
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours or is_open:
+                raise ConnectFailed(f"{folder} is not a private folder of ours: remove it")
+            give_all(folder, account)
+        if account is not None and not account.may_enter(self.base) and not may_mount():
+            # The account's group may pass through; what else lies here is its owner's alone.
+            os.chown(self.base, -1, account.gid)
+            self.base.chmod(stat.S_IMODE(self.base.stat().st_mode) | stat.S_IXGRP)
 
     async def _start_once(self) -> bool:
         options = _SETTINGS | {
@@ -124,7 +139,13 @@ class EmbeddedServer:
         args = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (self.base / "start.log").open("wb") as output:
             self._process = self._programs.start(
-                "postgres", "-D", str(self.data), *args, stdin=subprocess.DEVNULL, output=output
+                "postgres",
+                "-D",
+                str(self.data),
+                *args,
+                within=(self.data, self.sockets, self.base / "log"),
+                stdin=subprocess.DEVNULL,
+                output=output,
             )
         return await self._wait_ready(self._process)
 
@@ -198,7 +219,7 @@ def embedded_dsn(base: Path) -> str:
 
 
 def _dsn(sockets: Path) -> str:
-    return f"postgresql://{DATABASE}@/{DATABASE}?host={sockets}"
+    return f"postgresql://{ROLE}@/{DATABASE}?host={sockets}"
 
 
 def _socket_folder(base: Path) -> Path:
@@ -222,7 +243,8 @@ async def open_embedded_server(
     ``progress`` is told, in a few words, what takes long. Raises AlreadyOwned and ConnectFailed.
     """
     with owned(settings.base):
-        programs = find_programs(os.environ, euid=os.geteuid())
+        data = settings.base.resolve() / "postgres"
+        programs = find_programs(os.environ, euid=os.geteuid(), data=data)
         server = EmbeddedServer(programs, settings, progress)
         try:
             await server.start()

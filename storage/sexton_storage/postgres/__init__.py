@@ -1,6 +1,17 @@
 """Storage in PostgreSQL."""
 
 from sexton_storage.postgres.connections.settings import PostgresSettings
-from sexton_storage.postgres.storage import PostgresStorage, migrate_database, open_postgres_storage
+from sexton_storage.postgres.storage import (
+    PostgresStorage,
+    excess_rights,
+    migrate_database,
+    open_postgres_storage,
+)
 
-__all__ = ["PostgresSettings", "PostgresStorage", "migrate_database", "open_postgres_storage"]
+__all__ = [
+    "PostgresSettings",
+    "PostgresStorage",
+    "excess_rights",
+    "migrate_database",
+    "open_postgres_storage",
+]

@@ -12,6 +12,7 @@ from sexton_storage.postgres.connections.connection import FAULTS, Connection, F
 from sexton_storage.postgres.connections.dial import SettingsDropped, connect
 from sexton_storage.postgres.connections.settings import BACKOFF_MAX_S, PostgresSettings
 from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
+from sexton_storage.postgres.role_check import look_at_role
 from sexton_storage.startup import ConnectFailed, PooledByTransaction, ServerTooOld
 
 OLDEST_MAJOR: Final = 15
@@ -33,6 +34,15 @@ async def bring_up(dsn: str, settings: PostgresSettings, *, migrates: bool) -> S
     try:
         step = migrate if migrates else verify
         return await step(connection, shipped_migrations())
+    finally:
+        await connection.close(timeout=5)
+
+
+async def look_at_rights(dsn: str, settings: PostgresSettings) -> Sequence[str]:
+    """Give what the role may do beyond what the server needs. Raises ConnectFailed."""
+    connection = await _wait_for(dsn, settings)
+    try:
+        return await look_at_role(connection)
     finally:
         await connection.close(timeout=5)
 
