@@ -30,7 +30,7 @@ ALL = (
     "fairness",
     "startup",
 )
-BY_NAME = ("memory", "soak")
+BY_NAME = ("memory", "soak", "day")
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""
@@ -79,13 +79,15 @@ def main(names: Sequence[str]) -> int:
     chosen = [name for name in known if (name in names if names else name in ALL)]
     began = time.monotonic()
     results = []
+    texts = []
     for name in chosen:
         print(f"{name} …", file=sys.stderr, flush=True)
         if (result := run_one(name)) is not None:
+            texts.append(result.pop("text", ""))
             print(orjson.dumps(result).decode(), flush=True)
             results.append(result)
     took = f"{time.monotonic() - began:.0f} s"
-    parts = (machine_of(results), table(results), draw(bars(results)), took)
+    parts = (machine_of(results), *texts, table(results), draw(bars(results)), took)
     print("\n" + "\n\n".join(filter(None, parts)))
     return 0 if len(results) == len(chosen) else 1
 

@@ -32,6 +32,8 @@ from bench.product import (
     poll,
 )
 
+PYTHON = os.environ.get("BENCH_SERVER_PYTHON", sys.executable)
+"""The interpreter that the server runs on: another one's environment may hold another release of it."""
 READY_S = 60.0
 POLL_S = 0.002
 STOP_S = 30.0
@@ -63,7 +65,7 @@ class Server:
         words = ["up", "--data", str(self.folder / "data"), "--port", "0", "--runners", "0", *options]
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "sexton_cli.main", *words, "--ready-file", str(ready_file)],
+                [PYTHON, "-m", "sexton_cli.main", *words, "--ready-file", str(ready_file)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
