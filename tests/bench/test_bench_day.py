@@ -51,8 +51,8 @@ def test_a_level_counts_what_was_due_in_it() -> None:
 
 def test_finishing_less_when_more_comes_misses_the_budget() -> None:
     told = {figure.name: figure for figure in figures(a_day())}
-
     worst = told["finished, worst level"]
+
     assert worst.ratio is not None
     assert (worst.value.median, worst.ratio.median, worst.met) == (5, 0.5, False)
     assert told["late renewals and lost leases"].met is False
@@ -68,8 +68,9 @@ def test_a_server_that_never_recovers_has_all_of_the_recovery_as_its_time() -> N
     day = a_day()
     day.watched.health.extend((3 * S + n * S, 200, 300 * MS) for n in range(6))
 
-    assert seconds_to_normal(day, normal_p99_ms=10) == math.inf
     told = {figure.name: figure for figure in figures(day)}
+
+    assert seconds_to_normal(day, normal_p99_ms=10) == math.inf
     assert told["back to normal after the load's end"].value.median == 6
     assert told["back to normal after the load's end"].met is False
 

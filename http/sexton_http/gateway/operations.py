@@ -192,7 +192,7 @@ class Operation:
         if self.starts_work:
             mine.add("UZ-WORKSPACE-002")
         if self.wait is Wait.STREAM:
-            mine.add("UZ-API-002")
+            mine ^= {"UZ-API-001", "UZ-API-002"}
         return tuple(code for code in CODES if code in mine)
 
     def status_of(self, code: str) -> int:

@@ -1,7 +1,6 @@
 """Runs one route, wherever it is mounted: admission, caller, rate, parameters, body, handler, answer."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -71,7 +70,7 @@ class Mounted:
             case Wait.LONG_POLL:
                 self._ceiling = services.long_polls
             case Wait.STREAM:
-                self._ceiling = services.in_flight  # Until it streams; then it has a place among the streams.
+                self._ceiling = services.streams
 
     async def __call__(
         self, head: RequestHead, params: Mapping[str, str], body: bytes | None, room: Room | None = None
@@ -133,22 +132,20 @@ class Mounted:
     async def _admitted(
         self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
     ) -> Answer | StreamAnswer:
-        ceiling, streams = self._ceiling, self._services.streams
-        if self.operation.wait is Wait.STREAM and streams.now >= streams.limit:
-            raise self._shed("UZ-API-002")
+        ceiling, streams = self._ceiling, False
         if ceiling is not None and not ceiling.enter():
-            raise self._shed("UZ-API-001")
+            raise self._shed()
         try:
             call = await self._check(context, body, verdicts, room)
             result = await once(self.operation, call, self._answer)
+            streams = isinstance(result, StreamAnswer)
         finally:
             if ceiling is not None:
-                ceiling.leave()
-        if isinstance(result, StreamAnswer):
-            return StreamAnswer(
-                result.headers, _counted(result.chunks, self._services.streams), result.status
-            )
-        if room is not None:
+                if streams and room is not None:
+                    room.at_end = ceiling.leave  # It holds its place for as long as it streams.
+                else:
+                    ceiling.leave()
+        if room is not None and not isinstance(result, StreamAnswer):
             await self._fit(len(result.body), room)
         return result
 
@@ -163,11 +160,13 @@ class Mounted:
             raise no_room()
         room.shrink(size)
 
-    def _shed(self, code: str) -> Problem:
-        self._services.metrics.shed.labels(code).inc()
-        return Problem(
-            code, "too many requests are in flight; try again after Retry-After", wait_s=BUSY_WAIT_S
+    def _shed(self) -> Problem:
+        streams = self.operation.wait is Wait.STREAM
+        code, what = (
+            ("UZ-API-002", "streams are open") if streams else ("UZ-API-001", "requests are in flight")
         )
+        self._services.metrics.shed.labels(code).inc()
+        return Problem(code, f"too many {what}; try again after Retry-After", wait_s=BUSY_WAIT_S)
 
     async def _check(
         self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
@@ -270,14 +269,3 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
-
-
-async def _counted(chunks: AsyncGenerator[bytes, None], ceiling: Ceiling) -> AsyncGenerator[bytes, None]:
-    """Counts from its first chunk to its end: a stream that is never begun holds no place."""
-    ceiling.now += 1
-    try:
-        async with aclosing(chunks) as open_chunks:
-            async for chunk in open_chunks:
-                yield chunk
-    finally:
-        ceiling.leave()
