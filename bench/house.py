@@ -62,7 +62,7 @@ class House:
 
     async def install(self, workspace: Workspace, name: str) -> UUID:
         files = SKILL.format(name=name), TRIGGER.format(name=name)
-        message = Install(workspace.id, workspace.tenant_id, *files)
+        message = Install(workspace.id, workspace.tenant_id, *files, by="user:bench", may_grant=True)
         installed = await self.system.ask("zombie", self.world.new_id(), message)
         assert isinstance(installed, Installed), installed
         return installed.zombie.id

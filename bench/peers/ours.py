@@ -113,7 +113,12 @@ class Work:
     async def _install(self, workspace: Workspace, number: int) -> UUID:
         name = f"bench-{number}"
         message = Install(
-            workspace.id, workspace.tenant_id, SKILL.format(name=name), TRIGGER.format(name=name)
+            workspace.id,
+            workspace.tenant_id,
+            SKILL.format(name=name),
+            TRIGGER.format(name=name),
+            by="user:bench",
+            may_grant=True,
         )
         installed = await self._system.ask("zombie", self._world.new_id(), message)
         assert isinstance(installed, Installed), installed

@@ -158,6 +158,7 @@ CODES = Table(
         ("UZ-APPROVAL-003", 401, "Approval invalid signature", "The callback's signature or timestamp is wrong.", _A),
         ("UZ-APPROVAL-004", 503, "Approval store unavailable", "The gate cannot be reached; what it guards is denied.", _AE),
         ("UZ-APPROVAL-005", 400, "Approval condition invalid", "The condition of a rule cannot be read.", _A),
+        ("UZ-APPROVAL-006", 403, "Approval of one's own", "The role user approves nothing that their own agent, or a run that they started, asks for.", _A),
         # --- credentials, providers, memory -----------------------------------------------------------------
         ("UZ-CRED-001", 503, "LLM provider API key missing", "The workspace has no key for the provider; add a credential.", _AE),
         ("UZ-CRED-003", 503, "Platform LLM key missing", "The platform has no key for the provider; an admin can add one.", _AE),

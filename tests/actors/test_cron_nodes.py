@@ -53,7 +53,8 @@ async def found(storage: Storage) -> tuple[UUID, UUID]:
 async def install(system: ActorSystem, tenant_id: UUID, workspace_id: UUID, name: str) -> UUID:
     zombie_id = uuid_utils.compat.uuid7()
     files = skill_md(name), trigger_md(name, trigger=EVERY_MINUTE)
-    made = await system.ask("zombie", zombie_id, Install(workspace_id, tenant_id, *files))
+    message = Install(workspace_id, tenant_id, *files, by="user:1", may_grant=True)
+    made = await system.ask("zombie", zombie_id, message)
     assert isinstance(made, Installed), made
     return zombie_id
 

@@ -212,6 +212,30 @@ def test_a_credential_comes_from_a_pipe_or_a_file_and_is_never_shown(shell: Shel
     assert "two" not in [row["name"] for row in shell.json("credentials", "list")["items"]]
 
 
+def test_the_grant_of_a_credential_is_listed_revoked_and_approved(shell: Shell, tmp_path: Path) -> None:
+    shell("credentials", "set", "hub", "--field", "token", stdin="s3cret\n")
+    folder = agent_folder(tmp_path, name="borrower", config="credentials: [hub]")
+    file = folder / "TRIGGER.md"
+    file.write_text(file.read_text().replace("runtime: command", "runtime: agent"))
+    assert shell("agent", "install", str(folder)).returncode == 0
+
+    def statuses() -> list[str]:
+        return [
+            row["status"]
+            for row in shell.json("credentials", "grants", "list", "--agent", "borrower")["items"]
+        ]
+
+    assert statuses() == ["approved"]
+    assert "borrower" in shell("credentials", "grants", "list").stdout
+
+    revoked = shell("credentials", "grants", "revoke", "borrower", "hub")
+    assert revoked.stdout == "Grant of hub to borrower is revoked.\n"
+    assert statuses() == ["revoked"]
+    assert shell("credentials", "grants", "deny", "borrower", "hub").returncode != 0
+    assert shell("credentials", "grants", "approve", "borrower", "hub").returncode == 0
+    assert statuses() == ["approved"]
+
+
 def test_a_credential_typed_in_a_terminal_is_not_on_the_screen(shell: Shell) -> None:
     with shell.terminal("credentials", "set", "typed", "--field", "token") as terminal:
         terminal.expect("token: ")

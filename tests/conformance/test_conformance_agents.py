@@ -10,6 +10,7 @@ from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.events import EventStatus, ReadyAgent
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
@@ -17,7 +18,7 @@ from tests.worlds.storage import StorageWorld, new_id
 
 
 async def test_an_agent_is_loaded_as_it_was_created(world: StorageWorld) -> None:
-    agent = await world.agent(allows_unsandboxed=True, required_tags=("a", "b"))
+    agent = await world.agent(allows_unsandboxed=True, required_tags=("a", "b"), decides_by_token=False)
 
     assert await world.storage.zombies.load(agent.id) == agent
     assert await world.storage.zombies.load_config(agent.config_version_id) == world.config_of(agent)
@@ -112,6 +113,18 @@ async def test_agents_are_found_by_status_and_name(world: StorageWorld) -> None:
     }
     expected = {"a_*": 1, "a?b": 1, "a[x]b": 1, "a[*]b": 1, "a*b": 4, "%": 0, "a\\?b": 0}
     assert {g: len(found) for g, found in by_glob.items()} == expected
+
+
+async def test_agents_are_found_by_the_status_of_a_grant(world: StorageWorld) -> None:
+    waits, has = (
+        {"hub": {"status": status}, "two": {"status": "denied"}} for status in ("pending", "approved")
+    )
+    waiting, _, _ = (await world.agent(lending=waits), await world.agent(lending=has), await world.agent())
+    found = await world.storage.zombies.list(world.workspace_id, limit=9, lending=GrantStatus.PENDING)
+    assert [(agent.id, agent.lending) for agent in found] == [(waiting.id, waits)]
+
+    denied = await world.storage.zombies.list(world.workspace_id, limit=9, lending=GrantStatus.DENIED)
+    assert len(denied) == 2
 
 
 async def test_a_kill_ends_all_that_is_open_in_one_commit(world: StorageWorld) -> None:

@@ -137,6 +137,7 @@ CONTRACT: tuple[tuple[str, int], ...] = (
     ("UZ-ZMB-012", 409),
 )
 OURS = (
+    ("UZ-APPROVAL-006", 403),
     ("UZ-REQ-009", 409),
     ("UZ-CATALOGUE-001", 503),
     ("UZ-EVENT-001", 404),

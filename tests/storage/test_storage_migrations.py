@@ -3,25 +3,45 @@
 from collections.abc import Sequence
 
 import asyncpg
+import msgspec
 import pytest
 import trio
 
+from sexton_actors.loans import CredentialGrant, Reach, grants_in
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import migrate as migrate_module, open_postgres_storage, server_check
 from sexton_storage.postgres.connections.bounds import MIGRATION_SESSION
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.connections.dial import connect
 from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 
 NEXT = Migration(9001, "9001_next.sql", "CREATE TABLE next_one (id int); CREATE INDEX ON next_one (id)")
 ARRIVAL = 13
 """The migration that numbers the events."""
+LENDING = 19
+"""The migration that keeps which credentials an agent may be lent."""
 _OLD_EVENT = """
 INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
                     created_at, updated_at)
 VALUES ('01900000-0000-7000-8000-00000000000{number}', gen_random_uuid(), gen_random_uuid(),
         gen_random_uuid(), 'steer:ann', 'message', 'received', '{{}}', 1, 1)
+"""
+_OLD_AGENT = """
+WITH config AS (
+    INSERT INTO config_versions (id, zombie_id, revision, status, source_markdown, trigger_markdown, compiled,
+                                 created_at)
+    VALUES (gen_random_uuid(), gen_random_uuid(), 1, 'ACTIVE', '', '',
+            '{"credentials": ["hub", "slack"], "integrations": ["slack"], "network_allow": ["a.example.com"],
+              "tools": ["http_request"]}', 7)
+    RETURNING id, zombie_id
+)
+INSERT INTO zombies (id, workspace_id, tenant_id, name, status, version, config_version_id, config_revision,
+                     required_tags, approval_token_hash, url_secret_hashes, created_at, updated_at,
+                     allows_unsandboxed)
+SELECT zombie_id, gen_random_uuid(), gen_random_uuid(), 'old', 'active', 1, id, 1, '{}', '', '{}', 7, 7, false
+  FROM config
 """
 BROKEN = Migration(9002, "9002_broken.sql", "CREATE TABLE half (id int); SELECT no_such_column FROM half")
 
@@ -136,13 +156,37 @@ async def test_a_visitor_takes_no_database_but_that_of_its_own_release(
             raise AssertionError("it opened")
 
 
+async def _begin_before(dsn: str, version: int) -> None:
+    """A database of the release before this migration."""
+    await _value(dsn, "DROP SCHEMA public CASCADE")
+    await _value(dsn, "CREATE SCHEMA public")
+    await _migrate(dsn, [m for m in shipped_migrations() if m.version < version])
+
+
+async def test_agents_that_were_there_before_credentials_were_granted_keep_what_their_files_name(
+    postgres_dsn: str,
+) -> None:
+    await _begin_before(postgres_dsn, LENDING)
+    for parent in ("tenant", "workspace", "config_version"):
+        await _value(postgres_dsn, f"ALTER TABLE zombies DROP CONSTRAINT zombies_{parent}_id_fkey")
+    await _value(postgres_dsn, _OLD_AGENT)
+    await _migrate(postgres_dsn, shipped_migrations())
+
+    lending = msgspec.json.decode(str(await _value(postgres_dsn, "SELECT lending::text FROM zombies")))
+    by = "system:upgrade"
+
+    assert grants_in(lending) == {
+        "hub": CredentialGrant(
+            "hub", GrantStatus.APPROVED, Reach(("a.example.com",), ("http_request",)), 7, by, 7, by
+        )
+    }
+    assert await _value(postgres_dsn, "SELECT decides_by_token FROM zombies") is True
+
+
 async def test_events_that_were_there_before_they_had_numbers_keep_the_order_of_their_ids(
     postgres_dsn: str,
 ) -> None:
-    before = [m for m in shipped_migrations() if m.version < ARRIVAL]
-    await _value(postgres_dsn, "DROP SCHEMA public CASCADE")
-    await _value(postgres_dsn, "CREATE SCHEMA public")
-    await _migrate(postgres_dsn, before)
+    await _begin_before(postgres_dsn, ARRIVAL)
     for number in (2, 3, 1):
         await _value(postgres_dsn, _OLD_EVENT.format(number=number))
 

@@ -84,6 +84,8 @@ class ActorsWorld:
                 self.tenant_id,
                 skill_md(name, tags=tags, model=MODEL.id),
                 trigger_md(name, config),
+                by="user:1",
+                may_grant=True,
             ),
         )
         assert isinstance(installed, zombie.Installed), installed

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from sexton_actors.gate import transitions
+from sexton_actors.gate.origin import may_approve, read_origin
 from sexton_actors.gate.record import HeldGate
 from sexton_actors.protocol import gate as m
 from sexton_actors.refusal import Refusal
@@ -15,7 +16,7 @@ async def resolve(held: HeldGate, message: m.Resolve) -> m.Resolved | Refusal:
     """The first answer stands: later ones are told what it was. Raises StorageUnavailable."""
 
     async def attempt(gate: Gate, now: int) -> m.Resolved | Refusal | Lost:
-        write = transitions.resolve(gate, message, now)
+        write = await _allowed(held, gate, message) or transitions.resolve(gate, message, now)
         if isinstance(write, Refusal):
             return write
         saved = await held.save(write)
@@ -26,6 +27,13 @@ async def resolve(held: HeldGate, message: m.Resolve) -> m.Resolved | Refusal:
         return m.Resolved(saved) if in_time else transitions.already_resolved(saved)
 
     return await held.until_kept(attempt)
+
+
+async def _allowed(held: HeldGate, gate: Gate, message: m.Resolve) -> Refusal | None:
+    limited = message.own_name is not None or message.by_token
+    if not limited or not message.approve or gate.status is not GateStatus.PENDING:
+        return None
+    return may_approve(await read_origin(held.world.storage, gate), message)
 
 
 async def close(held: HeldGate, decide: Callable[[Gate, int], ResolveGate | None]) -> None:

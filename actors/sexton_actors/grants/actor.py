@@ -6,11 +6,13 @@ from uuid import UUID
 from sexton_actors.addresses import uuid_key
 from sexton_actors.grants import transitions
 from sexton_actors.held.races import decide_until_kept
+from sexton_actors.loans import token_refused
 from sexton_actors.protocol import grants as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.refusals import FENCED, FULL, GONE, Lost
@@ -68,9 +70,18 @@ class GrantsActor(Actor):
             grant = await self._world.storage.grants.load(message.grant_id)
             if grant is None or grant.zombie_id != uuid_key(self.context):
                 return Refusal("UZ-APPROVAL-002", f"The agent has no grant {message.grant_id}.")
+            if refusal := await self._kept_from(grant, message):
+                return refusal
             return await self._settle(transitions.decide(grant, message, self._world.now_ms()), None)
 
         return await decide_until_kept(attempt, "The grant", self._world)
+
+    async def _kept_from(self, grant: Grant, message: m.Decide) -> Refusal | None:
+        """A user who installed an agent holds its token, and may not grant it the workspace's secrets."""
+        if not message.by_token or message.status is not GrantStatus.APPROVED:
+            return None
+        agent = await self._world.storage.zombies.load(grant.zombie_id)
+        return token_refused() if agent is not None and not agent.decides_by_token else None
 
     async def _settle(self, decision: Decision, held: LeaseToken | None) -> m.Requested | Refusal | Lost:
         """Save; ``Lost`` when somebody else was first, and it is to be decided again."""

@@ -17,6 +17,10 @@ class Resolve(msgspec.Struct, Message[Resolved | Refusal], frozen=True):
     approve: bool
     by: str
     reason: str = ""
+    own_name: str | None = None
+    """The name that signs the messages of somebody below an operator: they approve nothing of their own."""
+    by_token: bool = False
+    """With the agent's approval token, whoever holds it."""
 
 
 class Await(msgspec.Struct, Message[Gate | Refusal], frozen=True):

@@ -39,3 +39,5 @@ class Decide(msgspec.Struct, Message[Grant | Refusal], frozen=True):
     grant_id: UUID
     status: GrantStatus
     by: str
+    by_token: bool = False
+    """With the agent's approval token, whoever holds it."""

@@ -5,10 +5,12 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.loans import CredentialGrant
 from sexton_actors.proposal.drafts import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
@@ -28,6 +30,9 @@ class Install(msgspec.Struct, Message[Installed | Refusal], frozen=True):
     tenant_id: UUID
     source_markdown: str
     trigger_markdown: str
+    by: str
+    may_grant: bool
+    """Whoever installs it is an operator or above: what its files name is granted with them."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -153,6 +158,8 @@ class Reconfigure(msgspec.Struct, Message[Configured | Refusal], frozen=True):
     trigger_markdown: str | None
     by: str
     status: str | None = None
+    may_grant: bool = False
+    """As of an installation."""
 
 
 class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
@@ -160,6 +167,7 @@ class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True
 
     source_markdown: str
     trigger_markdown: str
+    by: str = ""
 
 
 class CompileVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
@@ -173,6 +181,8 @@ class ActivateVersion(msgspec.Struct, Message[Configured | Refusal], frozen=True
 
     config_version_id: UUID
     by: str
+    may_grant: bool = False
+    """As of an installation."""
 
 
 class Propose(msgspec.Struct, Message[Proposal | Refusal], frozen=True):
@@ -193,6 +203,8 @@ class ApproveProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
 
     proposal_id: UUID
     by: str
+    may_grant: bool = False
+    """As of an installation."""
 
 
 class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
@@ -200,6 +212,14 @@ class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
 
     proposal_id: UUID
     reason: str
+    by: str
+
+
+class DecideCredential(msgspec.Struct, Message[CredentialGrant | Refusal], frozen=True):
+    """Approve, deny or revoke the lending of a credential that the agent's files name."""
+
+    credential: str
+    status: GrantStatus
     by: str
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 from uuid import UUID
 
+from sexton_actors.loans import withheld
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
@@ -16,7 +17,7 @@ from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records.zombies import Zombie
-from sexton_storage.refusals import NOT_FOR_RUNNER, OVER_BUDGET
+from sexton_storage.refusals import NOT_FOR_RUNNER, NOT_GRANTED, OVER_BUDGET
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
@@ -51,6 +52,8 @@ async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
     now = queue.world.now_ms()
     if now < queue.over_until:
         return NothingToClaim(OVER_BUDGET)
+    if withheld(zombie.lending, manifest):
+        return NothingToClaim(NOT_GRANTED)
     missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
     choice = await _choice(queue, zombie, manifest)
     taken = await _write(queue, runner_id, zombie, manifest, choice)

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from sexton_actors.loans import withheld
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import AgentNotReady, AgentReady, StillReady
 from sexton_actors.queue.state import QueueState
@@ -58,12 +59,18 @@ async def _look(queue: QueueState) -> ReadyAgent | None:
     return agent
 
 
+def is_withheld(queue: QueueState) -> bool:
+    """Whether the agent needs a credential that it may not be lent: its events wait for a person."""
+    zombie, manifest = queue.record, queue.manifest
+    return zombie is not None and manifest is not None and bool(withheld(zombie.lending, manifest))
+
+
 async def _known(queue: QueueState, oldest_event_at: int) -> ReadyAgent | None:
     # As fresh as the record: should the agent have been stopped this moment, its claim comes back empty.
     zombie = await queue.refresh()
     if zombie is None or zombie.status is not ZombieStatus.ACTIVE:
         return None
-    if queue.world.now_ms() < queue.over_until:
+    if queue.world.now_ms() < queue.over_until or is_withheld(queue):
         return None
     return ReadyAgent(
         zombie.id,

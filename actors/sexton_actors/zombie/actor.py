@@ -7,6 +7,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import status
 from sexton_actors.zombie.configuration import Configuration
+from sexton_actors.zombie.credential_grants import decide_credential
 from sexton_actors.zombie.deliveries import Deliveries
 from sexton_actors.zombie.firings import Firings
 from sexton_actors.zombie.follow_ups import FollowUps
@@ -25,7 +26,7 @@ from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
 WakingMessage = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
-StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken
+StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken | m.DecideCredential
 ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
 Message = m.Install | WakingMessage | StatusMessage | ConfigurationMessage | ProposalMessage
@@ -77,7 +78,7 @@ class ZombieActor(Actor):
                 return await self._follow_ups.due(message)
             case m.CancelFollowUp():
                 return await self._follow_ups.cancel(message)
-            case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove():
+            case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove() | m.DecideCredential():
                 return await self._change(message)
             case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():
                 return await self._configure(message)
@@ -97,6 +98,8 @@ class ZombieActor(Actor):
                 return await status.rotate_token(self._held, message)
             case m.Remove():
                 return await remove(self._held, message)
+            case m.DecideCredential():
+                return await decide_credential(self._held, message)
             case _:
                 assert_never(message)
 

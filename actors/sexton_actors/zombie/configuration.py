@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.loans import Files, after_files, changed_frames
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
@@ -24,6 +25,13 @@ class Next(msgspec.Struct, frozen=True):
 
     compiled: Compiled
     proposal: Proposal | None = None
+
+
+class Activator(msgspec.Struct, frozen=True):
+    """Who makes a version active; with ``may_grant`` what its files name is granted with it."""
+
+    by: str
+    may_grant: bool
 
 
 Choose = Callable[[Zombie, int], Awaitable[Next | Unchanged | Refusal]]
@@ -56,23 +64,27 @@ class Configuration:
             )
             if files == (active.source_markdown, active.trigger_markdown):
                 return Unchanged()
-            compiled = await self.compiled(files, now)
+            compiled = await self.compiled(files, now, message.by)
             return versions.refused(compiled) if isinstance(compiled, ManifestRejected) else Next(compiled)
 
-        return await self.activate(choose, message.by, message.status)
+        by = Activator(message.by, may_grant=message.may_grant)
+        return await self.activate(choose, by, message.status)
 
-    async def compiled(self, files: tuple[str, str], now: int) -> Compiled | ManifestRejected:
+    async def compiled(self, files: tuple[str, str], now: int, author: str) -> Compiled | ManifestRejected:
         """The agent's next version of these files."""
-        return versions.compile_version(await self._draft(files, now))
+        return versions.compile_version(await self._draft(files, now, author))
 
-    async def _draft(self, files: tuple[str, str], now: int) -> ConfigVersion:
+    async def _draft(self, files: tuple[str, str], now: int, author: str) -> ConfigVersion:
         world, zombie_id = self._held.world, self._held.id
         revision = await world.storage.zombies.newest_revision(zombie_id) + 1
-        return versions.draft(world.new_id(), zombie_id, revision, files, now)
+        return versions.draft(world.new_id(), zombie_id, revision, files, now, author=author)
 
-    async def activate(self, choose: Choose, by: str, status: str | None = None) -> m.Configured | Refusal:
+    async def activate(
+        self, choose: Choose, activator: Activator, status: str | None = None
+    ) -> m.Configured | Refusal:
         """Make what ``choose`` says the active version; asked again when the record has changed meanwhile."""
         made: list[tuple[Compiled, Secrets]] = []
+        by = activator.by
 
         async def consider(zombie: Zombie, now: int) -> Decision:
             made.clear()
@@ -90,11 +102,13 @@ class Configuration:
             secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
             made.append((chosen.compiled, secrets))
             before = asked.zombie if isinstance(asked, Change) else zombie
+            lending = after_files(zombie.lending, Files(manifest, by, activator.may_grant), now)
             change = transitions.reconfigure(before, chosen.compiled, secrets.hashes, by, now)
+            granted = changed_frames(zombie.id, zombie.lending, lending, by, now)
             return replace(
                 change,
-                zombie=replace(change.zombie, version=zombie.version + 1),
-                frames=(*(asked.frames if isinstance(asked, Change) else ()), *change.frames),
+                zombie=replace(change.zombie, version=zombie.version + 1, lending=lending),
+                frames=(*(asked.frames if isinstance(asked, Change) else ()), *change.frames, *granted),
                 proposal=chosen.proposal,
             )
 
@@ -121,7 +135,7 @@ class Configuration:
                 same = files == (config.source_markdown, config.trigger_markdown)
                 if same and config.status is ConfigStatus.DRAFT:
                     return config
-            config = await self._draft(files, now)
+            config = await self._draft(files, now, message.by)
             await zombies.keep_config(config, None)
             return config
 
@@ -154,7 +168,7 @@ class Configuration:
                 return versions.not_compiled(config, versions.findings(compiled))
             return Next(compiled)
 
-        return await self.activate(choose, message.by)
+        return await self.activate(choose, Activator(message.by, may_grant=message.may_grant))
 
     async def _version(self, zombie: Zombie, config_version_id: UUID) -> ConfigVersion | Refusal:
         config = await self._held.world.storage.zombies.load_config(config_version_id)

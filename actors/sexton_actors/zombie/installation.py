@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.loans import Files, after_files
 from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.protocol.zombie import Install, Installed
@@ -43,7 +44,7 @@ def new_agent(
 ) -> NewAgent | Refusal:
     """Everything of a new agent, or the reason why its files make none."""
     files = (message.source_markdown, message.trigger_markdown)
-    compiled = compile_version(draft(new_id(), zombie_id, 1, files, now))
+    compiled = compile_version(draft(new_id(), zombie_id, 1, files, now, author=message.by))
     if isinstance(compiled, ManifestRejected):
         return refused(compiled)
     manifest = compiled.manifest
@@ -66,6 +67,8 @@ def new_agent(
         created_at=now,
         updated_at=now,
         allows_unsandboxed=manifest.allow_unsandboxed,
+        lending=after_files({}, Files(manifest, message.by, message.may_grant), now),
+        decides_by_token=message.may_grant,
     )
     return NewAgent(zombie, config, webhook_paths(zombie_id, manifest, secrets.new), approval_token)
 

@@ -10,7 +10,7 @@ from sexton_actors.proposal.drafts import Origin, draft_fault, files_after, prop
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
-from sexton_actors.zombie.configuration import Configuration, Next
+from sexton_actors.zombie.configuration import Activator, Configuration, Next
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import Unchanged, may_be_configured
 from sexton_storage.records.improvement import Proposal
@@ -76,7 +76,8 @@ class Proposals:
         async def attempt(_zombie: Zombie, _now: int) -> m.Decided | Refusal:
             # Read again: whether its base is still the active version must not be judged by an old record.
             await self._held.load()
-            configured = await self._configuration.activate(choose, message.by)
+            by = Activator(message.by, may_grant=message.may_grant)
+            configured = await self._configuration.activate(choose, by)
             if isinstance(configured, Refusal):
                 return configured
             judged = judgements[0]
@@ -96,7 +97,7 @@ class Proposals:
         base = await self._held.world.storage.zombies.load_config(proposal.base_config_version_id)
         if base is None or base.id != zombie.config_version_id:
             return transitions.overtaken(proposal, message.by, now)
-        compiled = await self._configuration.compiled(files_after(proposal, base), now)
+        compiled = await self._configuration.compiled(files_after(proposal, base), now, message.by)
         if isinstance(compiled, ManifestRejected):
             return transitions.not_compiled(proposal, compiled.detail, message.by, now)
         applied = transitions.apply(proposal, compiled.config.id, message.by, now)

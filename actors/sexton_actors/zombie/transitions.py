@@ -75,13 +75,20 @@ def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Un
 
 
 def rotate_token(zombie: Zombie, token_hash: bytes, now: int) -> Change | Unchanged | Refusal:
-    """The old approval token opens nothing from then on. A killed agent has nothing left to approve."""
+    """The old approval token opens nothing from then on. A killed agent has nothing left to approve.
+
+    Only operators and above rotate it: whatever was handed to somebody below is out with the old one.
+    """
     if zombie.status is ZombieStatus.KILLED:
         return Refusal("UZ-ZMB-010", "The agent is killed already.", {"current_state": "killed"})
     if zombie.approval_token_hash == token_hash:
         return Unchanged()
     changed = msgspec.structs.replace(
-        zombie, approval_token_hash=token_hash, version=zombie.version + 1, updated_at=now
+        zombie,
+        approval_token_hash=token_hash,
+        decides_by_token=True,
+        version=zombie.version + 1,
+        updated_at=now,
     )
     return Change(changed, ())
 

@@ -22,7 +22,9 @@ SECRET_BYTES = 32
 MASKED_SECRET = f"{URL_SECRET_PREFIX}***"
 
 
-def draft(config_id: UUID, zombie_id: UUID, revision: int, files: tuple[str, str], now: int) -> ConfigVersion:
+def draft(
+    config_id: UUID, zombie_id: UUID, revision: int, files: tuple[str, str], now: int, *, author: str = ""
+) -> ConfigVersion:
     """A version that nobody has looked at; ``files`` are SKILL.md and TRIGGER.md."""
     return ConfigVersion(
         id=config_id,
@@ -33,6 +35,7 @@ def draft(config_id: UUID, zombie_id: UUID, revision: int, files: tuple[str, str
         trigger_markdown=files[1],
         compiled={},
         created_at=now,
+        author=author,
     )
 
 

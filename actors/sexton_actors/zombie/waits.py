@@ -15,6 +15,8 @@ class WaitingFor(StrEnum):
     """The agent's workspace is paused."""
     CREDIT = "credit"
     """The tenant's balance is used up."""
+    GRANT = "grant"
+    """A credential that its files name has to be granted first."""
     BUDGET = "budget"
     """It has spent what it may in the day or month."""
     APPROVAL = "approval"
@@ -24,7 +26,12 @@ class WaitingFor(StrEnum):
 
 
 def waiting_for(
-    status: ZombieStatus, waits: EventWaits, *, is_over_budget: bool, is_workspace_paused: bool
+    status: ZombieStatus,
+    waits: EventWaits,
+    *,
+    is_over_budget: bool,
+    is_workspace_paused: bool,
+    is_withheld: bool = False,
 ) -> WaitingFor | None:
     """None when nothing waits, or when what waits does so behind a run.
 
@@ -41,6 +48,8 @@ def waiting_for(
         return WaitingFor.WORKSPACE
     if waits.blocked:
         return WaitingFor.CREDIT
+    if waits.received and is_withheld:
+        return WaitingFor.GRANT
     if waits.received and is_over_budget:
         return WaitingFor.BUDGET
     if waits.approval:

@@ -10,6 +10,7 @@ from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_befor
 from sexton_actors.gate_requests.evidence import evidence_of
 from sexton_actors.gate_rules.anomaly import Observation
 from sexton_actors.gate_rules.rules import match_rules
+from sexton_actors.loans import waiting_frame, withheld
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.protocol.gate import Opened
@@ -58,6 +59,9 @@ class Waker:
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
         write = transitions.append(zombie, waking, world.new_id(), budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
+        if missing := withheld(zombie.lending, manifest):
+            frame = waiting_frame(zombie.id, write.event.id, missing, now)
+            write = msgspec.structs.replace(write, frames=(*write.frames, frame))
         gate = await self._gate(zombie, manifest, waking, write, now)
         if gate is not None:
             write = transitions.held_at(write, gate)

@@ -10,6 +10,7 @@ import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import rows
+from sexton_cli.commands import credential_grants
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
 from sexton_cli.lookups import segment, workspace_path
@@ -28,7 +29,10 @@ COLUMNS = (
 
 @click.group()
 def credentials() -> None:
-    """List, set and delete the workspace's credentials, and the key of its model provider."""
+    """List, set, delete and lend the workspace's credentials, and keep the key of its model provider."""
+
+
+credentials.add_command(credential_grants.grants)
 
 
 @credentials.command("list")

@@ -38,7 +38,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "grants": Entry("grants:grants", "List, request, approve, deny and revoke grants of services to agents."),
     "credentials": Entry(
         "credentials:credentials",
-        "List, set and delete the workspace's credentials, and the key of its model provider.",
+        "List, set, delete and lend the workspace's credentials, and keep the key of its model provider.",
     ),
     "proposals": Entry("proposals:proposals", "List, show, approve and reject an agent's proposals."),
     "balance": Entry("money:balance", "Show your tenant's balance, and whether it stops work."),

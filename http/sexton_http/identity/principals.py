@@ -110,6 +110,11 @@ def is_enough(role: Role, needed: Role) -> bool:
     return RANK[role] >= RANK[needed]
 
 
+def may_grant(member: Member) -> bool:
+    """Whether what an agent's files name is granted with them, when this member makes them active."""
+    return is_enough(member.role, Role.OPERATOR)
+
+
 def check_role(member: Member, needed: Role | None) -> Member:
     """Raises Problem UZ-AUTH-009; None is for whoever is a member at all."""
     if needed is not None and not is_enough(member.role, needed):

@@ -12,8 +12,10 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, GateView, Query, Shape, view_gate
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
+from sexton_http.identity.principals import is_enough
 from sexton_http.routes.shared.gate_decisions import decide, or_denied
 from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.users import Role
 
 TAG = "Approvals"
 CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
@@ -71,9 +73,14 @@ async def get_approval(call: Call[NoBody, NoQuery]) -> GateView:
     return view_gate(await _gate(call))
 
 
-@operation("POST", "/v1/workspaces/{workspace_id}/approvals/{gate_id}:approve", tag=TAG, codes=CODES)
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/approvals/{gate_id}:approve",
+    tag=TAG,
+    codes=(*CODES, "UZ-APPROVAL-006"),
+)
 async def approve(call: Call[Verdict, NoQuery]) -> GateOutcome | Refusal:
-    """Let what waits at the gate go on."""
+    """Let what waits at the gate go on; the role `user` approves neither agents nor runs of their own."""
     return await _resolve(call, approve=True)
 
 
@@ -93,9 +100,10 @@ async def _gate(call: Call[NoBody, NoQuery] | Call[Verdict, NoQuery]) -> Gate:
 
 async def _resolve(call: Call[Verdict, NoQuery], *, approve: bool) -> GateOutcome | Refusal:
     gate = await or_denied(_gate(call))
-    done = await decide(
-        call.ctx, gate.id, Resolve(approve=approve, by=call.member.by, reason=call.body.reason)
-    )
+    member = call.member
+    own_name = None if is_enough(member.role, Role.OPERATOR) else member.name
+    message = Resolve(approve=approve, by=member.by, reason=call.body.reason, own_name=own_name)
+    done = await decide(call.ctx, gate.id, message)
     if isinstance(done, Refusal):
         return done
     return GateOutcome(done.gate_id, done.action_id, done.status, done.resolved_at, done.resolved_by)

@@ -233,7 +233,7 @@ async def _decided(call: Call[Any, Any], status: GrantStatus) -> GrantItem | Ref
     "/v1/webhooks/{zombie_id}/grant-approval",
     tag=TAG,
     auth=Auth.APPROVAL,
-    codes=("UZ-APPROVAL-002",),
+    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-006"),
     press=True,
 )
 async def decide_grant_by_webhook(call: Call[GrantDecision, NoQuery]) -> GrantItem | Refusal:
@@ -250,7 +250,8 @@ async def decide_grant_by_webhook(call: Call[GrantDecision, NoQuery]) -> GrantIt
         grant_id, by = call.body.grant_id, f"api:{zombie_id}"
         approve = call.body.decision is ApproveOrDeny.APPROVE
     status = GrantStatus.APPROVED if approve else GrantStatus.DENIED
-    return await _decide(call, zombie_id, Decide(grant_id, status, by))
+    by_token = not isinstance(call.principal, Presser)
+    return await _decide(call, zombie_id, Decide(grant_id, status, by, by_token=by_token))
 
 
 def _grant_id(subject: str) -> UUID:

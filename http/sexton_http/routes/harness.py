@@ -13,6 +13,7 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
+from sexton_http.identity.principals import may_grant
 from sexton_http.routes.shared.agent_files import (
     MARKDOWN_CHARS,
     ManifestWarning,
@@ -101,7 +102,7 @@ async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState
     bounded("source_markdown", body.source_markdown)
     bounded("trigger_markdown", body.trigger_markdown)
     await call.services.scopes.require_zombie(call.id("workspace_id"), body.agent_id)
-    message = DraftVersion(body.source_markdown, body.trigger_markdown)
+    message = DraftVersion(body.source_markdown, body.trigger_markdown, call.member.by)
     match await call.ctx.system.ask("zombie", body.agent_id, message):
         case Refusal() as refusal:
             return refusal
@@ -152,7 +153,7 @@ async def activate_harness(call: Call[VersionWish, NoQuery]) -> VersionActivated
     secrets: they are shown in this answer only.
     """
     config = await _version(call)
-    message = ActivateVersion(config.id, call.member.by)
+    message = ActivateVersion(config.id, call.member.by, may_grant(call.member))
     match await call.ctx.system.ask("zombie", config.zombie_id, message):
         case Refusal() as refusal:
             return refusal

@@ -14,6 +14,7 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.identity.principals import may_grant
 from sexton_http.routes.agents import AGENT, UNKNOWN_AGENT, require_agent
 from sexton_http.routes.shared.agent_files import MARKDOWN_CHARS, NewUrls, bounded, new_urls
 from sexton_storage.records.improvement import Proposal, ProposalStatus
@@ -150,7 +151,7 @@ async def approve_proposal(call: Call[NoBody, NoQuery]) -> ProposalApproved | Re
     files make no agent.
     """
     agent_id = await require_agent(call)
-    message = ApproveProposal(call.id("proposal_id"), call.member.by)
+    message = ApproveProposal(call.id("proposal_id"), call.member.by, may_grant(call.member))
     match await call.ctx.system.ask("zombie", agent_id, message):
         case Refusal() as refusal:
             return _as_here(refusal)

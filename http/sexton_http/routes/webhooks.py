@@ -149,7 +149,7 @@ class Decision(Body):
     "/v1/webhooks/{zombie_id}/approval",
     tag="Approvals",
     auth=Auth.APPROVAL,
-    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004"),
+    codes=("UZ-APPROVAL-002", "UZ-APPROVAL-004", "UZ-APPROVAL-006"),
     press=True,
 )
 async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refusal:
@@ -164,7 +164,8 @@ async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refu
         approval_id, message = press.subject, Resolve(approve=press.approve, by=press.by)
     else:
         approval_id = call.body.approval_id
-        message = Resolve(approve=call.body.decision is ApproveOrDeny.APPROVE, by=f"api:{zombie_id}")
+        approve = call.body.decision is ApproveOrDeny.APPROVE
+        message = Resolve(approve=approve, by=f"api:{zombie_id}", by_token=True)
     gate = await or_denied(_find_gate(call, zombie_id, approval_id))
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")

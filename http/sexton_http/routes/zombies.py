@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.loans import withheld
 from sexton_actors.manifest.model import NANOS_PER_DOLLAR, from_json
 from sexton_actors.protocol.zombie import (
     Accepted,
@@ -30,6 +31,7 @@ from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
+from sexton_http.identity.principals import may_grant
 from sexton_http.routes.shared.agent_files import (
     NEW_FILES,
     ManifestWarning,
@@ -186,7 +188,9 @@ async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Re
     bounded("source_markdown", body.source_markdown)
     bounded("trigger_markdown", body.trigger_markdown)
     await _leave_room(call, workspace_id)
-    message = Install(workspace_id, call.member.tenant_id, body.source_markdown, body.trigger_markdown)
+    files = body.source_markdown, body.trigger_markdown
+    member = call.member
+    message = Install(workspace_id, member.tenant_id, *files, by=member.by, may_grant=may_grant(member))
     match await ctx.system.ask("zombie", ctx.world.new_id(), message):
         case Refusal() as refusal:
             return refusal
@@ -247,6 +251,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
             await world.storage.events.waits(zombie_id),
             is_over_budget=_is_over(budget, day, month),
             is_workspace_paused=workspace.paused,
+            is_withheld=bool(withheld(zombie.lending, from_json(zombie.compiled))),
         ),
         webhook_urls=urls(call.ctx, masked_paths(zombie.id, from_json(zombie.compiled))),
     )
@@ -275,7 +280,7 @@ async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Ref
         return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
     bounded("source_markdown", source)
     bounded("trigger_markdown", trigger)
-    message = Reconfigure(source, trigger, by, status)
+    message = Reconfigure(source, trigger, by, status, may_grant=may_grant(call.member))
     return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, message))
 
 

@@ -17,6 +17,7 @@ from sexton_storage.memory.purge import purge
 from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, SUPERSEDED_CONFIG
@@ -110,6 +111,7 @@ class MemoryZombies(MemoryStore):
         after: Page | None = None,
         status: ZombieStatus | None = None,
         name_glob: str | None = None,
+        lending: GrantStatus | None = None,
     ) -> Sequence[Zombie]:
         await self._round_trip()
         found = [
@@ -118,6 +120,7 @@ class MemoryZombies(MemoryStore):
             if z.workspace_id == workspace_id
             and (status is None or z.status is status)
             and (name_glob is None or matches(name_glob, z.name))
+            and (lending is None or any(one["status"] == lending for one in z.lending.values()))
             and (after is None or (z.created_at, z.id) < (after.created_at, after.id))
         ]
         return sorted(found, key=lambda z: (z.created_at, z.id), reverse=True)[:limit]

@@ -29,3 +29,5 @@ class ConfigVersion(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     findings: Json = msgspec.field(default_factory=dict)
     """What is wrong with an INVALID one; its shape belongs to the actors wing."""
+    author: str = ""
+    """Who wrote its files: ``user:<id>`` or ``api:<id>``; empty where nobody noted it."""

@@ -11,6 +11,7 @@ from sexton_storage.documents import Json
 from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 
 
@@ -42,6 +43,10 @@ class Zombie(msgspec.Struct, frozen=True, gc=False):
     """Moved by appended events, not by saves."""
     allows_unsandboxed: bool = False
     """A runner of sandbox tier ``none`` may run it."""
+    lending: Json = msgspec.field(default_factory=dict)
+    """Which credentials it may be lent, by name; its shape belongs to the actors wing."""
+    decides_by_token: bool = True
+    """Whether its approval token and its own chat app may approve: an operator or above has set them up."""
 
 
 class ZombieStore(Protocol):
@@ -79,8 +84,9 @@ class ZombieStore(Protocol):
         after: Page | None = None,
         status: ZombieStatus | None = None,
         name_glob: str | None = None,
+        lending: GrantStatus | None = None,
     ) -> Sequence[Zombie]:
-        """Newest first."""
+        """Newest first. ``lending``: only those with a grant of a credential of this status."""
         ...
 
     async def count(self, workspace_id: UUID) -> int: ...

@@ -21,7 +21,8 @@ async def press_of(call: Call[Any, Any], zombie: Zombie) -> Press:
     installed in the agent's workspace. Raises Problem UZ-APPROVAL-003 where neither has signed it,
     UZ-REQ-001 where it is signed and says nothing that can be understood.
     """
-    own = await _secrets_of_trigger(call, zombie)
+    # Of an agent that a user wrote, the chat app is one that the user has chosen.
+    own = await _secrets_of_trigger(call, zombie) if zombie.decides_by_token else []
     if own and _rejected(call, own) is None:
         return _read(call.raw)
     press = press_of_app(call)

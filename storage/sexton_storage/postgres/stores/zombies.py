@@ -22,6 +22,7 @@ from sexton_storage.postgres.stores.purge import purge
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
@@ -137,6 +138,7 @@ class PostgresZombies(PostgresStore):
         after: Page | None = None,
         status: ZombieStatus | None = None,
         name_glob: str | None = None,
+        lending: GrantStatus | None = None,
     ) -> Sequence[Zombie]:
         where = Conditions("z.workspace_id = $1", workspace_id)
         if after is not None:
@@ -145,6 +147,8 @@ class PostgresZombies(PostgresStore):
             where.add("z.status = {}", status)
         if name_glob is not None:
             where.add("z.name LIKE {}", like_pattern(name_glob))
+        if lending is not None:
+            where.add("EXISTS (SELECT FROM json_each(z.lending) g WHERE g.value ->> 'status' = {})", lending)
         query = f"{_SELECT} WHERE {where} ORDER BY z.created_at DESC, z.id DESC LIMIT {int(limit)}"
         return ZOMBIES.many(await self._rows(query, *where.args))
 
