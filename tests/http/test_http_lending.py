@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from sexton_http.routes.stream import FRAMES_A_READ
+from sexton_http.gateway.replays import FRAMES_A_READ
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.users import Role
 from tests.worlds.http import HttpWorld, open_http_world_on

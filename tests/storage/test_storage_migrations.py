@@ -20,7 +20,7 @@ from sexton_storage.startup import DatabaseNewer, MigrationFailed
 NEXT = Migration(9001, "9001_next.sql", "CREATE TABLE next_one (id int); CREATE INDEX ON next_one (id)")
 ARRIVAL = 13
 """The migration that numbers the events."""
-LENDING = 19
+LENDING = 20
 """The migration that keeps which credentials an agent may be lent."""
 _OLD_EVENT = """
 INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
