@@ -32,7 +32,7 @@ async def measure() -> dict[str, Any]:
     runs: list[Loaded] = []
     with open_client() as client, open_empty_server() as rival:
         async with server.open_folder() as process:
-            site = await process.start()
+            site = await process.start(*server.UNHURRIED)
             about = machine.describe_with(process.database_url())
             agents = await server.make_agents(client, site, AGENTS)
             deliveries = server.deliveries_of(site, agents, payload())

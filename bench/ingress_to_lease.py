@@ -82,7 +82,7 @@ def take_again(place: Place, site: Site, token: str, awaited: frozenset[str]) ->
 async def measure() -> dict[str, Any]:
     with open_client() as client:
         async with server.open_folder() as process:
-            site = await process.start()
+            site = await process.start(*server.UNHURRIED)
             about = machine.describe_with(process.database_url())
             agents = await server.make_agents(client, site, AGENTS + EXPIRING)
             silent, heir, *tokens = await server.make_runners(client, site, 2 + RUNNERS, slots=64)

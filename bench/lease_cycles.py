@@ -77,7 +77,7 @@ class Cycles:
 async def measure() -> dict[str, Any]:
     with open_client() as client, open_empty_server() as rival:
         async with server.open_folder() as process:
-            site = await process.start()
+            site = await process.start(*server.UNHURRIED)
             about = machine.describe_with(process.database_url())
             before = await server.fill_purse(client, site)
             agents = await server.make_agents(client, site, AGENTS)

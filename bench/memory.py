@@ -43,7 +43,7 @@ class Node:
     async def started(self) -> float:
         """Seconds until it is ready; then it is stopped again."""
         began = perf_counter()
-        await self.process.start()
+        await self.process.start(*server.UNHURRIED)
         took = perf_counter() - began
         self.rested.append(machine.resident_bytes(self.process.pid) / 2**20)
         await self.process.stop()
@@ -71,7 +71,7 @@ async def measure() -> dict[str, Any]:
 
 async def _fill(client: Client, process: server.Server) -> list[Held]:
     """Agents, and leases of a real runner on the first of them; the server is stopped afterwards."""
-    site = await process.start()
+    site = await process.start(*server.UNHURRIED)
     [first] = await server.make_agents(client, site, 1)
     minted = await client.call(site.address, mint_enrolment(site))
     runner = await client.call(site.address, enrol(site, minted["token"], "bench", 256))

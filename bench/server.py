@@ -38,6 +38,8 @@ READY_S = 60.0
 POLL_S = 0.002
 STOP_S = 30.0
 LEASES_A_POLL = 64
+UNHURRIED = ("--busy-at", "0")
+"""For benchmarks of what a server can take in: it is not to hold any of it back."""
 PURSE_NANOS = 10**15
 """A million dollars; a lease costs a few a day."""
 

@@ -77,7 +77,7 @@ def lateness(results: Sequence[dict[str, Any]], ends: Sequence[int], now_ms: flo
 async def measure(minutes: float) -> dict[str, Any]:
     with open_client() as client:
         async with server.open_folder() as process:
-            site = await process.start()
+            site = await process.start(*server.UNHURRIED)
             about = machine.describe_with(process.database_url())
             agents, leases = await _lease(client, site, process)
             before = await server.fill_purse(client, site)

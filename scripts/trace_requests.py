@@ -244,7 +244,7 @@ def bearer(token: str) -> dict[str, str]:
 @asynccontextmanager
 async def open_site() -> AsyncIterator[Site]:
     with tempfile.TemporaryDirectory(prefix="sexton-trace-") as folder:
-        settings = NodeSettings(data=Path(folder), port=0, look_every_s=SELDOM_S)
+        settings = NodeSettings(data=Path(folder), port=0, look_every_s=SELDOM_S, busy_at_ms=0)
         async with (
             open_node(settings, lambda _: None) as node,
             httpx2.AsyncClient(base_url=node.base_url, timeout=15.0) as http,

@@ -100,6 +100,10 @@ def _journal(journal: JournalStatistics) -> Iterator[Metric]:
     yield _gauge(
         "journal_depth", "Writes that wait", {(name,): lane.depth for name, lane in lanes.items()}, "lane"
     )
+    ages: Values = {(name,): lane.oldest_s for name, lane in lanes.items()}
+    yield _gauge(
+        "journal_oldest_seconds", "How long the oldest of the writes that wait has waited", ages, "lane"
+    )
     for name, text in (
         ("writes", "Writes committed"),
         ("retries", "Batches that ran again"),

@@ -43,6 +43,7 @@ from sexton_http.identity.settings import IdentitySettings, open_identity, open_
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
+from sexton_http.wire.loop_turns import measured_turns
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
@@ -182,6 +183,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         issuers, providers = await _trusted(stack, identity)
         stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
+        turns = stack.enter_context(measured_turns()) if settings.busy_at_ms else None
         registry.register(system.collector())
         registry.register(OperatorsCollector(world, VERSION, settings.data))
         storage.signals.listen(partial(hear, world, system.tell))
@@ -197,6 +199,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                 access_log=settings.access_log,
                 trusted_proxies=settings.trusted_proxies,
                 max_answer_bytes=settings.max_answer_mib * 2**20,
+                busy_at_s=settings.busy_at_ms / 1000 or None,
             ),
             stop=stop,
             keys=installation.keys,
@@ -204,6 +207,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             providers=providers,
             previewer=ModelPreviewer(read_addresses(os.environ), random.Random()),  # noqa: S311 - spreads tries
             slack=slack,
+            turns=turns,
             catalogue_key=installation.catalogue_key,
         )
         app = create_app(ctx)

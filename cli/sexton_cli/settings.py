@@ -11,6 +11,7 @@ from sexton_runner.logs import LogSettings
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DEFAULT_ANSWER_MIB = 64
+DEFAULT_BUSY_AT_MS = 10.0
 DATABASE_VARIABLE = "DATABASE_URL"
 
 
@@ -28,6 +29,8 @@ class NodeSettings:
     """How often this node looks for what others did and could not tell it."""
     migrate: bool = True
     """Whether a start brings the schema up to date; False: one that is not ends the start."""
+    busy_at_ms: float = DEFAULT_BUSY_AT_MS
+    """The lag of the event loop at which ingress is held back; 0: it never is."""
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None

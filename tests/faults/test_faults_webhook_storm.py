@@ -28,6 +28,8 @@ SENDERS = 32
 AGENTS = 4
 RECEIVE = 65_536
 PAGE = 200
+BUSY = 503
+PAUSE_S = 0.05
 
 
 class Gone(Exception):
@@ -106,6 +108,11 @@ class Storm:
         self.open.add(number)
         status, body = await line.ask(self._request(number))
         self.answers[status] += 1
+        while status == BUSY:
+            # Sooner than Retry-After says: this storm is meant to be one.
+            await trio.sleep(PAUSE_S)
+            status, body = await line.ask(self._request(number))
+            self.answers[status] += 1
         assert status in {200, 202}, (status, body)
         event_id = json.loads(body)["event_id"]
         assert self.promised.setdefault(number, event_id) == event_id, "one delivery, two events"
@@ -162,7 +169,7 @@ async def _history(site: Site) -> list[tuple[str, str]]:
 
 
 async def test_a_storm_of_webhooks_over_a_kill_is_kept_exactly_once(tmp_path: Path) -> None:
-    async with open_server(tmp_path, "--port", "0", "--runners", "0") as server:
+    async with open_server(tmp_path, "--port", "0", "--runners", "0", "--busy-at", "10") as server:
         site = _site(server)
         storm = Storm(site, await _set_up(site), seed=7)
         began = time.perf_counter()

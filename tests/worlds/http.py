@@ -29,6 +29,7 @@ from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
+from sexton_http.wire.loop_turns import LoopTurns
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
@@ -196,6 +197,7 @@ async def open_http_world_on(
     catalogue: Catalogue | None = None,
     terms: BillingTerms = DEFAULT_TERMS,
     vault: Vault | None = None,
+    turns: LoopTurns | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
@@ -230,6 +232,7 @@ async def open_http_world_on(
             other_issuers=other_issuers,
             providers=providers,
             slack=slack,
+            turns=turns,
             previewer=previewer,
             catalogue_key=installation.catalogue_key,
         )

@@ -12,6 +12,7 @@ from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import (
     DATABASE_VARIABLE,
     DEFAULT_ANSWER_MIB,
+    DEFAULT_BUSY_AT_MS,
     DEFAULT_DATABASE_WAIT_S,
     NodeSettings,
 )
@@ -65,6 +66,15 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 default=LOOK_EVERY_S,
                 show_default=True,
                 help="Seconds between checks for what other servers of the database did without notice.",
+            ),
+            click.option(
+                "--busy-at",
+                "busy_at_ms",
+                type=click.FloatRange(0, 10_000),
+                default=DEFAULT_BUSY_AT_MS,
+                show_default=True,
+                envvar="SEXTON_BUSY_AT",
+                help="Milliseconds of delay in the event loop at which ingress is held back; 0: never.",
             ),
             click.option(
                 "--migrate/--no-migrate",

@@ -1,5 +1,6 @@
 """Counts what the front end does; labels are routes and classes, never ids."""
 
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -29,6 +30,22 @@ class RouteMeter:
             self._classes = {number: requests.labels(*self._names, f"{number}xx") for number in CLASSES}
         self._classes[status // 100].inc()
         self._seconds.observe(seconds)
+
+
+class DoorMeter:
+    """The children of one door of the admission."""
+
+    __slots__ = ("_refused", "_waits")
+
+    def __init__(self, refused: Counter, waits: Histogram) -> None:
+        self._refused = refused
+        self._waits = waits
+
+    def refused(self) -> None:
+        self._refused.inc()
+
+    def waited(self, seconds: float) -> None:
+        self._waits.observe(seconds)
 
 
 class HttpMetrics:
@@ -65,6 +82,27 @@ class HttpMetrics:
             ("code",),
             registry=registry,
         )
+        self.lag = Gauge(
+            "sexton_admission_lag_seconds",
+            "What a request that came at any moment had to wait for the loop, on average",
+            registry=registry,
+        )
+        self._limit = Gauge(
+            "sexton_admission_limit", "Requests that may be under way at once", ("door",), registry=registry
+        )
+        self._waiting = Gauge(
+            "sexton_admission_waiting", "Requests that wait at the door", ("door",), registry=registry
+        )
+        self._refused = Counter(
+            "sexton_admission_refused", "Requests sent away at the door", ("door",), registry=registry
+        )
+        self._waits = Histogram(
+            "sexton_admission_wait_seconds",
+            "Time that requests stood in line, those that were sent away included",
+            ("door",),
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
+            registry=registry,
+        )
         self.webhooks = Counter(
             "sexton_http_webhooks",
             "Deliveries by outcome: a status or a code",
@@ -83,3 +121,9 @@ class HttpMetrics:
             ("route", "code"),
             registry=registry,
         )
+
+    def door(self, name: str, limit: Callable[[], float], waiting: Callable[[], float]) -> DoorMeter:
+        """What one door of the admission tells."""
+        self._limit.labels(name).set_function(limit)
+        self._waiting.labels(name).set_function(waiting)
+        return DoorMeter(self._refused.labels(name), self._waits.labels(name))

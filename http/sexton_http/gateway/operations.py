@@ -12,6 +12,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, StreamAnswer
+from sexton_http.gateway.admission import Ingress
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.services import Services
@@ -157,6 +158,13 @@ class Operation:
         return self.has_body or self.takes_nothing or other
 
     @property
+    def ingress(self) -> Ingress | None:
+        """Which door this comes in by; None: it never waits, for it finishes work or tells how things are."""
+        if self.never_shed or self.auth is Auth.RUNNER or self.wait is Wait.LONG_POLL:
+            return None
+        return Ingress.WEBHOOKS if self.auth is Auth.WEBHOOK else Ingress.PEOPLE
+
+    @property
     def body_optional(self) -> bool:
         """No body at all means one without fields, where none is required."""
         return self.has_body and all(not field.required for field in msgspec.structs.fields(self.body))
@@ -201,8 +209,8 @@ class Operation:
         return 503 if self.auth is Auth.WEBHOOK and code in _UNTIL_LATER else CODES[code].status
 
 
-_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003"})
-"""The agent's budget or the plan's events are used up, until the day or the month is over."""
+_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003", "UZ-API-001"})
+"""A budget or the plan's events are used up, or the server is busy: later it may be taken."""
 GENERAL_CODES: Final = frozenset(
     {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
 )

@@ -1,6 +1,6 @@
 """Runs one route, wherever it is mounted: admission, caller, rate, parameters, body, handler, answer."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.shapes import Nothing
+from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
@@ -59,6 +60,9 @@ class Mounted:
         )
         self._ids = operation.ids
         self._callers = Callers(operation, services)
+        self._door = services.admission.door(operation.ingress)
+        self._too_busy = operation.status_of("UZ-API-001")
+        self._is_runner_call = operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY
         self.reads_body = operation.has_body or operation.method != "GET"  # What a GET sends is ignored.
         self._encode = msgspec.json.Encoder().encode
         self._ceiling: Ceiling | None
@@ -120,7 +124,10 @@ class Mounted:
             self._note(problem)
         seconds = ctx.monotonic() - began
         self._meter.done(answer.status, seconds)
-        log_answer(context, answer, seconds, problem, access=ctx.settings.access_log)
+        if self._is_runner_call:
+            self._services.admission.note_runner_call(seconds)
+        if not isinstance(problem, Overloaded) or ctx.settings.access_log:
+            log_answer(context, answer, seconds, problem, access=ctx.settings.access_log)
         return traced(answer, context.request_id, traceparent_of(context.head), limits_of(verdicts))
 
     def _note(self, problem: Problem) -> None:
@@ -130,6 +137,18 @@ class Mounted:
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
 
     async def _admitted(
+        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
+    ) -> Answer | StreamAnswer:
+        door = self._door
+        if door is None:
+            return await self._under_ceiling(context, body, verdicts, room)
+        await door.enter(whose(context), self._too_busy)
+        try:
+            return await self._under_ceiling(context, body, verdicts, room)
+        finally:
+            door.leave()
+
+    async def _under_ceiling(
         self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
     ) -> Answer | StreamAnswer:
         ceiling, streams = self._ceiling, False
@@ -166,7 +185,8 @@ class Mounted:
             ("UZ-API-002", "streams are open") if streams else ("UZ-API-001", "requests are in flight")
         )
         self._services.metrics.shed.labels(code).inc()
-        return Problem(code, f"too many {what}; try again after Retry-After", wait_s=BUSY_WAIT_S)
+        detail = f"too many {what}; try again after Retry-After"
+        return Problem(code, detail, wait_s=BUSY_WAIT_S, status=self.operation.status_of(code))
 
     async def _check(
         self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
@@ -269,3 +289,10 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
+
+
+def whose(context: RequestContext) -> Hashable:
+    """Who shares a line with others: the agent of a webhook, else the token or the address."""
+    zombie_id = context.params.get("zombie_id")
+    token = context.head.headers.get(b"authorization")
+    return zombie_id if token is None and zombie_id is not None else token or context.head.client

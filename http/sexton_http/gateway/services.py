@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sexton_http.bodies.sse import FrameEncoder
+from sexton_http.gateway.admission import Admission
 from sexton_http.gateway.byte_budget import ByteBudget
 from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
@@ -34,6 +35,7 @@ class Services:
     replays: Replays
     answer_bytes: ByteBudget
     deliveries: Crowds
+    admission: Admission
 
     @property
     def ways(self) -> Sequence[tuple[str, str]]:
@@ -62,6 +64,13 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         replays=Replays(ctx.world.storage.frames, replay_bytes),
         answer_bytes=answer_bytes,
         deliveries=Crowds(max(1, settings.max_in_flight // 4)),
+        admission=Admission(
+            ctx.world.storage,
+            turns=ctx.turns,
+            busy_at_s=settings.busy_at_s,
+            most=max(1, settings.max_in_flight),
+            metrics=metrics,
+        ),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

@@ -15,6 +15,7 @@ from sexton_http.identity.auth_keys import AuthKeys
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.forwarded import Network
+from sexton_http.wire.loop_turns import LoopTurns
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
@@ -132,6 +133,8 @@ class HttpSettings:
     max_streams: int = 2048
     max_answer_bytes: int = 64 * 1024 * 1024
     """Bytes of all answers that are being made or sent."""
+    busy_at_s: float | None = None
+    """The lag of the event loop at which ingress is held back; None: it never is."""
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()
@@ -160,6 +163,8 @@ class HttpContext:
     """Part of the public catalogue's address; empty: it is not shown."""
     slack: Slack | None = None
     """The server's own Slack app; None: there is none."""
+    turns: LoopTurns | None = None
+    """What measures the event loop; None: nothing does, and ingress is never held back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+"""A server that falls behind: runners' calls go on, webhooks and people are told to come again."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import httpx2
+import trio
+
+from sexton_http.gateway.admission import PEOPLE_FLOOR, WEBHOOK_FLOOR
+from sexton_http.gateway.load_limit import INTERVAL_S
+from sexton_http.wire.loop_turns import LoopTurns, Turns
+from sexton_storage.postgres import PostgresStorage
+from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.http_agents import USAGE
+
+BUSY_AT_S = 0.01
+CROWD = 200
+"""More than the doors let in and their lines hold, while the server is behind."""
+AT_ONCE = 64
+FEW = 8
+
+
+class SlowLoop(LoopTurns):
+    """A loop that says how late it is."""
+
+    lag_s = 0.0
+
+    def read(self) -> Turns:
+        return Turns(INTERVAL_S, self.lag_s)
+
+
+def value(world: HttpWorld, name: str, **labels: str) -> float:
+    return world.registry.get_sample_value(name, labels) or 0.0
+
+
+async def crowd(ask: Callable[[], Awaitable[httpx2.Response]], count: int) -> list[httpx2.Response]:
+    """That many requests by as many callers as fit."""
+    answers: list[httpx2.Response] = []
+
+    async def caller(number: int) -> None:
+        answers.extend([await ask() for _ in range(number, count, AT_ONCE)])
+
+    async with trio.open_nursery() as nursery:
+        for number in range(AT_ONCE):
+            nursery.start_soon(caller, number)
+    return answers
+
+
+async def let_it_be_noticed(world: HttpWorld) -> None:
+    """Some requests, each after an interval: the limit is cut by half at most in each."""
+    for _ in range(10):
+        await trio.sleep(INTERVAL_S)
+        await world.get("/v1/whoami")
+
+
+async def test_a_server_that_is_behind_goes_on_with_its_runners_and_turns_ingress_away(
+    postgres_storage: PostgresStorage,
+) -> None:
+    loop = SlowLoop()
+    async with open_http_world_on(
+        postgres_storage, turns=loop, busy_at_s=BUSY_AT_S, address_rate=None
+    ) as world:
+        zombie, token, lease = await world.working()
+        url = zombie["webhook_urls"]["github"]
+        at_ease = [await world.deliver(url) for _ in range(FEW)]
+        assert {answer.status_code for answer in at_ease} == {202}
+
+        loop.lag_s = 100 * BUSY_AT_S
+        await let_it_be_noticed(world)
+        assert value(world, "sexton_admission_limit", door="webhooks") == WEBHOOK_FLOOR
+        assert value(world, "sexton_admission_limit", door="people") == PEOPLE_FLOOR
+
+        renew, beside = f"/v1/runners/me/leases/{lease['lease_id']}/renew", list[httpx2.Response]()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(goes_on, world, renew, token, beside)
+            webhooks = await crowd(lambda: world.deliver(url), CROWD)
+            people = await crowd(lambda: world.get("/v1/whoami"), CROWD)
+            nursery.cancel_scope.cancel()
+        assert beside
+        assert {answer.status_code for answer in beside} == {200}
+
+        for answers, allowed, refused in ((webhooks, 202, 503), (people, 200, 429)):
+            statuses = Counter(answer.status_code for answer in answers)
+            assert set(statuses) == {allowed, refused}, statuses
+            away = [answer for answer in answers if answer.status_code == refused]
+            assert {answer.json()["error_code"] for answer in away} == {"UZ-API-001"}
+            assert len({answer.headers["retry-after"] for answer in away}) > 1
+        taken = sum(answer.status_code == 202 for answer in webhooks)
+        assert await kept(world) == 1 + FEW + taken, "what was refused is not kept, what was not is"
+        assert value(world, "sexton_admission_refused_total", door="webhooks") == CROWD - taken
+
+        loop.lag_s = 0.0
+        await let_it_be_noticed(world)
+        assert value(world, "sexton_admission_limit", door="webhooks") > WEBHOOK_FLOOR
+
+
+async def goes_on(world: HttpWorld, renew: str, token: str, answers: list[httpx2.Response]) -> None:
+    """A runner that renews, and whoever looks after the server, for as long as the crowd is there."""
+    while True:
+        answers.append(await world.post(renew, USAGE, token))
+        answers.append(await world.get("/healthz", None))
+        answers.append(await world.get("/readyz", None))
+
+
+async def kept(world: HttpWorld) -> int:
+    count, cursor = 0, ""
+    while True:
+        page = (await world.get(f"{world.ws}/events?limit=200{cursor}")).json()
+        count += len(page["items"])
+        if page["next_cursor"] is None:
+            return count
+        cursor = f"&cursor={page['next_cursor']}"
