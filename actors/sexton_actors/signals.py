@@ -29,8 +29,8 @@ def hear(world: World, tell: Tell, signals: Sequence[Signal]) -> None:
 
 def _hear_one(world: World, tell: Tell, signal: Signal) -> None:
     match signal.topic:
-        case Topic.READY | Topic.FRAMES:
-            return
+        case Topic.READY | Topic.FRAMES | Topic.ACCESS:
+            return  # Of the last, whoever knows tokens hears itself.
         case Topic.FREE:
             tell("queue", signal.id, FreedElsewhere())
         case Topic.CANCEL:

@@ -82,8 +82,9 @@ class Client:
     def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("PUT", path, body)
 
-    def delete(self, path: str) -> None:
-        self._call("DELETE", path, None)
+    def delete(self, path: str) -> dict[str, Any]:
+        """What the server says of it; often nothing."""
+        return self._call("DELETE", path, None)
 
     def follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
         """What a stream says until it ends or is cut, from after ``last_id``."""

@@ -35,7 +35,7 @@ from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.identity.bootstrap import Installation, bootstrap
-from sexton_http.identity.browsers import Browsers
+from sexton_http.identity.browsers import offer_link
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, plan_rates
 from sexton_http.identity.issuers.oidc import OidcIssuer
 from sexton_http.identity.oauth import OAuthProvider
@@ -180,7 +180,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             None if settings.tls is None else settings.tls.certificate,
             (doors.base_url, doors.local_url),
         )
-        issuers, providers = await _trusted(stack, identity)
+        issuers, providers = await _trusted(stack, identity, installation.tenant_id)
         stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
         turns = stack.enter_context(measured_turns()) if settings.busy_at_ms else None
@@ -212,7 +212,9 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         )
         app = create_app(ctx)
         is_first = installation.api_key is not None
-        sign_in_url = await Browsers(ctx).offer(installation.user_id) if is_first else None
+        sign_in_url = (
+            await offer_link(storage, base_url, installation.user_id, world.new_token) if is_first else None
+        )
         async with trio.open_nursery() as nursery:
             await nursery.start(
                 lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status)
@@ -236,10 +238,10 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
 
 
 async def _trusted(
-    stack: AsyncExitStack, identity: IdentitySettings
+    stack: AsyncExitStack, identity: IdentitySettings, home: UUID
 ) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
     client = await stack.enter_async_context(httpx2.AsyncClient())
-    return open_identity(identity, Elsewhere(client), trio.current_time)
+    return open_identity(identity, Elsewhere(client), trio.current_time, home)
 
 
 async def _slack(stack: AsyncExitStack, identity: IdentitySettings) -> Slack | None:

@@ -76,7 +76,7 @@ CODES = Table(
         # --- who calls --------------------------------------------------------------------------------------
         ("UZ-AUTH-001", 403, "Forbidden", "The token is valid but does not allow this.", _A),
         ("UZ-AUTH-002", 401, "Unauthorized", "The token is missing or invalid.", _A),
-        ("UZ-AUTH-003", 401, "Token expired", "The user token has run out; get a new one.", _A),
+        ("UZ-AUTH-003", 401, "Token expired", "The user token or the API key has run out; get a new one.", _A),
         ("UZ-AUTH-004", 503, "Authentication service unavailable", "The identity provider cannot be reached.", _A),
         ("UZ-AUTH-005", 404, "Session not found", "No such auth session, or it has expired.", _A),
         ("UZ-AUTH-006", 401, "Session expired", "The auth session expired before it was completed.", _A),
@@ -101,6 +101,9 @@ CODES = Table(
         ("UZ-APIKEY-006", 409, "API key already revoked", "The key was revoked before.", _A),
         ("UZ-APIKEY-007", 409, "API key cannot be re-activated", "A revoked key stays revoked; create another.", _A),
         ("UZ-APIKEY-008", 409, "API key still active", "Revoke the key before you delete it.", _A),
+        ("UZ-MEMBER-001", 404, "Member not found", "The tenant has no member of this id.", _A),
+        ("UZ-MEMBER-002", 409, "Last admin", "Nobody would be left who can admit people to the tenant, or run the platform.", _A),
+        ("UZ-MEMBER-003", 409, "Member known already", "Somebody of this subject signs in here already, to this tenant or another.", _A),
         # --- workspaces, plans, money -----------------------------------------------------------------------
         ("UZ-WORKSPACE-001", 404, "Workspace not found", "The tenant has no workspace of this id.", _A),
         ("UZ-WORKSPACE-002", 402, "Workspace paused", "A paused workspace starts no work.", _A),

@@ -37,6 +37,8 @@ class Topic(StrEnum):
     """This workspace was paused, or goes on."""
     TENANT = "t"
     """This tenant was credited, or has another plan."""
+    ACCESS = "x"
+    """What this person, key or sign-in may do was changed."""
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):

@@ -22,6 +22,7 @@ from sexton_storage.records.improvement import ImprovementStore
 from sexton_storage.records.instance import InstanceStore
 from sexton_storage.records.key_uses import KeyUseStore
 from sexton_storage.records.leases import LeaseStore
+from sexton_storage.records.members import MemberStore
 from sexton_storage.records.memories import MemoriesStore
 from sexton_storage.records.metering import MeteringStore
 from sexton_storage.records.plans import PlanStore
@@ -79,6 +80,8 @@ class Storage(Protocol):
     def workspaces(self) -> WorkspaceStore: ...
     @property
     def users(self) -> UserStore: ...
+    @property
+    def members(self) -> MemberStore: ...
     @property
     def api_keys(self) -> ApiKeyStore: ...
     @property

@@ -6,9 +6,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import trio
 
 from sexton_http import app
+from sexton_http.answers import RequestHead
 from sexton_http.bodies.sse import PIECE_BYTES
 from sexton_http.gateway.services import Services, make_services
 from sexton_http.routes import events, stream as stream_module
@@ -116,7 +116,9 @@ async def test_a_replay_is_read_by_bytes_and_nothing_before_the_last_page_is_sen
         reads.clear()
         replays = services[0].replays
         agent, sent = UUID(zombie["zombie_id"]), 0
-        watch = stream_module.SignInWatch(services[0].browsers, None, trio.current_time)
+        head = RequestHead("GET", path, b"", {b"authorization": f"Bearer {world.api_key}".encode()}, "")
+        caller = await services[0].authenticator.member(head)
+        watch = stream_module.SignInWatch(services[0], caller, head)
         reader = stream_module.Reader(agent, "ann", after=2, newest=22, oldest=1)
         async with aclosing(stream_module.follow(services[0], watch, reader)) as chunks:
             assert (await anext(chunks)).startswith(b"retry")

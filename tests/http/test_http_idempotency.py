@@ -5,11 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
 from sexton_engine import MailboxFull
-from sexton_http.gateway.operations import Creates, NoBody, Operation
+from sexton_http.gateway.operations import Auth, Creates, NoBody, Operation
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import open_memory_storage
@@ -21,6 +22,7 @@ from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.samples import START_MS, agent_files
 
 KEY = {"idempotency-key": "k-1"}
+SECRETS = {"key", "token", "refresh_token", "approval_token", "runner_token", "sign_in_url"}
 CREATING = [operation for operation in OPERATIONS if operation.creates is not Creates.NOTHING]
 
 
@@ -103,14 +105,26 @@ async def test_another_request_under_the_key_is_refused(world: HttpWorld) -> Non
     assert spelled.headers["idempotent-replayed"] == "true"
 
 
-async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(world: HttpWorld) -> None:
+async def test_a_key_is_its_tenants_and_a_secret_in_its_answer_is_for_whoever_sent_it(
+    world: HttpWorld,
+) -> None:
     body = {"key_name": "k", "role": "admin"}
     first = await world.post("/v1/api-keys", body, headers=KEY)
     lower = await world.post("/v1/api-keys", body, world.user_token(Role.OPERATOR), headers=KEY)
     assert lower.json()["error_code"] == "UZ-REQ-008"
 
-    same_tenant = await world.post("/v1/api-keys", body, world.user_token(Role.ADMIN), headers=KEY)
-    assert same_tenant.content == first.content
+    peer = await world.post("/v1/api-keys", body, world.user_token(Role.ADMIN), headers=KEY)
+    assert peer.json().get("error_code") == "UZ-REQ-008"
+    assert first.json()["key"] not in peer.text
+
+    own = await world.post("/v1/api-keys", body, headers=KEY)
+    assert own.content == first.content
+
+    peers = ("", world.user_token(Role.ADMIN))
+    plain = [
+        await world.post("/v1/workspaces", {}, token, headers={"idempotency-key": "k-2"}) for token in peers
+    ]
+    assert plain[0].content == plain[1].content, "what has no secret is the tenant's"
 
     await settle_tenant_b(world)
     theirs = await world.post(
@@ -118,6 +132,19 @@ async def test_a_key_is_its_tenants_and_its_answer_for_nobody_who_may_less(world
     )
     assert theirs.status_code == 201
     assert theirs.json()["key"] != first.json()["key"]
+
+
+def test_every_answer_with_a_secret_is_declared_to_have_one() -> None:
+    shown = {
+        operation.name: set(
+            msgspec.json.schema(operation.answer)["$defs"][operation.answer.__name__]["properties"]
+        )
+        for operation in CREATING
+        if operation.auth is not Auth.PUBLIC and isinstance(operation.answer, type)
+    }
+    with_secrets = {name for name, fields in shown.items() if fields & SECRETS}
+
+    assert with_secrets == {operation.name for operation in CREATING if operation.secret}
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "caf\u00e9"])

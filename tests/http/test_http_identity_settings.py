@@ -1,5 +1,7 @@
 """What may stand in the file of identity providers and issuers, and what is said of mistakes in it."""
 
+from uuid import UUID
+
 import httpx2
 import pytest
 import trio
@@ -54,9 +56,25 @@ async def test_a_file_names_providers_and_issuers() -> None:
     assert not settings.holds_secrets
 
     async with httpx2.AsyncClient() as client:
-        issuers, providers = open_identity(settings, Elsewhere(client), trio.current_time)
+        issuers, providers = open_identity(settings, Elsewhere(client), trio.current_time, UUID(int=1))
     assert [issuer.name for issuer in issuers] == ["https://ci.example.com"]
     assert [provider.name for provider in providers] == ["codehost", "work"]
+
+
+async def test_an_issuer_is_trusted_with_the_tenants_that_are_named_or_with_the_first_ones() -> None:
+    home, other = UUID(int=1), UUID(int=2)
+    named = {
+        "": (frozenset({home}), False),
+        f'tenants = ["{other}"]': (frozenset({other}), False),
+        'tenants = ["*"]': (frozenset(), True),
+    }
+    async with httpx2.AsyncClient() as client:
+        for line, trusted in named.items():
+            settings = read_identity(f"{OIDC}\n{line}", {})
+            [issuer], _ = open_identity(settings, Elsewhere(client), trio.current_time, home)
+            assert issuer.trusted_with == trusted
+    with pytest.raises(IdentityMistake, match="tenants are ids"):
+        read_identity(f'{OIDC}\ntenants = ["acme"]', {})
 
 
 def test_an_empty_file_trusts_nobody() -> None:

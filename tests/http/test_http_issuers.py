@@ -64,7 +64,7 @@ class Setting:
 async def open_setting(**settings: Any) -> AsyncIterator[Setting]:
     clock = [0.0]
     async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
-        known = IssuerSettings(server.issuer, AUDIENCE, **settings)
+        known = IssuerSettings(server.issuer, AUDIENCE, **{"every_tenant": True, **settings})
         yield Setting(server, OidcIssuer(known, Elsewhere(client), lambda: clock[0]), clock)
 
 
@@ -86,6 +86,14 @@ async def test_tokens_of_each_algorithm_are_taken(setting: Setting, algorithm: s
     assert (setting.fetches(), setting.server.asked["/.well-known/openid-configuration"]) == (1, 1)
 
 
+async def test_an_issuer_names_no_tenant_but_those_that_it_is_trusted_with() -> None:
+    async with open_setting(every_tenant=False, tenants=frozenset({TENANT})) as setting:
+        assert (await setting.verify(setting.token())).tenant_id == TENANT
+        assert await setting.code(setting.token(tenant_id=str(UUID(int=8)))) == "UZ-AUTH-002"
+    async with open_setting(every_tenant=False) as setting:
+        assert await setting.code(setting.token()) == "UZ-AUTH-002"
+
+
 async def test_many_who_come_at_once_cost_one_fetch(setting: Setting) -> None:
     token = setting.token()
     async with trio.open_nursery() as nursery:
@@ -97,7 +105,7 @@ async def test_many_who_come_at_once_cost_one_fetch(setting: Setting) -> None:
 
 async def test_the_addresses_of_the_keys_can_be_given() -> None:
     async with open_oidc_server() as server, httpx2.AsyncClient(verify=TRUST) as client:
-        known = IssuerSettings(server.issuer, AUDIENCE, f"{server.issuer}/jwks")
+        known = IssuerSettings(server.issuer, AUDIENCE, f"{server.issuer}/jwks", every_tenant=True)
         setting = Setting(server, OidcIssuer(known, Elsewhere(client), lambda: 0.0))
         await setting.verify(setting.token())
 

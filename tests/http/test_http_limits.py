@@ -10,6 +10,7 @@ from sexton_http.bodies.cursors import Place, decode, encode
 from sexton_http.gateway.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
 from sexton_http.routes.events import parse_since
 from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.users import Role
 from tests.worlds.http import HttpWorld, open_http_world
 
 
@@ -128,6 +129,21 @@ async def test_whoever_guesses_at_tokens_is_slowed_down_by_his_address() -> None
 
         assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
         assert (await world.get("/v1/api-keys")).status_code == 200
+
+
+async def test_whoever_enrols_with_a_platform_token_is_counted_by_the_token() -> None:
+    """A fleet behind one address is no crowd of guessers, and takes nothing from another admin's."""
+    async with open_http_world(address_rate=1, plan_rates=dict.fromkeys(PlanTier, 2)) as world:
+        body = {"host_id": "h", "sandbox_tier": "bubblewrap"}
+
+        async def enrolled(token: str) -> list[int]:
+            return [(await world.post("/v1/runners", body, token)).status_code for _ in range(5)]
+
+        first = await enrolled(world.admin_token())
+        other = await enrolled(world.user_token(Role.ADMIN, platform_admin=True))
+
+    assert (first[:4], other[:4]) == ([201] * 4, [201] * 4)
+    assert (first[4], other[4]) == (429, 429)
 
 
 async def test_at_the_ceiling_requests_are_shed_but_never_the_health_check() -> None:

@@ -84,6 +84,17 @@ async def _people(world: HttpWorld, admin: str) -> None:
     await world.call("PATCH", f"/v1/auth/sessions/{session['session_id']}", admin, json=done)
     await world.call("DELETE", "/v1/auth/sessions/all", admin)
     await world.get("/v1/auth/sign-ins", admin)
+    await _members(world, admin)
+
+
+async def _members(world: HttpWorld, admin: str) -> None:
+    ann = (await world.post("/v1/members", {"name": "Ann", "role": "operator"})).json()["member"]["id"]
+    await world.get("/v1/members", params={"page_size": "1"})
+    await world.call("PATCH", f"/v1/members/{ann}", json={"role": "user"})
+    await world.call("DELETE", f"/v1/members/{ann}", params={"keys": "hand_over"})
+    await world.post(f"/v1/members/{ann}/invitation", {"role": "user"})
+    await world.get("/v1/sessions", admin)
+    await world.call("DELETE", "/v1/sessions", admin)
 
 
 async def _grants(world: HttpWorld, agent: str, zombie: dict[str, Any]) -> None:

@@ -1,15 +1,17 @@
 """``sexton keys``: the tenant's API keys."""
 
-from typing import Any
+import time
+from typing import Any, Final
 
 import click
 
 from sexton_cli.caller import Caller
-from sexton_cli.client import Client, field
+from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.identity import KEYS, is_id, keys_of, pick
 from sexton_cli.output import Column, moment
 
+DAY_MS: Final = 24 * 3_600_000
 COLUMNS = (
     Column("key_name", "NAME", elastic=True),
     Column("id", "ID"),
@@ -17,6 +19,7 @@ COLUMNS = (
     Column("state", "STATE"),
     Column("created", "CREATED", spare=True),
     Column("used", "LAST USED", spare=True),
+    Column("owner", "OWNER", spare=True),
 )
 
 
@@ -40,7 +43,8 @@ def list_(caller: Caller) -> None:
             {
                 **row,
                 "role": f"{row['role']}, platform" if row.get("platform_admin") else row["role"],
-                "state": "active" if row["active"] else "revoked",
+                "state": _state(row),
+                "owner": row.get("owner_id") or "tenant",
                 "created": moment(row.get("created_at")),
                 "used": moment(row.get("last_used_at")),
             }
@@ -62,15 +66,27 @@ def list_(caller: Caller) -> None:
     help="The key may act on the whole fleet; only a platform admin can make it.",
 )
 @click.option("--description", help="What it is for; at most 256 characters.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    help="The key ends by itself after this number of days. [default: it lasts until it is revoked]",
+)
 @calling
 def create(
-    caller: Caller, *, name: str, role: str | None, platform_admin: bool, description: str | None
+    caller: Caller,
+    *,
+    name: str,
+    role: str | None,
+    platform_admin: bool,
+    description: str | None,
+    days: int | None,
 ) -> None:
     """Make a key and show it: this once, never again."""
     body: dict[str, Any] = {"key_name": name}
     body |= {} if role is None else {"role": role}
     body |= {"platform_admin": True} if platform_admin else {}
     body |= {} if description is None else {"description": description}
+    body |= {} if days is None else {"expires_at": (time.time_ns() // 10**6) + days * DAY_MS}
     with caller.client() as client:
         made = client.post(KEYS, body)
     value = field(made, "key", str)
@@ -106,6 +122,15 @@ def delete(caller: Caller, *, name: str) -> None:
         caller.output.document({"id": key_id, "deleted": True})
         return
     caller.output.say(f"Deleted key {name}.")
+
+
+def _state(row: Row) -> str:
+    """As the list shows it; a key that is about to end says when."""
+    if row.get("revoked_at") is not None or (not row["active"] and row.get("expires_at") is None):
+        return "revoked"
+    if not row["active"]:
+        return "expired"
+    return f"active, ends {moment(row.get('expires_at'))}" if row.get("expires_at") is not None else "active"
 
 
 def _id_of(client: Client, wanted: str) -> str:

@@ -25,6 +25,13 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "logout": Entry("whoami:logout", "Sign out of a server, and forget the token that is kept for it."),
     "whoami": Entry("whoami:whoami", "Ask the server whom it takes you for, and what you may do."),
     "sign-ins": Entry("sign_ins:sign_ins", "List and end your sign-ins, in browsers and terminals."),
+    "member": Entry(
+        "members:member", "List, invite, promote, suspend and remove the members of your tenant."
+    ),
+    "session": Entry(
+        "sessions:session",
+        "List and end sessions in browsers and terminals: your own, and as an admin anybody's.",
+    ),
     "workspace": Entry("workspace:workspace", "List, make and choose workspaces."),
     "keys": Entry("keys:keys", "List, make, revoke and delete API keys."),
     "agent": Entry("agent:agent", "Install, update, check, look at, stop and delete agents."),

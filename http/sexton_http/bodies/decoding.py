@@ -1,6 +1,5 @@
 """Reads JSON bodies and queries into their declared types, and says by pointer what is wrong."""
 
-import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +12,7 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.bodies.ids import CANONICAL, check_ids, has_ids, may_lack_dashes
 from sexton_http.bodies.json_faults import check_keys, check_surrogates, escaped
+from sexton_http.bodies.numbers import load_json
 
 MAX_DEPTH: Final = 64
 MAX_QUERY_FIELDS: Final = 64
@@ -63,7 +63,7 @@ class BodyDecoder(Generic[T]):
         if self._count is None or body.count(b":") != self._count(value) or b"\\u0000" in body:
             check_keys(body)
         if self._has_ids and may_lack_dashes(body):
-            check_ids(self._shape, json.loads(body))
+            check_ids(self._shape, load_json(body))
         return value
 
     def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
@@ -71,7 +71,7 @@ class BodyDecoder(Generic[T]):
         if "got `float`" not in str(first):
             raise _invalid(first) from first
         check_depth(body)
-        plain = json.loads(body, parse_float=_integer_if_whole)
+        plain = load_json(body, parse_float=_integer_if_whole)
         try:
             return msgspec.convert(plain, self._shape)
         except msgspec.ValidationError as fault:

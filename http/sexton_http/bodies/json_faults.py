@@ -1,10 +1,10 @@
 """Finds what JSON allows and no body may have: a key that stands twice, a NUL, half a surrogate pair."""
 
-import json
 import re
 from typing import Any, Final
 
 from sexton_http.answers import Problem
+from sexton_http.bodies.numbers import load_json
 
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ZERO: Final = re.compile("\0")
@@ -17,7 +17,7 @@ def check_keys(body: bytes) -> None:
     if b"\\u0000" in body and _NUL.search(body):
         raise _misplaced(body, "must not contain the character U+0000")
     try:
-        json.loads(body, object_pairs_hook=_once)
+        load_json(body, object_pairs_hook=_once)
     except _Twice:
         raise _misplaced(body, "stands there twice") from None
 
@@ -31,7 +31,7 @@ def check_surrogates(body: bytes) -> None:
     sexton_http.answers.Problem: UZ-REQ-001: /a/0: \ud800 is half of a surrogate pair, ...
     """
     try:
-        pointer = _first_fault(json.loads(body, object_pairs_hook=_Fields), _SURROGATE)
+        pointer = _first_fault(load_json(body, object_pairs_hook=_Fields), _SURROGATE)
     except (ValueError, RecursionError):
         return  # It is no JSON either.
     if pointer is not None:
@@ -57,7 +57,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 def _misplaced(body: bytes, what: str) -> Problem:
     """Only now is it worth the while to know where."""
-    pointer = _first_fault(json.loads(body, object_pairs_hook=_Fields), _ZERO) or ""
+    pointer = _first_fault(load_json(body, object_pairs_hook=_Fields), _ZERO) or ""
     return Problem("UZ-REQ-001", f"{pointer or 'the body'}: {what}", facts={"pointer": pointer})
 
 

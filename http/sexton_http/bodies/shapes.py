@@ -14,11 +14,14 @@ MAX_NUMBER: Final = 2**53 - 1
 """What every JSON reader keeps exactly."""
 MAX_PAGE: Final = 1_000_000
 """Later ones are as empty as this one, and are not looked for."""
+EXPIRES_SOON_MS: Final = 7 * 24 * 3_600_000
+"""How long before its end people are warned of a key."""
 NAME_CHARS: Final = 64
 """The bound of a workspace's name."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)]
+Moment = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER, description="Milliseconds since 1970.")]
 Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 WaitMs = Annotated[int, msgspec.Meta(ge=0, le=30_000)]
 
@@ -49,6 +52,12 @@ class KeyItem(Shape):
     created_at: int
     last_used_at: int | None
     revoked_at: int | None
+    expires_at: int | None
+    """Null: it lasts until it is revoked."""
+    expires_soon: bool
+    """It has a week left, or less."""
+    owner_id: UUID | None
+    """The member whose key it is; null: the tenant's."""
 
 
 class KeyPage(Shape):
@@ -64,6 +73,7 @@ class KeyMade(Shape):
     key: str
     """Shown in this answer only."""
     created_at: int
+    expires_at: int | None
 
 
 class WorkspaceItem(Shape):

@@ -21,6 +21,8 @@ TAGS: Final[Mapping[str, str]] = {
     "Vault": "The master key that seals all secrets.",
     "Workspaces": "Make, rename, pause and list workspaces.",
     "API keys": "Keys of a tenant, shown once when they are made.",
+    "Members": "Who is admitted to a tenant, as what, and until when.",
+    "Sessions": "Where people of a tenant are signed in, for them and for its admins.",
     "Auth sessions": "Device login: a terminal asks, a signed-in person approves.",
     "Browser": "Pages and forms of the dashboard, and signing in and out.",
     "Sign-ins": "Sign-in sessions of people and their terminals: which there are, and ending them.",

@@ -10,7 +10,7 @@ from sexton_http.bodies.ids import parse_id
 from sexton_http.gateway.limits import Quota, Verdict
 from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.gateway.services import Services
-from sexton_http.identity.principals import NOBODY, Delegate, Member, Presser, Principal, check_role
+from sexton_http.identity.principals import NOBODY, Delegate, Enroller, Member, Presser, Principal, check_role
 
 UNAUTHORIZED: Final = 401
 SHOWN: Final = Quota(count=10, window_s=60)
@@ -84,6 +84,11 @@ class Callers:
         if isinstance(principal, Member):
             where = params["workspace_id"] if operation.in_workspace else principal.tenant_id
             self._admit(where, settings.plan_rates[principal.plan], verdicts)
+            return
+        if isinstance(principal, Enroller) and principal.admin is not None:
+            # A hundred runners behind one address are one platform admin's, and counted as that.
+            admin = principal.admin
+            self._admit(("enrols", admin.tenant_id, admin.by), settings.plan_rates[admin.plan], verdicts)
             return
         if isinstance(principal, Delegate):
             self._admit(principal.workspace_id, settings.plan_rates[principal.plan], verdicts)

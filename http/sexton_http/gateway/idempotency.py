@@ -145,7 +145,7 @@ def _scope_of(call: Call[Any, Any]) -> UUID | None:
     match call.principal:
         case Member(tenant_id=tenant_id) | Delegate(tenant_id=tenant_id):
             return tenant_id
-        case Enroller(enrolment_hash=None, tenant_id=tenant_id):
+        case Enroller(enrolment_hash=None, admin=Member(tenant_id=tenant_id)):
             return tenant_id
         case Enroller(enrolment_hash=bytes(hashed)):
             return UUID(bytes=hashed[:16])
@@ -158,10 +158,14 @@ def _scope_of(call: Call[Any, Any]) -> UUID | None:
 
 
 def _digest(operation: Operation, call: Call[Any, Any]) -> bytes:
-    """The digest of the request and of the caller's rights, so that nobody with fewer gets the answer."""
+    """The digest of the request and of the caller's rights, so that nobody with fewer gets the answer.
+
+    An answer with a secret is for the very caller that was given it, whatever others may.
+    """
     match call.principal:
-        case Member(role=role, platform_admin=platform_admin):
-            rank = f"{role.value} {platform_admin}".encode()
+        case (Member() as member) | Enroller(admin=Member() as member):
+            who = f"{member.by} {member.person}" if operation.secret else ""
+            rank = f"{member.role.value} {member.platform_admin} {who}".encode()
         case Delegate(zombie_id=zombie_id):
             rank = f"agent {zombie_id}".encode()
         case _:

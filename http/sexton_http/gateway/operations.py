@@ -115,6 +115,8 @@ class Operation:
     """A body that is described, and never looked at."""
     resumes: bool
     """A stream that goes on after the header Last-Event-ID."""
+    secret: bool
+    """The answer has a secret: an Idempotency-Key has it repeated to whoever was given it, to nobody else."""
 
     @property
     def name(self) -> str:
@@ -277,6 +279,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     tenant_wide: bool = False,
     documented_body: type[msgspec.Struct] | None = None,
     resumes: bool = False,
+    secret: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -318,6 +321,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             tenant_wide=tenant_wide or auth is Auth.PLATFORM,
             documented_body=documented_body,
             resumes=resumes,
+            secret=secret,
         )
 
     return declare

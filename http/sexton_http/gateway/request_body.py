@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sexton_http.bodies.numbers import read_number
 from sexton_http.wire.asgi import Receive
 
 GONE: Final = b"\0gone"
@@ -35,5 +36,5 @@ def is_over(scope: Mapping[str, Any], limit: int) -> bool:
     """Whether the body says itself that it is too large: then it need not come."""
     for name, value in scope["headers"]:
         if name == b"content-length":
-            return bool(value.isdigit()) and int(value) > limit
+            return bool(value.isdigit()) and read_number(value.decode("ascii"), limit) is None
     return False

@@ -11,6 +11,7 @@ from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
 from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_http.gateway.replays import Replays
+from sexton_http.identity.access import AccessChanges
 from sexton_http.identity.authenticator import Authenticator
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import Documents, HttpContext
@@ -24,6 +25,7 @@ class Services:
     ctx: HttpContext
     documents: Documents
     authenticator: Authenticator
+    access: AccessChanges
     browsers: Browsers
     scopes: Scopes
     limiter: Limiter
@@ -46,13 +48,15 @@ class Services:
 def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | None = None) -> Services:
     settings = ctx.settings
     metrics = HttpMetrics(ctx.registry)
-    browsers = Browsers(ctx)
     # Half for each kind: who opens streams and does not read them leaves other answers their room.
     answer_bytes, replay_bytes = (ByteBudget(settings.max_answer_bytes // 2) for _ in range(2))
+    access = AccessChanges(ctx.world.storage.signals)
+    browsers = Browsers(ctx, access)
     services = Services(
         ctx=ctx,
         documents=documents,
-        authenticator=Authenticator(ctx, browsers),
+        authenticator=Authenticator(ctx, browsers, access),
+        access=access,
         browsers=browsers,
         scopes=Scopes(ctx.world.storage, ctx.monotonic),
         limiter=Gcra(ctx.monotonic) if limiter is None else limiter,

@@ -7,16 +7,20 @@ from typing import Final
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.ids import as_id
-from sexton_http.identity.browsers import Browsers
+from sexton_http.bodies.shapes import EXPIRES_SOON_MS
+from sexton_http.identity.access import AccessChanges
+from sexton_http.identity.browsers import DAY_MS, Browsers
 from sexton_http.identity.context import Claims, HttpContext, Issuer
 from sexton_http.identity.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
 from sexton_http.identity.tokens import TokenKind, digest, same
 from sexton_storage.errors import StorageUnavailable
+from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.runners import AdminState
-from sexton_storage.records.users import Role
+from sexton_storage.records.users import Rank, Role, User
 from sexton_storage.stores import Storage
 
 REMEMBER_S: Final = 1.0
@@ -26,6 +30,7 @@ JWT_DOTS: Final = 2
 KEY_USE_MS: Final = 60_000
 """How often a key's ``last_used_at`` is written at most."""
 
+log = structlog.get_logger()
 _ROLES: Final = frozenset(role.value for role in Role)
 
 
@@ -54,8 +59,13 @@ def bearer(head: RequestHead) -> str | None:
 class Authenticator:
     """Asks the stores and the issuers; a token that was right a moment ago is not asked about again."""
 
-    def __init__(self, ctx: HttpContext, browsers: Browsers) -> None:
+    def __init__(self, ctx: HttpContext, browsers: Browsers, access: AccessChanges | None = None) -> None:
         self._browsers = browsers
+        self._new_id = ctx.world.new_id
+        self._changes = 0
+        self._warned: dict[UUID, int] = {}
+        if access is not None:
+            access.on_change(self.forget_access)
         self._builtin = ctx.issuer.name
         self._storage: Storage = ctx.world.storage
         self._issuers: dict[str, Issuer] = {
@@ -126,7 +136,7 @@ class Authenticator:
                 "UZ-AUTH-021", "a runner is enrolled with an enrolment token, or by a platform admin"
             )
         check_unlimited(member)
-        return Enroller(None, member.tenant_id)
+        return Enroller(None, member)
 
     async def approver(self, head: RequestHead, zombie_id: UUID) -> Approver:
         """The approval token of this agent. Raises Problem with UZ-WH-001 or UZ-AUTH-002."""
@@ -144,14 +154,16 @@ class Authenticator:
         """The record behind a token has changed."""
         self._known.pop(token_hash, None)
 
-    def forget_session(self, session_id: UUID) -> None:
-        """A browser was signed out: its tokens are to be asked about again."""
-        hangs = [
+    def forget_access(self, ids: frozenset[UUID]) -> None:
+        """What these people, keys and sign-ins may do was changed."""
+        self._changes += 1
+        theirs = [
             hashed
             for hashed, known in self._known.items()
-            if isinstance(known.principal, Member) and known.principal.browser == session_id
+            if isinstance(known.principal, Member | Delegate)
+            and not ids.isdisjoint(known.principal.ends_with)
         ]
-        for hashed in hangs:
+        for hashed in theirs:
             del self._known[hashed]
 
     def forget_tenant(self, tenant_id: UUID) -> None:
@@ -165,38 +177,72 @@ class Authenticator:
             del self._known[hashed]
 
     async def _member_by_key(self, hashed: bytes) -> Member:
+        changes, now = self._changes, self._storage.clock.now_ms()
         key = await self._storage.api_keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
             raise Problem("UZ-AUTH-002", "no API key has this value")
         if key.revoked_at is not None:
             raise Problem("UZ-APIKEY-004", f"the key {key.key_name!r} was revoked")
+        if key.expires_at is not None and now >= key.expires_at:
+            raise Problem("UZ-AUTH-003", f"the key {key.key_name!r} has expired")
+        owner = await self._owner(key.owner_id)
+        if key.expires_at is not None and key.expires_at - now <= EXPIRES_SOON_MS:
+            self._warn(key, now)
         await self._note_use(key.id, key.last_used_at, self._storage.api_keys.touch)
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the key's tenant is gone")
+        # Somebody whose role was lowered does not keep the higher one in his keys.
+        rank = key.rank if owner is None else key.rank.capped(owner.rank)
         member = Member(
             key.tenant_id,
             tenant.plan_tier,
-            key.role,
+            rank.role,
             f"api:{key.id}",
             key.key_name,
-            platform_admin=key.platform_admin,
+            platform_admin=rank.platform_admin,
+            person=key.owner_id,
+            key=key.id,
+            expires_at=key.expires_at,
         )
-        self._remember(hashed, member)
+        if key.expires_at is None or key.expires_at - now > REMEMBER_S * 1000:
+            self._remember(hashed, member, changes)
         return member
 
+    def _warn(self, key: ApiKey, now: int) -> None:
+        """Once a day for each key: who uses it is to have another in time."""
+        last = self._warned.get(key.id)
+        if last is not None and now - last < DAY_MS:
+            return
+        if len(self._warned) >= REMEMBER_COUNT:
+            self._warned.clear()
+        self._warned[key.id] = now
+        log.warning("api_key_expires_soon", key=str(key.id), key_name=key.key_name, expires_at=key.expires_at)
+
     async def _delegate_by_key(self, hashed: bytes) -> Delegate:
-        keys = self._storage.agent_keys
+        changes, keys = self._changes, self._storage.agent_keys
         key = await keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
             raise Problem("UZ-AUTH-002", "no agent has a key of this value")
+        await self._owner(key.owner_id)
         await self._note_use(key.id, key.last_used_at, keys.touch)
         tenant = await self._storage.tenants.load(key.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the key's tenant is gone")
-        delegate = Delegate(key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier)
-        self._remember(hashed, delegate)
+        delegate = Delegate(
+            key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier, key.owner_id
+        )
+        self._remember(hashed, delegate, changes)
         return delegate
+
+    async def _owner(self, owner_id: UUID | None) -> User | None:
+        """The owner of a key; None for one of the tenant's own. Raises Problem UZ-AUTH-001."""
+        if owner_id is None:
+            return None
+        owner = await self._storage.users.load(owner_id)
+        if owner is None:
+            raise Problem("UZ-AUTH-002", "the key's owner is not known here")
+        return _admitted(owner)
 
     async def _note_use(self, key_id: UUID, last_used_at: int | None, touch: Touch) -> None:
         now = self._storage.clock.now_ms()
@@ -219,25 +265,50 @@ class Authenticator:
         claims = await issuer.verify(token, now_s)
         if claims.role not in _ROLES:
             raise Problem("UZ-AUTH-010", f"the role {claims.role!r} does not exist here")
+        changes = self._changes
         browser = await self._browser_of(claims)
         tenant = await self._storage.tenants.load(claims.tenant_id)
         if tenant is None:
             raise Problem("UZ-AUTH-002", "the token's tenant does not exist")
+        rank, person = Rank(Role(claims.role), claims.platform_admin), await self._person_of(claims)
+        if person is not None and person.issuer is None:
+            rank = rank.capped(person.rank)  # The token says what the role was when it was made.
+        builtin = claims.issuer == self._builtin
         member = Member(
             tenant_id=claims.tenant_id,
             plan=tenant.plan_tier,
-            role=Role(claims.role),
+            role=rank.role,
             by=f"user:{claims.subject}",
             name=claims.subject,
             workspace_id=claims.workspace_id,
-            platform_admin=claims.platform_admin,
+            platform_admin=rank.platform_admin,
             browser=browser,
-            device=claims.device if claims.issuer == self._builtin else None,
-            user_id=as_id(claims.subject) if claims.issuer == self._builtin else None,
+            device=claims.device if builtin else None,
+            user_id=as_id(claims.subject) if builtin else None,
+            person=None if person is None else person.id,
+            expires_at=claims.expires_at * 1000,
         )
         if claims.expires_at - now_s > REMEMBER_S:
-            self._remember(hashed, member)
+            self._remember(hashed, member, changes)
         return member
+
+    async def _person_of(self, claims: Claims) -> User | None:
+        """Who is behind a token; None for whom only the token knows. Raises Problem UZ-AUTH-001."""
+        if claims.issuer != self._builtin:
+            subject = f"{claims.issuer}#{claims.subject}"
+            stranger = User(
+                id=self._new_id(),
+                tenant_id=claims.tenant_id,
+                subject=subject,
+                role=Role(claims.role),
+                platform_admin=claims.platform_admin,
+                created_at=self._storage.clock.now_ms(),
+                issuer=claims.issuer,
+            )
+            return _admitted(await self._storage.members.meet(stranger))
+        user_id = as_id(claims.subject)
+        user = None if user_id is None else await self._storage.users.load(user_id)
+        return None if user is None else _admitted(user)
 
     async def _browser_of(self, claims: Claims) -> UUID | None:
         if claims.browser is None or claims.issuer != self._builtin:
@@ -255,10 +326,20 @@ class Authenticator:
             return None
         return known.principal
 
-    def _remember(self, hashed: bytes, principal: Known) -> None:
+    def _remember(self, hashed: bytes, principal: Known, changes: int | None = None) -> None:
+        if changes is not None and changes != self._changes:
+            return  # What was read may be older than a change that was told of meanwhile.
         if len(self._known) >= REMEMBER_COUNT:
             self._known.clear()
         self._known[hashed] = _Known(principal, self._monotonic() + REMEMBER_S)
+
+
+def _admitted(user: User) -> User:
+    if not user.is_admitted:
+        raise Problem(
+            "UZ-AUTH-001", f"this person is {user.status.value}; an admin of the tenant can change that"
+        )
+    return user
 
 
 class _Unverified(msgspec.Struct, frozen=True):

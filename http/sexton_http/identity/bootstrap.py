@@ -82,7 +82,7 @@ async def bootstrap(
     issuer = BuiltinIssuer.from_bytes(sealer.open(await _required(storage, ISSUER_KEY), _IDENTITY))
     api_key = None
     if await storage.instance.setting(KEY_MADE) is None:
-        api_key = await _make_key(storage, first.tenant_id, new_id, new_token)
+        api_key = await _make_key(storage, first, new_id, new_token)
     keys = await _auth_keys(storage, sealer, new_token)
     fresh = new_token(CATALOGUE_KEY_BYTES).encode()
     public = (await storage.instance.settle_setting(CATALOGUE_KEY, fresh)).decode()
@@ -90,9 +90,12 @@ async def bootstrap(
 
 
 async def first_admin(storage: Storage) -> UUID | None:
-    """The user that the first start made; None before it."""
+    """The user that the first start made, or who runs the platform instead; None before that start."""
     kept = await storage.instance.setting(FIRST)
-    return None if kept is None else msgspec.json.decode(kept, type=_First).user_id
+    if kept is None:
+        return None
+    user = await storage.users.load(msgspec.json.decode(kept, type=_First).user_id)
+    return user.id if user is not None and user.is_admitted else await storage.members.platform_admin()
 
 
 async def _auth_keys(storage: Storage, sealer: Sealer, new_token: Callable[[int], str]) -> AuthKeys:
@@ -137,17 +140,18 @@ async def _first_start(
 
 
 async def _make_key(
-    storage: Storage, tenant_id: UUID, new_id: Callable[[], UUID], new_token: Callable[[int], str]
+    storage: Storage, first: _First, new_id: Callable[[], UUID], new_token: Callable[[int], str]
 ) -> str:
     token, key_id = mint(TokenKind.API_KEY, new_token), new_id()
     key = ApiKey(
         id=key_id,
-        tenant_id=tenant_id,
+        tenant_id=first.tenant_id,
         key_name=KEY_NAME,
         description="Made at first start.",
         role=Role.ADMIN,
         token_hash=digest(token),
         created_at=storage.clock.now_ms(),
+        owner_id=first.user_id,
     )
     try:
         await storage.api_keys.create(key)

@@ -6,11 +6,11 @@ from typing import Final
 from uuid import UUID
 
 from sexton_http.answers import Problem, RequestHead
+from sexton_http.identity.access import AccessChanges
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import SignedIn
 from sexton_http.identity.same_origin import check_same_origin
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
-from sexton_http.wire.stop_signal import Stop
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
 from sexton_storage.records.users import User
 from sexton_storage.stores import Storage
@@ -36,7 +36,8 @@ Header = tuple[bytes, bytes]
 class Browsers:
     """Every look goes to the store: who signs out is out at once, on every node."""
 
-    def __init__(self, ctx: HttpContext) -> None:
+    def __init__(self, ctx: HttpContext, access: AccessChanges | None = None) -> None:
+        self._access = AccessChanges(ctx.world.storage.signals) if access is None else access
         self._storage = ctx.world.storage
         self._now: Callable[[], int] = ctx.world.now_ms
         self._new_id = ctx.world.new_id
@@ -45,10 +46,9 @@ class Browsers:
         self._secure = ctx.settings.base_url.startswith("https:")
         # With this prefix a browser takes the cookie from this host alone, and only over TLS.
         self.cookie_name = "__Host-sexton" if self._secure else "sexton"
-        self._watched: dict[UUID, list[Stop]] = {}
 
     def __repr__(self) -> str:
-        return f"<Browsers, {len(self._watched)} watched>"
+        return f"<Browsers, cookie {self.cookie_name}>"
 
     # --- coming and going -----------------------------------------------------------------------------------
 
@@ -67,7 +67,8 @@ class Browsers:
             or link.expires_at <= self._now()
         ):
             return None
-        return link
+        user = await self._storage.users.load(link.user_id)
+        return link if user is not None and user.is_admitted else None
 
     async def sign_in(
         self, head: RequestHead, user_id: UUID, link: SignInLink | None = None
@@ -94,8 +95,7 @@ class Browsers:
     async def sign_out(self, session_id: UUID) -> Header:
         """End the session and all that belongs to it; gives the header that takes the cookie away."""
         await self._storage.sign_ins.sign_out(session_id)
-        for stop in self._watched.get(session_id, ()):
-            stop.set()
+        self._access.tell(session_id)
         return self._cookie("", 0)
 
     def _cookie(self, value: str, age_s: int) -> Header:
@@ -112,7 +112,7 @@ class Browsers:
             return None
         user = await self._storage.users.load(session.user_id)
         tenant = None if user is None else await self._storage.tenants.load(user.tenant_id)
-        if user is None or tenant is None:
+        if user is None or tenant is None or not user.is_admitted:
             return None
         await self._touch(session)
         return SignedIn(session, user, tenant)
@@ -137,7 +137,7 @@ class Browsers:
         ):
             return None
         user = await self._storage.users.load(session.user_id)
-        if user is None:
+        if user is None or not user.is_admitted:
             return None
         await self._touch(session)
         return session, user
@@ -146,18 +146,6 @@ class Browsers:
         """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
         session = await self._storage.sign_ins.load_session(session_id)
         return 0 if session is None else max(0, ends_at(session) - self._now())
-
-    def watch(self, session_id: UUID) -> Stop:
-        """Set when the session is signed out on this node. Give it back to ``unwatch``."""
-        stop = Stop()
-        self._watched.setdefault(session_id, []).append(stop)
-        return stop
-
-    def unwatch(self, session_id: UUID, stop: Stop) -> None:
-        stops = self._watched[session_id]
-        stops.remove(stop)
-        if not stops:
-            del self._watched[session_id]
 
     async def _session(self, head: RequestHead) -> BrowserSession | None:
         token = read_cookie(head, self.cookie_name)

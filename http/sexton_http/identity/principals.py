@@ -8,7 +8,7 @@ from sexton_http.answers import Problem, RequestHead
 from sexton_storage.records.runners import Runner
 from sexton_storage.records.sign_ins import BrowserSession
 from sexton_storage.records.tenants import PlanTier, Tenant
-from sexton_storage.records.users import Role, User
+from sexton_storage.records.users import Rank, Role, User
 
 RANK: dict[Role, int] = {Role.USER: 0, Role.OPERATOR: 1, Role.ADMIN: 2}
 
@@ -32,6 +32,21 @@ class Member(msgspec.Struct, frozen=True):
     """The auth session of the terminal that the token was made for."""
     user_id: UUID | None = None
     """The user's id, if the built-in issuer knows them."""
+    person: UUID | None = None
+    """The member behind this: who it is, or whose key it is. None: a key of the tenant's own."""
+    key: UUID | None = None
+    """The API key's id."""
+    expires_at: int | None = None
+    """When the token ends by itself, in ms."""
+
+    @property
+    def rank(self) -> Rank:
+        return Rank(self.role, self.platform_admin)
+
+    @property
+    def ends_with(self) -> tuple[UUID, ...]:
+        """The person, key and sign-in with which this ends."""
+        return tuple(one for one in (self.person, self.key, self.browser) if one is not None)
 
 
 class SignedIn(msgspec.Struct, frozen=True):
@@ -56,6 +71,7 @@ class SignedIn(msgspec.Struct, frozen=True):
             name=str(self.user.id),
             platform_admin=self.user.platform_admin,
             browser=self.session.id,
+            person=self.user.id,
         )
 
 
@@ -69,8 +85,8 @@ class Enroller(msgspec.Struct, frozen=True):
     """Somebody who may add a runner: the bearer of an enrolment token (by its hash), or a platform admin."""
 
     enrolment_hash: bytes | None
-    tenant_id: UUID | None = None
-    """The platform admin's tenant."""
+    admin: Member | None = None
+    """The platform admin."""
 
 
 class Approver(msgspec.Struct, frozen=True):
@@ -91,11 +107,18 @@ class Delegate(msgspec.Struct, frozen=True):
     workspace_id: UUID
     zombie_id: UUID
     plan: PlanTier
+    person: UUID | None = None
+    """The member whose key it is."""
 
     @property
     def by(self) -> str:
         """As resolvers are written."""
         return f"agent:{self.key_id}"
+
+    @property
+    def ends_with(self) -> tuple[UUID, ...]:
+        """The person and key with which this ends."""
+        return (self.key_id,) if self.person is None else (self.person, self.key_id)
 
 
 class Nobody(msgspec.Struct, frozen=True):
@@ -120,6 +143,12 @@ def check_role(member: Member, needed: Role | None) -> Member:
     if needed is not None and not is_enough(member.role, needed):
         raise Problem("UZ-AUTH-009", f"this needs the role {needed.value}, the caller is {member.role.value}")
     return member
+
+
+def check_covers(member: Member, rank: Rank, what: str) -> None:
+    """Raises Problem UZ-AUTH-009 where ``what`` stands above the caller."""
+    if not member.rank.covers(rank):
+        raise Problem("UZ-AUTH-009", f"{what} is above the caller's rank")
 
 
 def check_unlimited(principal: Principal) -> None:

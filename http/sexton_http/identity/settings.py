@@ -3,10 +3,13 @@
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Final
+from uuid import UUID
 
 import msgspec
 
+from sexton_http.bodies.ids import as_id
 from sexton_http.identity.issuers.builtin import ISSUER
 from sexton_http.identity.issuers.oidc import IssuerSettings, OidcIssuer
 from sexton_http.identity.oauth import ClientAuth, OAuthProvider, ProviderSettings
@@ -14,6 +17,7 @@ from sexton_http.outbound.http import Elsewhere, is_safe
 from sexton_http.outbound.slack import API_URL, AUTHORIZE_URL, SCOPES, Slack, SlackSettings
 
 MAX_EACH: Final = 16
+EVERY_TENANT: Final = "*"
 _SLUG: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
@@ -46,6 +50,7 @@ class _Issuer(msgspec.Struct, forbid_unknown_fields=True):
     audience: Text
     jwks_url: Text | None = None
     platform_admins: bool = False
+    tenants: Annotated[list[Text], msgspec.Meta(min_length=1, max_length=1024)] | None = None
 
 
 class _Slack(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,10 +100,13 @@ def read_identity(text: str, environ: Mapping[str, str]) -> IdentitySettings:
 
 
 def open_identity(
-    settings: IdentitySettings, elsewhere: Elsewhere, monotonic: Callable[[], float]
+    settings: IdentitySettings, elsewhere: Elsewhere, monotonic: Callable[[], float], home: UUID
 ) -> tuple[tuple[OidcIssuer, ...], tuple[OAuthProvider, ...]]:
-    """Issuers and providers; nothing is asked of them until somebody comes."""
-    issuers = tuple(OidcIssuer(row, elsewhere, monotonic) for row in settings.issuers)
+    """Issuers and providers; nothing is asked of them until somebody comes.
+
+    An issuer of which no tenants are named is trusted with ``home`` alone, the tenant of the first start.
+    """
+    issuers = tuple(OidcIssuer(_at_home(row, home), elsewhere, monotonic) for row in settings.issuers)
     return issuers, tuple(OAuthProvider(row, elsewhere, monotonic) for row in settings.providers)
 
 
@@ -158,7 +166,22 @@ def _read_issuer(row: _Issuer) -> IssuerSettings:
     if row.issuer == ISSUER:
         raise IdentityMistake(f"{where}: this is what the server calls itself")
     _safe(where, *([] if row.jwks_url else [row.issuer]), row.jwks_url)
-    return IssuerSettings(row.issuer, row.audience, row.jwks_url, row.platform_admins)
+    named = row.tenants or []
+    ids = [as_id(one) for one in named if one != EVERY_TENANT]
+    if None in ids:
+        raise IdentityMistake(f"{where}: tenants are ids, or {EVERY_TENANT!r} for all of them")
+    return IssuerSettings(
+        issuer=row.issuer,
+        audience=row.audience,
+        jwks_url=row.jwks_url,
+        platform_admins=row.platform_admins,
+        tenants=frozenset(one for one in ids if one is not None),
+        every_tenant=EVERY_TENANT in named,
+    )
+
+
+def _at_home(row: IssuerSettings, home: UUID) -> IssuerSettings:
+    return row if row.tenants or row.every_tenant else replace(row, tenants=frozenset({home}))
 
 
 def _secret(where: str, row: _Provider, environ: Mapping[str, str]) -> str | None:

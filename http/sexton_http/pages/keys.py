@@ -26,7 +26,8 @@ _NOT_YOURS: Final = '<p class="soft">Creating and revoking keys needs the role {
 _LIST: Final = '<section aria-labelledby="all"><h2 id="all">Keys ({total})</h2>{items}{pages}</section>'
 _ITEM: Final = """<li class="card"><h3>{name}</h3>
 <dl><dt>State</dt><dd>{state}</dd><dt>Role</dt><dd>{role}</dd><dt>Description</dt><dd>{description}</dd>
-<dt>Created</dt><dd>{created}</dd><dt>Last used</dt><dd>{used}</dd></dl>{error}{actions}</li>"""
+<dt>Created</dt><dd>{created}</dd><dt>Last used</dt><dd>{used}</dd><dt>Ends</dt><dd>{ends}</dd>
+<dt>Owner</dt><dd>{owner}</dd></dl>{error}{actions}</li>"""
 _REVOKE: Final = """<details><summary aria-label="Revoke {name}">Revoke</summary>
 <form method="post" action="/keys/{id}/revoke">
 <p>Programs with this key are refused from then on, and it cannot be taken back.</p>
@@ -81,19 +82,33 @@ def _listed(keys: KeyPage, *, changeable: bool, trouble: Trouble | None) -> Safe
 def _item(key: KeyItem, *, changeable: bool, trouble: Trouble | None) -> Safe:
     form = Safe("")
     if changeable:
-        form = safe(_REVOKE if key.active else _DELETE, id=str(key.id), name=key.key_name)
-    ended = safe("revoked {at}", at=moment(key.revoked_at))
+        form = safe(_REVOKE if key.revoked_at is None else _DELETE, id=str(key.id), name=key.key_name)
     return safe(
         _ITEM,
         name=key.key_name,
-        state="active" if key.active else ended,
+        state=_state(key),
         role=f"{key.role.value}, platform admin" if key.platform_admin else key.role.value,
         description=key.description or "none",
         created=moment(key.created_at),
         used=moment(key.last_used_at),
+        ends=_end(key),
+        owner="the tenant" if key.owner_id is None else str(key.owner_id),
         error=error(trouble, item=str(key.id), within=f"key-{key.id}"),
         actions=form,
     )
+
+
+def _state(key: KeyItem) -> Safe:
+    if key.revoked_at is not None:
+        return safe("revoked {at}", at=moment(key.revoked_at))
+    return Safe("active" if key.active else "expired")
+
+
+def _end(key: KeyItem) -> Safe:
+    if key.expires_at is None:
+        return Safe("when it is revoked")
+    soon = ' <strong class="bad">soon: make another, and revoke this one</strong>' if key.expires_soon else ""
+    return safe("{at}", at=moment(key.expires_at)) + Safe(soon)
 
 
 def _pages(keys: KeyPage) -> Safe:

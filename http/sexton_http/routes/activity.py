@@ -10,7 +10,7 @@ from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
-from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.bodies.shapes import MAX_NUMBER, Body, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoQuery, operation
 
@@ -24,7 +24,7 @@ def _is_text(value: Any) -> bool:
 def _is_count(value: Any) -> bool:
     # JSON has one kind of number: 9.0 is the integer nine.
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return whole and not isinstance(value, bool) and value >= 0
+    return whole and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
 
 
 def _is_verdict(value: Any) -> bool:

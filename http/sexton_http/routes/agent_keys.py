@@ -65,6 +65,7 @@ class AgentKeyQuery(Query):
     role=Role.OPERATOR,
     status=201,
     creates=Creates.AGAIN,
+    secret=True,
     codes=("UZ-APIKEY-005", "UZ-ZMB-009"),
 )
 async def create_agent_key(call: Call[NewAgentKey, NoQuery]) -> AgentKeyMade:
@@ -81,6 +82,7 @@ async def create_agent_key(call: Call[NewAgentKey, NoQuery]) -> AgentKeyMade:
         description=body.description,
         token_hash=digest(token),
         created_at=world.now_ms(),
+        owner_id=call.member.person,
     )
     try:
         made = await world.storage.agent_keys.create(key)
@@ -116,7 +118,7 @@ async def delete_agent_key(call: Call[NoBody, NoQuery]) -> None:
     key = await keys.load(workspace_id, key_id)
     if key is None or not await keys.delete(workspace_id, key_id):
         raise Problem("UZ-APIKEY-003", f"the workspace has no agent key {key_id}")
-    call.services.authenticator.forget(key.token_hash)
+    call.services.access.tell(key.id)
 
 
 def _item(key: AgentKey) -> AgentKeyItem:

@@ -8,14 +8,25 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
-from sexton_http.bodies.shapes import MAX_PAGE, Body, KeyItem, KeyMade, KeyPage, Positive, Query, Shape
+from sexton_http.bodies.shapes import (
+    EXPIRES_SOON_MS,
+    MAX_PAGE,
+    Body,
+    KeyItem,
+    KeyMade,
+    KeyPage,
+    Moment,
+    Positive,
+    Query,
+    Shape,
+)
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
-from sexton_http.identity.principals import RANK
+from sexton_http.identity.principals import check_covers
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.api_keys import ApiKey
-from sexton_storage.records.users import Role
+from sexton_storage.records.users import Rank, Role
 
 TAG = "API keys"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
@@ -32,6 +43,8 @@ class KeyQuery(Query):
     page: Positive = 1
     page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
     sort: KeySort = KeySort.NEWEST
+    owner_id: UUID | None = None
+    """The keys of one member."""
 
 
 class NewKey(Body):
@@ -40,6 +53,8 @@ class NewKey(Body):
     role: Role = Role.OPERATOR
     platform_admin: bool = False
     """Only a platform admin makes such a key. It reaches the fleet and all else that is the platform's."""
+    expires_at: Moment | None = None
+    """When it ends by itself, in ms; without it, the key lasts until it is revoked."""
 
 
 class KeyPatch(Body):
@@ -61,8 +76,10 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
         page=min(query.page, MAX_PAGE),
         page_size=query.page_size,
         sort=query.sort.value,
+        owner_id=query.owner_id,
     )
-    return KeyPage([_item(key) for key in rows], total, query.page, query.page_size)
+    now = call.ctx.world.now_ms()
+    return KeyPage([_item(key, now) for key in rows], total, query.page, query.page_size)
 
 
 @operation(
@@ -73,15 +90,21 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     tenant_wide=True,
     status=201,
     creates=Creates.AGAIN,
+    secret=True,
     codes=("UZ-APIKEY-005", "UZ-AUTH-021"),
 )
 async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
-    """Mint a key; its role is never above its maker's, and only a platform admin makes a platform admin's."""
+    """Mint a key; its role is never above its maker's, and only a platform admin makes a platform admin's.
+
+    The key is its maker's: where he is suspended it is refused, and when he is removed it ends or has another
+    owner. One that was made with a key has the owner of that key.
+    """
     body, world = call.body, call.ctx.world
-    if RANK[body.role] > RANK[call.member.role]:
-        raise Problem("UZ-AUTH-009", f"a key of role {body.role.value} is above the caller's role")
+    check_covers(call.member, Rank(body.role), f"a key of role {body.role.value}")
     if body.platform_admin and not call.member.platform_admin:
         raise Problem("UZ-AUTH-021", "a key with platform_admin is made by a platform admin")
+    if body.expires_at is not None and body.expires_at <= world.now_ms():
+        raise Problem("UZ-REQ-001", "/expires_at: this is past", facts={"pointer": "/expires_at"})
     token = mint(TokenKind.API_KEY, call.new_token)
     key = ApiKey(
         id=call.new_id(),
@@ -92,15 +115,17 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
         token_hash=digest(token),
         created_at=world.now_ms(),
         platform_admin=body.platform_admin,
+        expires_at=body.expires_at,
+        owner_id=call.member.person,
     )
     try:
         await world.storage.api_keys.create(key)
     except NameTaken as taken:
         made = await world.storage.api_keys.load(key.tenant_id, key.id)
         if made is not None and made.token_hash == key.token_hash:
-            return KeyMade(made.id, made.key_name, token, made.created_at)  # Before its server died.
+            return _made(made, token)  # Before its server died.
         raise Problem("UZ-APIKEY-005", f"there is a key named {body.key_name!r}") from taken
-    return KeyMade(key.id, key.key_name, token, key.created_at)
+    return _made(key, token)
 
 
 @operation(
@@ -112,19 +137,20 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
     codes=("UZ-APIKEY-003", "UZ-APIKEY-006", "UZ-APIKEY-007"),
 )
 async def change_api_key(call: Call[KeyPatch, NoQuery]) -> KeyChanged:
-    """Revoke a key; what is revoked stays so."""
+    """Revoke a key of at most the caller's rank; what is revoked stays so."""
     key = await _load(call)
+    check_covers(call.member, key.rank, f"the key {key.key_name!r}")
     if call.body.active:
         if key.revoked_at is not None:
             raise Problem("UZ-APIKEY-007", f"{key.key_name!r} was revoked; create another")
-        return KeyChanged(key.id, active=True, revoked_at=None)
+        return KeyChanged(key.id, active=is_good(key, call.ctx.world.now_ms()), revoked_at=None)
     if key.revoked_at is not None:
         raise Problem(
             "UZ-APIKEY-006", f"{key.key_name!r} was revoked before", facts={"revoked_at": key.revoked_at}
         )
     world = call.ctx.world
     revoked = await world.storage.api_keys.revoke(call.member.tenant_id, key.id, world.now_ms())
-    call.services.authenticator.forget(key.token_hash)
+    call.services.access.tell(key.id)
     if revoked is None:
         raise Problem("UZ-APIKEY-003", f"there is no key {key.id}")
     return KeyChanged(revoked.id, active=False, revoked_at=revoked.revoked_at)
@@ -140,8 +166,9 @@ async def change_api_key(call: Call[KeyPatch, NoQuery]) -> KeyChanged:
     codes=("UZ-APIKEY-003", "UZ-APIKEY-008"),
 )
 async def delete_api_key(call: Call[NoBody, NoQuery]) -> None:
-    """Delete a key that was revoked."""
+    """Delete a key of at most the caller's rank that was revoked."""
     key = await _load(call)
+    check_covers(call.member, key.rank, f"the key {key.key_name!r}")
     if key.revoked_at is None or not await call.ctx.world.storage.api_keys.delete(key.tenant_id, key.id):
         raise Problem("UZ-APIKEY-008", f"{key.key_name!r} is active; revoke it first")
 
@@ -154,15 +181,28 @@ async def _load(call: Call[KeyPatch, NoQuery] | Call[NoBody, NoQuery]) -> ApiKey
     return key
 
 
-def _item(key: ApiKey) -> KeyItem:
+def _made(key: ApiKey, token: str) -> KeyMade:
+    return KeyMade(key.id, key.key_name, token, key.created_at, key.expires_at)
+
+
+def is_good(key: ApiKey, now: int) -> bool:
+    """Whether it was neither revoked nor has run out."""
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now)
+
+
+def _item(key: ApiKey, now: int) -> KeyItem:
+    good = is_good(key, now)
     return KeyItem(
         id=key.id,
         key_name=key.key_name,
         description=key.description,
         role=key.role,
         platform_admin=key.platform_admin,
-        active=key.revoked_at is None,
+        active=good,
         created_at=key.created_at,
         last_used_at=key.last_used_at,
         revoked_at=key.revoked_at,
+        expires_at=key.expires_at,
+        expires_soon=good and key.expires_at is not None and key.expires_at - now <= EXPIRES_SOON_MS,
+        owner_id=key.owner_id,
     )

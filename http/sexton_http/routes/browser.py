@@ -95,9 +95,7 @@ async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
 async def sign_out(call: Call[NoBody, NoQuery]) -> Answer:
     """Sign this browser out; its tokens and streams end with it."""
     services, session_id = call.services, call.signed_in.session.id
-    cookie = await services.browsers.sign_out(session_id)
-    services.authenticator.forget_session(session_id)
-    return to_overview(cookie)
+    return to_overview(await services.browsers.sign_out(session_id))
 
 
 @operation("POST", "/auth/token", tag=TAG, auth=Auth.BROWSER)

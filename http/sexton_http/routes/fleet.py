@@ -190,6 +190,7 @@ class SupervisorState(Shape):
     auth=Auth.PLATFORM,
     status=201,
     creates=Creates.ONCE,
+    secret=True,
     codes=("UZ-TENANT-001", "UZ-WORKSPACE-001"),
 )
 async def mint_enrolment_token(call: Call[NewEnrolment, NoQuery]) -> EnrolmentMade:

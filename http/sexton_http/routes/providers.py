@@ -130,6 +130,11 @@ async def arrive(call: Call[NoBody, SignInReturn]) -> Answer:
         reason = f"{provider.label}: {problem.detail}."
         return refused_page(reason, UNAVAILABLE) if problem.code == "UZ-AUTH-004" else _refuse(call, reason)
     user = await _user_of(ctx, person)
+    if not user.is_admitted:
+        # Not as a stranger, with a tenant of his own: who was removed comes back by an invitation.
+        return _refuse(
+            call, f"You are {user.status.value} here. Ask an admin of your tenant to let you in again."
+        )
     cookie = await call.services.browsers.sign_in(call.head, user.id)
     if cookie is None:
         raise RuntimeError("a session without a link is always made")

@@ -111,6 +111,7 @@ class LeasesAnswer(Shape):
     auth=Auth.ENROLMENT,
     status=201,
     creates=Creates.ONCE,
+    secret=True,
     codes=("UZ-RUN-017",),
 )
 async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:

@@ -68,6 +68,7 @@ class Renewed(Shape):
     tenant_wide=True,
     status=201,
     creates=Creates.AGAIN,
+    secret=True,
     codes=("UZ-AUTH-001", "UZ-AUTH-012"),
 )
 async def create_sign_in(call: Call[NewSignIn, NoQuery]) -> SignInMade:
@@ -122,7 +123,6 @@ async def end_sign_in(call: Call[NoBody, NoQuery]) -> None:
     if session is None or session.user_id != user_id:
         raise Problem("UZ-AUTH-005", f"the caller has no sign-in {sign_in_id}")
     await call.services.browsers.sign_out(sign_in_id)
-    call.services.authenticator.forget_session(sign_in_id)
 
 
 @operation(

@@ -1,7 +1,7 @@
 """The activity stream: an agent's frames as server-sent events, resumed by number, over restarts too."""
 
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, NamedTuple, Self
@@ -12,6 +12,7 @@ import msgspec
 from sexton_actors.protocol.hub import GONE, AwaitFrames, News
 from sexton_engine import EngineError
 from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.bodies.numbers import read_number
 from sexton_http.bodies.shapes import Query
 from sexton_http.bodies.sse import pieces
 from sexton_http.gateway.byte_budget import no_room
@@ -19,9 +20,8 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_SEQ, NoBody, Wait, operation
 from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
-from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import HttpContext
-from sexton_http.identity.principals import owner_of
+from sexton_http.identity.principals import Delegate, Member, owner_of
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_storage.errors import StorageError
@@ -29,11 +29,14 @@ from sexton_storage.errors import StorageError
 COMPLETE = "event_complete"
 LOOKED_THROUGH = 256
 """How many of the newest frames are searched for the end of the last event."""
+EXPIRED = "UZ-AUTH-003"
 RETRY_MS = 2000
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
 LOOK_S = 1.0
 """How often a busy stream checks at most whether its browser is still signed in."""
+RECHECK_S = 15.0
+"""How often a stream is checked whose caller has a token; of a change it is told, see ``AccessChanges``."""
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -67,7 +70,8 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     Frames have `id`, `event` and `data`; before the first an `id` alone says where the stream begins. With
     Last-Event-ID what was missed comes first, and what is older than is kept as one `resync` frame; without
     it the stream begins with what happens next, or with the last frame of the agent's last event, if that
-    ended after `since`. What a browser opened ends when the browser is signed out.
+    ended after `since`. It ends when the browser that opened it is signed out, when the key is revoked, and
+    when the person's role or status is changed.
     """
     ctx, zombie_id = call.ctx, call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
@@ -81,7 +85,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     reader = Reader(zombie_id, owner_of(call.principal, call.head), after, newest, oldest)
     if after < newest and not await call.services.replays.has_room(reader.owner):
         raise no_room()
-    watch = SignInWatch(call.services.browsers, call.browser, ctx.monotonic)
+    watch = SignInWatch(call.services, call.caller, call.head)
     return StreamAnswer(HEADERS, follow(call.services, watch, reader))
 
 
@@ -99,41 +103,53 @@ def _last_event_id(head: RequestHead, query: int | None) -> int | None:
     text = head.header(b"last-event-id")
     if not text:
         return query
-    if not text.isascii() or not text.isdigit() or int(text) > MAX_SEQ:
+    number = read_number(text, MAX_SEQ)
+    if number is None:
         raise Problem("UZ-REQ-001", "Last-Event-ID: not an id of this stream")
-    return int(text)
+    return number
 
 
 class SignInWatch:
-    """Whether a stream may go on: for ever, or as long as the browser that opened it is signed in."""
+    """Whether a stream may go on: as long as the person, key and sign-in that opened it are as they were."""
 
-    def __init__(self, browsers: Browsers, browser: UUID | None, monotonic: Callable[[], float]) -> None:
-        self._browsers = browsers
-        self._browser = browser
-        self._monotonic = monotonic
+    def __init__(self, services: Services, caller: Member | Delegate, head: RequestHead) -> None:
+        self._access, self._browsers = services.access, services.browsers
+        self._authenticator, self._head = services.authenticator, head
+        self._caller = caller
+        self._browser = caller.browser if isinstance(caller, Member) else None
+        self._monotonic = services.ctx.monotonic
         self._look_at = self._ends_at = -math.inf
         self.over = Stop()
 
     def __enter__(self) -> Self:
-        if self._browser is not None:
-            self.over = self._browsers.watch(self._browser)
+        self.over = self._access.watch(self._caller.ends_with)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._browser is not None:
-            self._browsers.unwatch(self._browser, self.over)
+        self._access.unwatch(self._caller.ends_with, self.over)
 
     async def left_s(self) -> float:
         """Seconds until it ends if nothing changes; 0 when it is over."""
-        if self._browser is None:
-            return math.inf
         if self.over.is_set():
             return 0
         now = self._monotonic()
         if now >= self._look_at:
-            self._ends_at = now + await self._browsers.left_ms(self._browser) / 1000
-            self._look_at = now + LOOK_S
+            if self._browser is None:
+                self._ends_at = math.inf if await self._is_let_in() else now
+                self._look_at = now + RECHECK_S
+            else:
+                self._ends_at = now + await self._browsers.left_ms(self._browser) / 1000
+                self._look_at = now + LOOK_S
         return max(0, self._ends_at - now)
+
+    async def _is_let_in(self) -> bool:
+        """Whether the token would open it again; a user token that has run out since is no reason to end."""
+        try:
+            if await self._authenticator.delegate(self._head) is None:
+                await self._authenticator.member(self._head)
+        except Problem as problem:
+            return problem.code == EXPIRED and isinstance(self._caller, Member) and self._caller.key is None
+        return True
 
 
 class Reader(NamedTuple):

@@ -90,6 +90,7 @@ async def verify_webhook(call: Call[Sample, NoQuery]) -> Verified:
     role=Role.OPERATOR,
     status=201,
     creates=Creates.AGAIN,
+    secret=True,
     codes=(*HELD, "UZ-ZMB-010"),
 )
 async def rotate_approval_token(call: Call[NewApprovalToken, NoQuery]) -> ApprovalToken | Refusal:

@@ -31,6 +31,10 @@ class Whoami(Shape):
     platform_admin: bool
     workspace_id: UUID | None
     """The workspace that the token is limited to, if it is."""
+    member_id: UUID | None
+    """The member who it is, or whose key it is; null: a key of the tenant's own."""
+    expires_at: int | None
+    """When the token ends by itself."""
 
 
 @operation("GET", "/v1/whoami", tag=TAG)
@@ -47,4 +51,6 @@ async def whoami(call: Call[NoBody, NoQuery]) -> Whoami:
         plan_tier=member.plan,
         platform_admin=member.platform_admin,
         workspace_id=member.workspace_id,
+        member_id=member.person,
+        expires_at=member.expires_at,
     )

@@ -174,6 +174,7 @@ class MessageAccepted(Shape):
     tag=TAG,
     status=201,
     creates=Creates.ONCE,
+    secret=True,
     starts_work=True,
     codes=(
         *NEW_FILES,

@@ -49,7 +49,7 @@ class MemoryAuthSessions(MemoryStore):
 class MemorySignIns(MemoryStore):
     async def offer(self, link: SignInLink) -> None:
         await self._round_trip()
-        self._tables.sign_in_links[link.token_hash] = link
+        self._tables.sign_in_links.setdefault(link.token_hash, link)
 
     async def find_link(self, token_hash: bytes) -> SignInLink | None:
         await self._round_trip()
@@ -82,11 +82,23 @@ class MemorySignIns(MemoryStore):
 
     async def list_sessions(self, user_id: UUID, *, limit: int) -> Sequence[BrowserSession]:
         await self._round_trip()
+        return self._newest({user_id}, limit)
+
+    async def list_tenant(
+        self, tenant_id: UUID, *, user_id: UUID | None, limit: int
+    ) -> Sequence[BrowserSession]:
+        await self._round_trip()
+        theirs = {
+            u.id for u in self._tables.users.values() if u.tenant_id == tenant_id and user_id in {None, u.id}
+        }
+        return self._newest(theirs, limit)
+
+    def _newest(self, user_ids: set[UUID], limit: int) -> list[BrowserSession]:
         now = self._tables.now()
         mine = [
             s
             for s in self._tables.browser_sessions.values()
-            if s.user_id == user_id and min(s.idle_ends_at, s.ends_at) > now
+            if s.user_id in user_ids and min(s.idle_ends_at, s.ends_at) > now
         ]
         mine.sort(key=lambda s: (s.created_at, s.id), reverse=True)
         return mine[:limit]
@@ -102,6 +114,13 @@ class MemorySignIns(MemoryStore):
     async def sign_out(self, session_id: UUID) -> bool:
         await self._round_trip()
         return self._tables.browser_sessions.pop(session_id, None) is not None
+
+    async def sign_out_all(self, user_id: UUID) -> Sequence[UUID]:
+        await self._round_trip()
+        ended = [s.id for s in self._tables.browser_sessions.values() if s.user_id == user_id]
+        for session_id in ended:
+            del self._tables.browser_sessions[session_id]
+        return ended
 
     async def begin(self, attempt: SignInAttempt) -> None:
         await self._round_trip()

@@ -17,6 +17,7 @@ from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.key_uses import MemoryKeyUses
+from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
@@ -55,6 +56,7 @@ class MemoryStorage:
         self.tenants = MemoryTenants(tables, faults, journal)
         self.workspaces = MemoryWorkspaces(tables, faults, journal)
         self.users = MemoryUsers(tables, faults, journal)
+        self.members = MemoryMembers(tables, faults, journal)
         self.api_keys = MemoryApiKeys(tables, faults, journal)
         self.credentials = MemoryCredentials(tables, faults, journal)
         self.zombies = MemoryZombies(tables, faults, journal)

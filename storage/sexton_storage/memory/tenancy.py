@@ -23,7 +23,7 @@ from sexton_storage.rules import waits_for_credit
 class MemoryTenants(MemoryStore):
     async def create(self, tenant: Tenant, workspace: Workspace, user: User) -> None:
         await self._round_trip()
-        if any(other.subject == user.subject for other in self._tables.users.values()):
+        if any(o.subject == user.subject and o.issuer is None for o in self._tables.users.values()):
             raise NameTaken(user.subject)
         self._tables.tenants[tenant.id] = tenant
         self._tables.plans[tenant.id] = first_plan(tenant)
@@ -116,7 +116,8 @@ class MemoryUsers(MemoryStore):
 
     async def find_by_subject(self, subject: str) -> User | None:
         await self._round_trip()
-        return next((u for u in self._tables.users.values() if u.subject == subject), None)
+        users = self._tables.users.values()
+        return next((u for u in users if u.subject == subject and u.issuer is None), None)
 
 
 class MemoryApiKeys(MemoryStore):
@@ -132,11 +133,15 @@ class MemoryApiKeys(MemoryStore):
         self._tables.api_keys[key.id] = key
 
     async def list(
-        self, tenant_id: UUID, *, page: int, page_size: int, sort: str
+        self, tenant_id: UUID, *, page: int, page_size: int, sort: str, owner_id: UUID | None = None
     ) -> tuple[Sequence[ApiKey], int]:
         field, descends = sort_key(sort, API_KEY_SORTS)
         await self._round_trip()
-        mine = [k for k in self._tables.api_keys.values() if k.tenant_id == tenant_id]
+        mine = [
+            k
+            for k in self._tables.api_keys.values()
+            if k.tenant_id == tenant_id and owner_id in {None, k.owner_id}
+        ]
         mine.sort(key=lambda k: (getattr(k, field), k.id), reverse=descends)
         return page_of(mine, page, page_size)
 

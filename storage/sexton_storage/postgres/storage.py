@@ -37,6 +37,7 @@ from sexton_storage.postgres.stores.improvement import PostgresImprovement
 from sexton_storage.postgres.stores.instance import PostgresInstance
 from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
 from sexton_storage.postgres.stores.leases import PostgresLeases
+from sexton_storage.postgres.stores.members import PostgresMembers
 from sexton_storage.postgres.stores.memories import PostgresMemories
 from sexton_storage.postgres.stores.metering import PostgresMetering
 from sexton_storage.postgres.stores.plans import PostgresPlans
@@ -80,6 +81,7 @@ class PostgresStorage:
         self.tenants = PostgresTenants(database)
         self.workspaces = PostgresWorkspaces(database)
         self.users = PostgresUsers(database)
+        self.members = PostgresMembers(database)
         self.api_keys = PostgresApiKeys(database)
         self.credentials = PostgresCredentials(database)
         self.zombies = PostgresZombies(database, self.journal)

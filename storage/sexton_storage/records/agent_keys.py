@@ -19,6 +19,8 @@ class AgentKey(msgspec.Struct, frozen=True, gc=False):
     token_hash: bytes
     created_at: int
     last_used_at: int | None = None
+    owner_id: UUID | None = None
+    """The member whose key it is, and with whom it ends. None: the tenant's."""
 
 
 class AgentKeyStore(Protocol):

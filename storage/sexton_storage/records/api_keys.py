@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records.users import Role
+from sexton_storage.records.users import Rank, Role
 
 
 class ApiKey(msgspec.Struct, frozen=True, gc=False):
@@ -20,6 +20,14 @@ class ApiKey(msgspec.Struct, frozen=True, gc=False):
     last_used_at: int | None = None
     revoked_at: int | None = None
     platform_admin: bool = False
+    expires_at: int | None = None
+    """None: it lasts until it is revoked."""
+    owner_id: UUID | None = None
+    """The member whose key it is, and with whom it ends. None: the tenant's."""
+
+    @property
+    def rank(self) -> Rank:
+        return Rank(self.role, self.platform_admin)
 
 
 class ApiKeyStore(Protocol):
@@ -32,8 +40,11 @@ class ApiKeyStore(Protocol):
         ...
 
     async def list(
-        self, tenant_id: UUID, *, page: int, page_size: int, sort: str
-    ) -> tuple[Sequence[ApiKey], int]: ...
+        self, tenant_id: UUID, *, page: int, page_size: int, sort: str, owner_id: UUID | None = None
+    ) -> tuple[Sequence[ApiKey], int]:
+        """With the number of all; ``owner_id`` None: everybody's."""
+        ...
+
     async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None: ...
     async def revoke(self, tenant_id: UUID, key_id: UUID, now: int) -> ApiKey | None:
         """None when there is no such key; a revoked one keeps its first ``revoked_at``."""

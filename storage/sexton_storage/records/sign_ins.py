@@ -55,7 +55,10 @@ class SignInAttempt(msgspec.Struct, frozen=True, gc=False):
 
 
 class SignInStore(Protocol):
-    async def offer(self, link: SignInLink) -> None: ...
+    async def offer(self, link: SignInLink) -> None:
+        """The same link again is the one that is there."""
+        ...
+
     async def find_link(self, token_hash: bytes) -> SignInLink | None:
         """Also finds used and expired ones, until they are swept."""
         ...
@@ -74,11 +77,21 @@ class SignInStore(Protocol):
         """The user's that are not over by the database's clock, newest first."""
         ...
 
+    async def list_tenant(
+        self, tenant_id: UUID, *, user_id: UUID | None, limit: int
+    ) -> Sequence[BrowserSession]:
+        """As ``list_sessions``, of all who sign in to a tenant, or of one of them."""
+        ...
+
     async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
         """Both only move forward."""
         ...
 
     async def sign_out(self, session_id: UUID) -> bool: ...
+    async def sign_out_all(self, user_id: UUID) -> Sequence[UUID]:
+        """The sessions that were ended, in browsers and terminals."""
+        ...
+
     async def begin(self, attempt: SignInAttempt) -> None: ...
     async def take(self, state_hash: bytes) -> SignInAttempt | None:
         """Give it to the first who asks and to nobody after; also an expired one."""

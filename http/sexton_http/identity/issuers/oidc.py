@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from uuid import UUID
 
 import jwt
 
@@ -32,6 +33,10 @@ class IssuerSettings:
     jwks_url: str | None = None
     platform_admins: bool = False
     """Whether its claim ``platform_admin`` counts."""
+    tenants: frozenset[UUID] = frozenset()
+    """The tenants that its tokens may name."""
+    every_tenant: bool = False
+    """It may name any, those that are made later too."""
 
 
 async def discover(elsewhere: Elsewhere, issuer: str) -> dict[str, Any]:
@@ -96,11 +101,18 @@ class OidcIssuer:
     def name(self) -> str:
         return self._settings.issuer
 
+    @property
+    def trusted_with(self) -> tuple[frozenset[UUID], bool]:
+        """The tenants that its tokens may name, and whether it may name any."""
+        return self._settings.tenants, self._settings.every_tenant
+
     async def verify(self, token: str, now_s: float) -> Claims:
         """Check all of a token. Raises Problem UZ-AUTH-002, -003 or -004."""
         issuer, audience = self._settings.issuer, self._settings.audience
         signed = await verify_signed(self._keys, token, issuer=issuer, audience=audience)
         claims = read_claims(signed, now_s)
+        if not self._settings.every_tenant and claims.tenant_id not in self._settings.tenants:
+            raise unauthorized("the token names a tenant that its issuer is not trusted with")
         return replace(claims, platform_admin=claims.platform_admin and self._settings.platform_admins)
 
     async def _fetch(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from uuid import UUID
 from sexton_storage.errors import NameTaken
 from sexton_storage.paging import API_KEY_SORTS, sort_key
 from sexton_storage.postgres.sql.schema import API_KEYS
-from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.api_keys import ApiKey
 
 KEY_NAMES = {"api_keys_name_taken": NameTaken}
@@ -27,16 +27,19 @@ class PostgresApiKeys(PostgresStore):
         await self._database.change(lambda c: c.execute(API_KEYS.insert("api_keys"), *values), KEY_NAMES)
 
     async def list(
-        self, tenant_id: UUID, *, page: int, page_size: int, sort: str
+        self, tenant_id: UUID, *, page: int, page_size: int, sort: str, owner_id: UUID | None = None
     ) -> tuple[Sequence[ApiKey], int]:
         field, descends = sort_key(sort, API_KEY_SORTS)
         way = "DESC" if descends else "ASC"
+        where = Conditions("tenant_id = $1", tenant_id)
+        if owner_id is not None:
+            where.add("owner_id = {}", owner_id)
         query = (
-            f"SELECT {API_KEYS.columns()} FROM api_keys WHERE tenant_id = $1"
-            f" ORDER BY {field} {way}, id {way} LIMIT $2 OFFSET $3"
+            f"SELECT {API_KEYS.columns()} FROM api_keys WHERE {where} ORDER BY {field} {way}, id {way}"
+            f" LIMIT {int(page_size)} OFFSET {int((page - 1) * page_size)}"
         )
-        rows = await self._rows(query, tenant_id, page_size, (page - 1) * page_size)
-        total = await self._value("SELECT count(*) FROM api_keys WHERE tenant_id = $1", tenant_id)
+        rows = await self._rows(query, *where.args)
+        total = await self._value(f"SELECT count(*) FROM api_keys WHERE {where}", *where.args)
         return API_KEYS.many(rows), total
 
     async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None:

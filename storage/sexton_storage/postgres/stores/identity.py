@@ -39,6 +39,12 @@ SELECT {BROWSERS.columns()} FROM browser_sessions
  WHERE user_id = $1 AND least(idle_ends_at, ends_at) > sexton_now_ms()
  ORDER BY created_at DESC, id DESC LIMIT $2
 """
+_LIST_TENANT = f"""
+SELECT {BROWSERS.columns("s")} FROM browser_sessions s JOIN users u ON u.id = s.user_id
+ WHERE u.tenant_id = $1 AND ($2::uuid IS NULL OR u.id = $2)
+   AND least(s.idle_ends_at, s.ends_at) > sexton_now_ms()
+ ORDER BY s.created_at DESC, s.id DESC LIMIT $3
+"""
 _USE_LINK = """
 UPDATE sign_in_links SET used_at = sexton_now_ms()
  WHERE token_hash = $1 AND user_id = $2 AND used_at IS NULL AND expires_at > sexton_now_ms() RETURNING true
@@ -77,8 +83,8 @@ class PostgresAuthSessions(PostgresStore):
 
 class PostgresSignIns(PostgresStore):
     async def offer(self, link: SignInLink) -> None:
-        values = LINKS.values(link)
-        await self._database.change(lambda c: c.execute(LINKS.insert("sign_in_links"), *values))
+        values, query = LINKS.values(link), f"{LINKS.insert('sign_in_links')} ON CONFLICT DO NOTHING"
+        await self._database.change(lambda c: c.execute(query, *values))
 
     async def find_link(self, token_hash: bytes) -> SignInLink | None:
         query = f"SELECT {LINKS.columns()} FROM sign_in_links WHERE token_hash = $1"
@@ -104,6 +110,11 @@ class PostgresSignIns(PostgresStore):
     async def list_sessions(self, user_id: UUID, *, limit: int) -> Sequence[BrowserSession]:
         return BROWSERS.many(await self._rows(_LIST_SESSIONS, user_id, limit))
 
+    async def list_tenant(
+        self, tenant_id: UUID, *, user_id: UUID | None, limit: int
+    ) -> Sequence[BrowserSession]:
+        return BROWSERS.many(await self._rows(_LIST_TENANT, tenant_id, user_id, limit))
+
     async def touch(self, session_id: UUID, *, seen_at: int, idle_ends_at: int) -> None:
         # Moving a time forward twice is moving it once: no transaction with a mark is needed.
         await self._database.read(lambda c: c.execute(_TOUCH, session_id, seen_at, idle_ends_at))
@@ -111,6 +122,10 @@ class PostgresSignIns(PostgresStore):
     async def sign_out(self, session_id: UUID) -> bool:
         query = "DELETE FROM browser_sessions WHERE id = $1 RETURNING id"
         return await self._database.change(lambda c: c.fetchval(query, session_id)) is not None
+
+    async def sign_out_all(self, user_id: UUID) -> Sequence[UUID]:
+        query = "DELETE FROM browser_sessions WHERE user_id = $1 RETURNING id"
+        return [row[0] for row in await self._database.change(lambda c: c.fetch(query, user_id))]
 
     async def begin(self, attempt: SignInAttempt) -> None:
         values = ATTEMPTS.values(attempt)

@@ -12,6 +12,5 @@ class PostgresUsers(PostgresStore):
         return USERS.maybe(await self._row(f"SELECT {USERS.columns()} FROM users WHERE id = $1", user_id))
 
     async def find_by_subject(self, subject: str) -> User | None:
-        return USERS.maybe(
-            await self._row(f"SELECT {USERS.columns()} FROM users WHERE subject = $1", subject)
-        )
+        query = f"SELECT {USERS.columns()} FROM users WHERE subject = $1 AND issuer IS NULL"
+        return USERS.maybe(await self._row(query, subject))
