@@ -45,6 +45,7 @@ class OperatorsCollector(Collector):
         yield from self._leases()
         yield from _storage(self._world.storage.statistics())
         yield from self._disk()
+        yield from self._memory()
         census = self._world.meters.census
         if census is not None and self._world.now_ms() - census.at <= STALE_MS:
             yield from _census(census, self._world.now_ms())
@@ -56,6 +57,15 @@ class OperatorsCollector(Collector):
             return  # What is missing alerts, and a guess would lie.
         yield _plain("disk_free_bytes", "Free on the disk of the data folder", disk.f_bavail * disk.f_frsize)
         yield _plain("disk_size_bytes", "Size of that disk", disk.f_blocks * disk.f_frsize)
+
+    def _memory(self) -> Iterator[Metric]:
+        memory = self._world.meters.memory
+        yield _plain("memory_resident_bytes", "Memory of the process in the last round", memory.last)
+        yield _plain("memory_least_bytes", "The least since the start", memory.least)
+        yield _plain("memory_peak_bytes", "The most since the start", memory.peak)
+        trims = CounterMetricFamily("sexton_memory_trims", "Times that free memory was given back")
+        trims.add_metric([], memory.trims)
+        yield trims
 
     def _leases(self) -> Iterator[Metric]:
         meters = self._world.meters

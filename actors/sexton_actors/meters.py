@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from sexton_actors.memory_rounds import MemoryState
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.fleet import Census
 from sexton_storage.spread import Spread
@@ -60,6 +61,7 @@ class Meters:
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
+        self.memory = MemoryState()
         self.census: Census | None = None
         """The latest that the database gave; None before the first."""
 

@@ -18,6 +18,7 @@ from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
+from sexton_actors.periodic.memory_keeper import MemoryKeeper
 from sexton_actors.periodic.reclaimer import Reclaimer
 from sexton_actors.periodic.sweeper import Sweeper
 from sexton_actors.queue.actor import QueueActor
@@ -100,6 +101,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(Sweeper, Sweeper),
                 one(CensusTaker, CensusTaker),
                 one(ChatRounds, ChatRounds),
+                one(MemoryKeeper, MemoryKeeper),
                 one(VaultKeeper, VaultKeeper),
             ),
         ),

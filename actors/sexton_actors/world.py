@@ -8,6 +8,7 @@ from sexton_actors.catalogue import Catalogue
 from sexton_actors.changed_records import ChangedRecords
 from sexton_actors.entitlements import Entitlements
 from sexton_actors.manifest.known_names import Surroundings
+from sexton_actors.memory_use import MemoryUse
 from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.ports.chat import ChatPlatform
@@ -38,6 +39,8 @@ class World:
     """What an operator has added for the runners, so that no agent is warned of it."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it; what it knows is no older."""
+    memory: MemoryUse | None = None
+    """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
+from sexton_actors.memory_use import ProcessMemory
 from sexton_actors.protocol.hub import FramesWritten
 from sexton_actors.protocol.lease import Revoke
 from sexton_actors.secrets import Secrets
@@ -171,6 +172,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             vault=vault,
             around=surroundings(os.environ),
             look_every_s=settings.look_every_s,
+            memory=ProcessMemory(),
         )
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
