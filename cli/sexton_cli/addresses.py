@@ -1,5 +1,6 @@
 """Where a server listens by default, and what an address may look like."""
 
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -27,6 +28,18 @@ def read_base_url(text: str) -> str:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     port = "" if parts.port is None else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there.
+
+    >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("db.internal")
+    (True, True, False, False)
+    """
+    try:
+        return host in LOOPBACK or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def in_the_open(base_url: str) -> bool:

@@ -162,6 +162,9 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         database, storage = await _storage(stack, settings, progress)
         doors = await _doors(settings)
         base_url = settings.public_url or doors.base_url
+        if risk := settings.risk():
+            log.warning("listens_in_the_open", address=doors.base_url, risk=risk)
+            progress(f"warning: {doors.base_url} is open to the network without TLS: {risk}")
         vault = _vault(settings)
         slack = await _slack(stack, identity)
         world = replace(
@@ -200,6 +203,8 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                 plan_rates=plan_rates(terms),
                 access_log=settings.access_log,
                 trusted_proxies=settings.trusted_proxies,
+                open_metrics=settings.is_private,
+                metrics_token=settings.metrics_token,
                 max_answer_bytes=settings.max_answer_mib * 2**20,
                 busy_at_s=settings.busy_at_ms / 1000 or None,
             ),
@@ -214,6 +219,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         )
         app = create_app(ctx)
         is_first = installation.api_key is not None
+        await storage.sign_ins.withdraw(installation.user_id)
         sign_in_url = (
             await offer_link(storage, base_url, installation.user_id, world.new_token) if is_first else None
         )

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sexton_actors.terms import LOOK_EVERY_S
-from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
+from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
@@ -41,9 +42,27 @@ class NodeSettings:
     billing: Path | None = None
     """The file of plans and the free trial; None: the one of ``data``, if it is there."""
     log: LogSettings = field(default_factory=LogSettings)
+    metrics_token: str | None = None
+    """What a reader of ``/metrics`` sends, where more than this machine reaches the server."""
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
     max_answer_mib: int = DEFAULT_ANSWER_MIB
     """MiB of all large answers that are made or sent at once."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nothing but this machine reaches the server, by a proxy or by itself."""
+        host = None if self.public_url is None else urlsplit(self.public_url).hostname
+        proxied = bool(self.trusted_proxies) or not is_loopback(host or DEFAULT_HOST)
+        return is_loopback(self.host) and not proxied
+
+    def risk(self) -> str | None:
+        """What can happen to whoever uses this address from elsewhere; None where nothing can."""
+        if is_loopback(self.host) or self.tls is not None or self.trusted_proxies:
+            return None
+        return (
+            "keys, tokens and what agents say can be read and changed on the way. Give --tls-cert and "
+            "--tls-key, or --trusted-proxy with the proxy that speaks TLS, or leave --host out"
+        )

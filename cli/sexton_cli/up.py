@@ -241,7 +241,9 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
     }
     # Whole or not at all, and its owner's alone: scripts wait for the file to appear, and it holds keys.
     part = ready_file.with_name(ready_file.name + ".part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    part.unlink(missing_ok=True)
+    # In a folder that others write to, one of them could have made it first, or a link with its name.
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(orjson.dumps(value))
     part.rename(ready_file)

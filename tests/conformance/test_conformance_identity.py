@@ -236,3 +236,15 @@ async def test_a_setting_is_settled_once(world: StorageWorld) -> None:
 
     assert len(set(kept)) == 1
     assert await instance.setting("key") == kept[0]
+
+
+async def test_links_that_are_withdrawn_sign_nobody_in(world: StorageWorld) -> None:
+    store, user, other = world.storage.sign_ins, await user_of(world), await user_of(world)
+    links = [SignInLink(new_id().bytes, one.id, world.now, world.now + HOUR_MS) for one in (user, other)]
+    for link in links:
+        await store.offer(link)
+
+    await store.withdraw(user.id)
+
+    assert await store.find_link(links[0].token_hash) is None
+    assert await store.find_link(links[1].token_hash) == links[1]

@@ -18,6 +18,7 @@ from sexton_http.gateway.limits import Gcra
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.quart_mount import make_quart
+from sexton_http.gateway.safe_headers import ALWAYS
 from sexton_http.gateway.services import make_services
 from sexton_http.identity.context import HttpContext
 from sexton_http.problems import CODES, Shown
@@ -216,6 +217,11 @@ async def test_the_headers_of_an_answer_are_those_of_the_document(world: HttpWor
     for answer in answers:
         told = {name.lower() for name in resolved(document, responses[str(answer.status_code)])["headers"]}
         own = {*answer.headers} - {"content-type", "content-length", "date"}
+        # What all answers have is described once, for the whole document.
+        everywhere = {name.decode() for name, _ in ALWAYS} & own
+        assert all(name.title() in document["info"]["description"] for name in everywhere)
+        own -= everywhere
+
         assert own <= told, answer.status_code
 
     assert answers[1].headers["idempotent-replayed"] == "true"

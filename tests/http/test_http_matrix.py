@@ -60,7 +60,7 @@ NOT_FOUND_THERE = {"list_memories": "UZ-MEM-002"}
 def expected(operation: Operation, worth: Worth) -> str:
     """The code by the contract; nothing where the bearer is let in."""
     match operation.auth:
-        case Auth.PUBLIC | Auth.WEBHOOK:
+        case Auth.PUBLIC | Auth.WEBHOOK | Auth.SCRAPER:
             return ""
         case Auth.BROWSER:
             # Only a page of this server, in a browser that is signed in, is let in; no token helps.

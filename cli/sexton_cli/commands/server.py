@@ -114,9 +114,14 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 "trusted_proxies",
                 multiple=True,
                 envvar="SEXTON_TRUSTED_PROXIES",
-                help="Address or network whose X-Forwarded-For is believed; may be repeated.",
+                help="Address or network whose Forwarded or X-Forwarded-For is believed; may be repeated.",
             ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
+            click.option(
+                "--metrics-token",
+                envvar="SEXTON_METRICS_TOKEN",
+                help="What a reader of /metrics sends as bearer, where more than this machine reaches it.",
+            ),
             click.option(
                 "--log-format",
                 type=click.Choice([one.value for one in LogFormat]),

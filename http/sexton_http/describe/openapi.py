@@ -29,7 +29,9 @@ DESCRIPTION: Final = (
     "Answers from 400 on are problem documents. `x-error-codes` says of each route which codes it has, by"
     " status, beside those that any may have (429, 500 and 503, and 404 `UZ-REQ-003`); `/docs/errors` says"
     " what they mean. A path that exists answers other methods with 405"
-    " `UZ-REQ-004` and the header `Allow`."
+    " `UZ-REQ-004` and the header `Allow`. Every answer has the headers `Cache-Control`,"
+    " `X-Content-Type-Options` and `Referrer-Policy`, and where the server is reached over https"
+    " also `Strict-Transport-Security`."
 )
 EVENT: Final = {
     "type": "object",
@@ -201,6 +203,8 @@ def _security(operation: Operation) -> list[dict[str, list[str]]]:
     """An empty list says that no token is needed; a webhook is proved by its sender's own signature."""
     if operation.auth in {Auth.PUBLIC, Auth.WEBHOOK}:
         return []
+    if operation.auth is Auth.SCRAPER:
+        return [{}, {"bearer": []}]
     if operation.auth is Auth.BROWSER:
         return [{"browser": []}]
     if operation.press:

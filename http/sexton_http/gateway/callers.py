@@ -10,7 +10,10 @@ from sexton_http.bodies.ids import parse_id
 from sexton_http.gateway.limits import Quota, Verdict
 from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.gateway.services import Services
+from sexton_http.identity.authenticator import bearer
+from sexton_http.identity.context import HttpSettings
 from sexton_http.identity.principals import NOBODY, Delegate, Enroller, Member, Presser, Principal, check_role
+from sexton_http.identity.tokens import digest, same
 
 UNAUTHORIZED: Final = 401
 SHOWN: Final = Quota(count=10, window_s=60)
@@ -33,6 +36,9 @@ class Callers:
         try:
             match self._operation.auth:
                 case Auth.PUBLIC | Auth.WEBHOOK:
+                    return NOBODY
+                case Auth.SCRAPER:
+                    _check_scraper(head, self._services.ctx.settings)
                     return NOBODY
                 case Auth.MEMBER:
                     delegate = await authenticator.delegate(head) if self._operation.agents else None
@@ -134,6 +140,16 @@ def is_press(head: RequestHead) -> bool:
     """A form without a token: whether it is signed, its route finds out."""
     sent = head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     return sent == FORM_TYPE and b"authorization" not in head.headers
+
+
+def _check_scraper(head: RequestHead, settings: HttpSettings) -> None:
+    if settings.open_metrics:
+        return
+    if settings.metrics_token is None:
+        raise Problem("UZ-AUTH-002", "start the server with SEXTON_METRICS_TOKEN, and send that as bearer")
+    token = bearer(head)
+    if token is None or not same(digest(token), digest(settings.metrics_token)):
+        raise Problem("UZ-AUTH-002", "this needs the server's metrics token as bearer")
 
 
 def _platform_admin(member: Member) -> Member:

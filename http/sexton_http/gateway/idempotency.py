@@ -17,6 +17,7 @@ from sexton_http.gateway.operations import Creates, Operation
 from sexton_http.gateway.seeds import Seed
 from sexton_http.identity.principals import Delegate, Enroller, Member, Nobody, RunnerHost
 from sexton_http.identity.tokens import TOKEN_BYTES
+from sexton_http.wire.masking import masked
 from sexton_storage.errors import StorageError
 from sexton_storage.records.key_uses import KeyUse
 from sexton_storage.terms import KEY_SOON_MS, KEY_STALE_MS
@@ -87,7 +88,7 @@ async def _keep(call: Call[Any, Any], use: KeyUse, answer: Answer) -> None:
         await call.ctx.world.storage.key_uses.settle(done)
     except StorageError as fault:
         # What was asked for is done, and says so; to the next it is as if the server had died here.
-        log.warning("idempotent_answer_not_kept", route=call.head.path, fault=repr(fault))
+        log.warning("idempotent_answer_not_kept", path=masked(call.head.path), fault=repr(fault))
 
 
 async def _give_up(call: Call[Any, Any], use: KeyUse, *, nothing_done: bool) -> None:
@@ -95,7 +96,7 @@ async def _give_up(call: Call[Any, Any], use: KeyUse, *, nothing_done: bool) -> 
     try:
         await (store.forget(use) if nothing_done else store.release(use))
     except StorageError as fault:
-        log.warning("idempotency_key_not_released", route=call.head.path, fault=repr(fault))
+        log.warning("idempotency_key_not_released", path=masked(call.head.path), fault=repr(fault))
 
 
 def _replay(call: Call[Any, Any], use: KeyUse, kept: KeyUse) -> Answer:

@@ -44,6 +44,7 @@ class Auth(Enum):
     ENROLMENT = "an enrolment token, or a platform admin"
     APPROVAL = "the agent's approval token"
     WEBHOOK = "the sender's signature or secret"
+    SCRAPER = "nobody in particular on a server that only its own machine reaches, else the metrics token"
 
 
 class Creates(Enum):
@@ -235,6 +236,7 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
     Auth.ENROLMENT: _MEMBER | {"UZ-AUTH-021", "UZ-RUN-015"},
     Auth.APPROVAL: frozenset({"UZ-AUTH-002", "UZ-WH-001"}),
     Auth.WEBHOOK: frozenset(),
+    Auth.SCRAPER: frozenset({"UZ-AUTH-002"}),
 }
 
 

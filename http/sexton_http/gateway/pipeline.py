@@ -128,7 +128,13 @@ class Mounted:
             self._services.admission.note_runner_call(seconds)
         if not isinstance(problem, Overloaded) or ctx.settings.access_log:
             log_answer(context, answer, seconds, problem, access=ctx.settings.access_log)
-        return traced(answer, context.request_id, traceparent_of(context.head), limits_of(verdicts))
+        return traced(
+            answer,
+            context.request_id,
+            traceparent_of(context.head),
+            limits_of(verdicts),
+            https=self._services.https,
+        )
 
     def _note(self, problem: Problem) -> None:
         self._services.metrics.problems.labels(self.operation.method, self.operation.path, problem.code).inc()

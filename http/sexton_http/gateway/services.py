@@ -40,6 +40,11 @@ class Services:
     admission: Admission
 
     @property
+    def https(self) -> bool:
+        """Whether people reach this server over TLS, its own or a proxy's."""
+        return self.ctx.settings.base_url.startswith("https:")
+
+    @property
     def ways(self) -> Sequence[tuple[str, str]]:
         """Where else people sign in: the name in addresses, and the label."""
         return [(provider.name, provider.label) for provider in self.ctx.providers]

@@ -8,6 +8,7 @@ import msgspec
 from sexton_http.answers import Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.gateway.limits import Verdict
 from sexton_http.gateway.request_log import begin_request, log_answer
+from sexton_http.gateway.safe_headers import safe_headers
 from sexton_http.gateway.services import Services
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -41,7 +42,7 @@ def refuse(services: Services, head: RequestHead, problem: Problem) -> Answer:
     context = begin_request(head, request_id)
     answer = problem.answer(services.ctx.settings.base_url, request_id)
     log_answer(context, answer, 0.0, problem)
-    return traced(answer, request_id, traceparent_of(head))
+    return traced(answer, request_id, traceparent_of(head), https=services.https)
 
 
 def refuse_stranger(
@@ -73,8 +74,10 @@ def limits_of(verdicts: list[Verdict]) -> Headers:
     )
 
 
-def traced(answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = ()) -> AnyAnswer:
-    headers: Headers = (*answer.headers, *more)
+def traced(
+    answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = (), *, https: bool
+) -> AnyAnswer:
+    headers: Headers = (*answer.headers, *more, *safe_headers(answer.headers, https=https))
     if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.
         headers = (*headers, (b"x-request-id", request_id.encode()))
     if traceparent is not None:

@@ -138,7 +138,11 @@ class HttpSettings:
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()
-    """The proxies whose ``X-Forwarded-For`` is believed."""
+    """The proxies whose ``Forwarded`` or ``X-Forwarded-For`` is believed."""
+    open_metrics: bool = True
+    """Whether anybody may read ``/metrics``: only this machine reaches the server."""
+    metrics_token: str | None = None
+    """What a reader of ``/metrics`` sends elsewhere; None: nobody may read it there."""
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
 

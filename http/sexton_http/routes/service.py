@@ -60,7 +60,7 @@ async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
 
 
 @operation(
-    "GET", "/metrics", tag=TAG, auth=Auth.PUBLIC, never_shed=True, no_io=True, media="text/plain", answer=str
+    "GET", "/metrics", tag=TAG, auth=Auth.SCRAPER, never_shed=True, no_io=True, media="text/plain", answer=str
 )
 async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
     """Show the counters, as Prometheus reads them."""

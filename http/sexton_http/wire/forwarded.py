@@ -1,10 +1,15 @@
 """Finds the client behind proxies: by what trusted ones say, and no one else."""
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-HEADER: Final = b"x-forwarded-for"
+LISTED: Final = b"x-forwarded-for"
+STANDARD: Final = b"forwarded"
+_QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"')
+_ELEMENT: Final = re.compile(r'(?:[^,"]|"(?:\\.|[^"\\])*")+')
+_FOR: Final = re.compile(r'(?:^|;)\s*for\s*=\s*("(?:\\.|[^"\\])*"|[^;\s]*)', re.IGNORECASE)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -21,8 +26,12 @@ def client_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     >>> client_of("203.0.113.9", "1.1.1.1", ours), client_of("10.0.0.1", "nonsense", ours)
     ('203.0.113.9', '10.0.0.1')
     """
+    return _last_stranger(peer, forwarded.split(","), trusted)
+
+
+def _last_stranger(peer: str, words: Sequence[str], trusted: Sequence[Network]) -> str:
     found = peer
-    for word in reversed(forwarded.split(",")):
+    for word in reversed(words):
         if not _is_trusted(found, trusted):
             break
         address = _read(word.strip())
@@ -35,11 +44,37 @@ def client_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
 def forwarded_scope(scope: dict[str, Any], trusted: Sequence[Network]) -> dict[str, Any]:
     """The scope with its client's own address, where a trusted proxy has told it."""
     client: tuple[str, int] | None = scope.get("client")
-    values = [value for name, value in scope["headers"] if name == HEADER]
-    if client is None or not values:
+    if client is None:
         return scope
-    address = client_of(client[0], b",".join(values).decode("latin-1"), trusted)
-    return scope if address == client[0] else {**scope, "client": (address, 0)}
+    listed, standard = _joined(scope, LISTED), _joined(scope, STANDARD)
+    told = set()
+    if listed:
+        told.add(client_of(client[0], listed, trusted))
+    if standard:
+        told.add(_last_stranger(client[0], forwarded_for(standard), trusted))
+    # A proxy writes one of the two and may pass the other on as it came. Where they differ, one of them is
+    # the sender's own invention, and nobody knows which: the proxy's address is left.
+    if len(told) != 1 or (address := told.pop()) == client[0]:
+        return scope
+    return {**scope, "client": (address, 0)}
+
+
+def _joined(scope: dict[str, Any], header: bytes) -> str:
+    return b",".join(value for name, value in scope["headers"] if name == header).decode("latin-1")
+
+
+def forwarded_for(text: str) -> list[str]:
+    """Whom each proxy was called by, as ``Forwarded`` has it (RFC 7239); empty where one does not say.
+
+    >>> forwarded_for('for=192.0.2.43, for="[2001:db8::17]:4711";proto=https;by=203.0.113.43')
+    ['192.0.2.43', '[2001:db8::17]:4711']
+    >>> forwarded_for('For=_hidden, by=10.0.0.1, for="a,b"')
+    ['_hidden', '', 'a,b']
+    """
+    if '"' in _QUOTED.sub("", text):
+        return [""]  # A sender's quote without its end would swallow what the proxy wrote behind it.
+    found = (_FOR.search(element.strip()) for element in _ELEMENT.findall(text))
+    return ["" if match is None else match[1].strip('"') for match in found]
 
 
 def read_networks(words: Sequence[str]) -> tuple[Network, ...]:

@@ -11,6 +11,15 @@ CLOSED = tuple(
     for text in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10", "64:ff9b:1::/48")
 )
 
+METADATA = tuple(ipaddress.ip_network(text) for text in ("168.63.129.16/32",))
+"""Where clouds tell a machine its secrets, beside the private, shared and link-local addresses that most use.
+
+Azure alone has a public one. The others are closed by their kind: 169.254.169.254 and its like (AWS, Google,
+Azure, DigitalOcean, Hetzner, OpenStack), 169.254.170.2 and .23 (AWS containers), 169.254.42.42 (Scaleway),
+169.254.0.23 (Tencent), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle), fd00:ec2::254 (AWS), fd20:ce::254
+(Google), fd00:42::42 (Scaleway), fe80::a9fe:a9fe (OpenStack).
+"""
+
 
 def host_allowed(host: str, allow: Sequence[str]) -> bool:
     """Hold a host name against ``network.allow``: a name, or ``*.`` and a name for all below it.
@@ -83,6 +92,7 @@ def _closed(address: Address, *, allow_loopback: bool) -> str | None:
         (address.is_reserved, "a reserved address"),
         (address.is_private, "a private address"),
         (any(address.version == net.version and address in net for net in CLOSED), "not a public address"),
+        (any(address.version == net.version and address in net for net in METADATA), "a cloud's own address"),
         (not address.is_global, "not a public address"),
     )
     return next((why for true, why in checks if true), None)

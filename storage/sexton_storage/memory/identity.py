@@ -55,6 +55,12 @@ class MemorySignIns(MemoryStore):
         await self._round_trip()
         return self._tables.sign_in_links.get(token_hash)
 
+    async def withdraw(self, user_id: UUID) -> None:
+        await self._round_trip()
+        links = self._tables.sign_in_links
+        for key in [k for k, link in links.items() if link.user_id == user_id and link.used_at is None]:
+            del links[key]
+
     async def sign_in(self, session: BrowserSession, *, link_hash: bytes | None) -> bool:
         await self._round_trip()
         if link_hash is not None and not self._use_up(link_hash, session.user_id):

@@ -63,6 +63,10 @@ class SignInStore(Protocol):
         """Also finds used and expired ones, until they are swept."""
         ...
 
+    async def withdraw(self, user_id: UUID) -> None:
+        """No link of this user that has not been used signs anybody in any more."""
+        ...
+
     async def sign_in(self, session: BrowserSession, *, link_hash: bytes | None) -> bool:
         """Use up the link and add the session in one commit.
 

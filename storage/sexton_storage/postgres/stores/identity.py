@@ -90,6 +90,10 @@ class PostgresSignIns(PostgresStore):
         query = f"SELECT {LINKS.columns()} FROM sign_in_links WHERE token_hash = $1"
         return LINKS.maybe(await self._row(query, token_hash))
 
+    async def withdraw(self, user_id: UUID) -> None:
+        query = "DELETE FROM sign_in_links WHERE user_id = $1 AND used_at IS NULL"
+        await self._database.change(lambda c: c.execute(query, user_id))
+
     async def sign_in(self, session: BrowserSession, *, link_hash: bytes | None) -> bool:
         async def work(connection: Connection) -> bool:
             if link_hash is not None and not await connection.fetchval(_USE_LINK, link_hash, session.user_id):
