@@ -73,7 +73,8 @@ class KeyMade(Shape):
     key: str
     """Shown in this answer only."""
     created_at: int
-    expires_at: int | None
+    expires_at: int | msgspec.UnsetType = msgspec.UNSET
+    """Only of a key that ends by itself."""
 
 
 class WorkspaceItem(Shape):

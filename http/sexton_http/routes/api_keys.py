@@ -182,7 +182,8 @@ async def _load(call: Call[KeyPatch, NoQuery] | Call[NoBody, NoQuery]) -> ApiKey
 
 
 def _made(key: ApiKey, token: str) -> KeyMade:
-    return KeyMade(key.id, key.key_name, token, key.created_at, key.expires_at)
+    expires_at = msgspec.UNSET if key.expires_at is None else key.expires_at
+    return KeyMade(key.id, key.key_name, token, key.created_at, expires_at)
 
 
 def is_good(key: ApiKey, now: int) -> bool:
