@@ -9,6 +9,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import RUN_NANOS_PER_SEC
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.tenants import PlanTier
 
 STARTER_CREDIT_NANOS: Final = 5_000_000_000
@@ -27,6 +28,19 @@ class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tools: tuple[str, ...] | None = None
     """Names, or globs of names; None: all."""
     runtimes: tuple[str, ...] | None = None
+    credentials: int | None = None
+    """This and those below bound the whole tenant; see ``Holding``."""
+    api_keys: int | None = None
+    agent_keys: int | None = None
+    proposals: int | None = None
+    drafts: int | None = None
+    queued_messages: int | None = None
+    crons: int | None = None
+
+    def of(self, holding: Holding) -> int | None:
+        """How many of these the tenant may have."""
+        limit: int | None = getattr(self, holding.value)
+        return limit
 
 
 class BillingTerms(msgspec.Struct, frozen=True):
@@ -56,13 +70,58 @@ class BillingTerms(msgspec.Struct, frozen=True):
 DEFAULT_PLANS: Final[Mapping[PlanTier, PlanLimits]] = MappingProxyType(
     {
         PlanTier.FREE: PlanLimits(
-            requests_per_second=20, workspaces=3, agents_per_workspace=20, events_per_day=1_000
+            requests_per_second=20,
+            workspaces=3,
+            agents_per_workspace=20,
+            events_per_day=1_000,
+            credentials=100,
+            api_keys=100,
+            agent_keys=200,
+            proposals=5_000,
+            drafts=500,
+            queued_messages=1_000,
+            crons=100,
         ),
-        PlanTier.PRO: PlanLimits(requests_per_second=200, events_per_day=100_000),
-        PlanTier.ENTERPRISE: PlanLimits(),
+        PlanTier.PRO: PlanLimits(
+            requests_per_second=200,
+            workspaces=1_000,
+            events_per_day=100_000,
+            credentials=2_000,
+            api_keys=1_000,
+            agent_keys=5_000,
+            proposals=100_000,
+            drafts=10_000,
+            queued_messages=20_000,
+            crons=10_000,
+        ),
+        PlanTier.ENTERPRISE: PlanLimits(
+            workspaces=10_000,
+            credentials=20_000,
+            api_keys=10_000,
+            agent_keys=100_000,
+            proposals=1_000_000,
+            drafts=100_000,
+            queued_messages=100_000,
+            crons=100_000,
+        ),
     }
 )
 DEFAULT_TERMS: Final = BillingTerms(DEFAULT_PLANS)
+
+
+def full(limit: int | None, holding: Holding, count: int) -> Refusal | None:
+    """None when one more may be made where there are ``count``.
+
+    >>> full(2, Holding.CRONS, 1), full(None, Holding.CRONS, 10**9)
+    (None, None)
+    >>> full(2, Holding.CRONS, 2).facts
+    {'limit': 'crons', 'allowed': 2}
+    """
+    if limit is None or count < limit:
+        return None
+    name = holding.value.replace("_", " ")
+    detail = f"The plan allows the tenant {limit} {name}: delete some, or go over to a larger plan."
+    return Refusal("UZ-ENTL-005", detail, {"limit": holding.value, "allowed": limit})
 
 
 def not_allowed(limits: PlanLimits, runtime: str, tools: Sequence[str]) -> Refusal | None:

@@ -49,7 +49,7 @@ class World:
         storage = self.storage
         providers = Providers(storage.providers, self.secrets, self.catalogue, storage.clock)
         object.__setattr__(self, "providers", providers)
-        entitlements = Entitlements(storage.tenants, self.terms, storage.clock)
+        entitlements = Entitlements(storage.tenants, storage.holdings, self.terms, storage.clock)
         object.__setattr__(self, "entitlements", entitlements)
 
     @property

@@ -33,6 +33,13 @@ class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events_per_day: Bound | msgspec.UnsetType = msgspec.UNSET
     tools: list[str] | All | msgspec.UnsetType = msgspec.UNSET
     runtimes: list[Runtime] | All | msgspec.UnsetType = msgspec.UNSET
+    credentials: Bound | msgspec.UnsetType = msgspec.UNSET
+    api_keys: Bound | msgspec.UnsetType = msgspec.UNSET
+    agent_keys: Bound | msgspec.UnsetType = msgspec.UNSET
+    proposals: Bound | msgspec.UnsetType = msgspec.UNSET
+    drafts: Bound | msgspec.UnsetType = msgspec.UNSET
+    queued_messages: Bound | msgspec.UnsetType = msgspec.UNSET
+    crons: Bound | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -119,6 +119,7 @@ CODES = Table(
         ("UZ-ENTL-001", 503, "Entitlement service unavailable", "What the plan allows cannot be read now.", _A),
         ("UZ-ENTL-003", 402, "Run limit reached", "The plan's events for today are used up.", _A),
         ("UZ-ENTL-004", 403, "Skill not allowed", "The plan does not include a tool or runtime of this agent.", _A),
+        ("UZ-ENTL-005", 402, "Plan limit reached", "The tenant has as many of these as its plan allows.", _A),
         ("UZ-RUNS-410", 410, "Pipeline v1 permanently removed", "The run pipeline is gone; agent events took its place.", _A),
         ("UZ-CATALOGUE-001", 503, "Catalogue empty", "The operator offers no model, so there are no prices to show.", _A),
         # --- webhooks ---------------------------------------------------------------------------------------

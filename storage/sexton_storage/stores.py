@@ -18,6 +18,7 @@ from sexton_storage.records.follow_ups import FollowUpStore
 from sexton_storage.records.frames import FrameStore
 from sexton_storage.records.gates import GateStore
 from sexton_storage.records.grants import GrantStore
+from sexton_storage.records.holdings import HoldingStore
 from sexton_storage.records.improvement import ImprovementStore
 from sexton_storage.records.instance import InstanceStore
 from sexton_storage.records.key_uses import KeyUseStore
@@ -126,6 +127,8 @@ class Storage(Protocol):
     def agent_keys(self) -> AgentKeyStore: ...
     @property
     def grants(self) -> GrantStore: ...
+    @property
+    def holdings(self) -> HoldingStore: ...
     @property
     def memories(self) -> MemoriesStore: ...
     @property

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, PlanLimits
+from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS
 from sexton_cli.billing_file import load_terms, read_terms
 from sexton_cli.catalogue import load_catalogue, read_catalogue
 from sexton_cli.exits import StartupFault
@@ -81,6 +82,7 @@ events_per_day = 50
 tools = ["http_*"]
 runtimes = ["agent"]
 workspaces = "unlimited"
+crons = 7
 
 [plans.pro]
 tools = "all"
@@ -91,7 +93,11 @@ dollars_per_hour = 0.036
 """
     )
     terms = load_terms(None, tmp_path)
-    assert terms.plans[PlanTier.FREE] == PlanLimits(20, None, 20, 50, ("http_*",), ("agent",))
+    free = replace(DEFAULT_PLANS[PlanTier.FREE], crons=7)
+    assert free.credentials == 100
+    assert terms.plans[PlanTier.FREE] == replace(
+        free, workspaces=None, events_per_day=50, tools=("http_*",), runtimes=("agent",)
+    )
     assert terms.plans[PlanTier.PRO] == DEFAULT_PLANS[PlanTier.PRO]
     assert (terms.free_trial_ends_ms, terms.free_trial_nanos_per_sec) == (1_798_761_600_000, 10_000)
     assert terms.run_rate(1_798_761_599_999) == 10_000

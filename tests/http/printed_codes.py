@@ -138,6 +138,7 @@ CONTRACT: tuple[tuple[str, int], ...] = (
 )
 OURS = (
     ("UZ-APPROVAL-006", 403),
+    ("UZ-ENTL-005", 402),
     ("UZ-REQ-009", 409),
     ("UZ-CATALOGUE-001", 503),
     ("UZ-EVENT-001", 404),

@@ -87,6 +87,13 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld)
         "events_per_day": 1000,
         "tools": None,
         "runtimes": None,
+        "credentials": 100,
+        "api_keys": 100,
+        "agent_keys": 200,
+        "proposals": 5_000,
+        "drafts": 500,
+        "queued_messages": 1_000,
+        "crons": 100,
     }
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_actors.loans import Files, after_files, changed_frames
+from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
@@ -97,7 +98,9 @@ class Configuration:
                 return asked if isinstance(chosen, Unchanged) else chosen
             manifest = chosen.compiled.manifest
             world = self._held.world
-            if refusal := await world.entitlements.may_hold(zombie.tenant_id, manifest):
+            if refusal := await world.entitlements.may_hold(
+                zombie.tenant_id, manifest, from_json(zombie.compiled)
+            ):
                 return refusal
             secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
             made.append((chosen.compiled, secrets))

@@ -7,15 +7,18 @@ from sexton_actors.protocol import zombie as m
 from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.zombies import Zombie
 
 
 async def steer(held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manifest, message: m.Steer) -> Any:
-    """A person's message wakes the agent, if it takes work and its tenant can pay for it."""
+    """A person's message wakes the agent, if it takes work, its tenant can pay and has room in its queue."""
     paused = held.workspace_paused
     if refusal := transitions.may_be_messaged(zombie, message.message, workspace_paused=paused):
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
+        return await waker.kept_before(message.key) or refusal
+    if refusal := await held.world.entitlements.may_add(zombie.tenant_id, Holding.QUEUED_MESSAGES):
         return await waker.kept_before(message.key) or refusal
     waking = transitions.WakeUp(
         actor=f"steer:{message.by}",

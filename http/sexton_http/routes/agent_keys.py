@@ -11,8 +11,10 @@ from sexton_http.bodies.shapes import MAX_PAGE, Body, Positive, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.routes.shared.plan_limits import FULL, leave_room
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.agent_keys import AgentKey
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.users import Role
 
 TAG = "Agent keys"
@@ -66,12 +68,13 @@ class AgentKeyQuery(Query):
     status=201,
     creates=Creates.AGAIN,
     secret=True,
-    codes=("UZ-APIKEY-005", "UZ-ZMB-009"),
+    codes=("UZ-APIKEY-005", "UZ-ZMB-009", *FULL),
 )
 async def create_agent_key(call: Call[NewAgentKey, NoQuery]) -> AgentKeyMade:
     """Mint a key with which a program outside acts for one agent, and for no other."""
     body, world, workspace_id = call.body, call.ctx.world, call.id("workspace_id")
     await call.services.scopes.require_zombie(workspace_id, body.zombie_id)
+    await leave_room(call, Holding.AGENT_KEYS)
     token = mint(TokenKind.AGENT, call.new_token)
     key = AgentKey(
         id=call.new_id(),

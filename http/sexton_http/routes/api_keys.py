@@ -24,8 +24,10 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import check_covers
 from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.routes.shared.plan_limits import FULL, leave_room
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.users import Rank, Role
 
 TAG = "API keys"
@@ -91,7 +93,7 @@ async def list_api_keys(call: Call[NoBody, KeyQuery]) -> KeyPage:
     status=201,
     creates=Creates.AGAIN,
     secret=True,
-    codes=("UZ-APIKEY-005", "UZ-AUTH-021"),
+    codes=("UZ-APIKEY-005", "UZ-AUTH-021", *FULL),
 )
 async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
     """Mint a key; its role is never above its maker's, and only a platform admin makes a platform admin's.
@@ -105,6 +107,7 @@ async def create_api_key(call: Call[NewKey, NoQuery]) -> KeyMade:
         raise Problem("UZ-AUTH-021", "a key with platform_admin is made by a platform admin")
     if body.expires_at is not None and body.expires_at <= world.now_ms():
         raise Problem("UZ-REQ-001", "/expires_at: this is past", facts={"pointer": "/expires_at"})
+    await leave_room(call, Holding.API_KEYS)
     token = mint(TokenKind.API_KEY, call.new_token)
     key = ApiKey(
         id=call.new_id(),

@@ -11,6 +11,8 @@ from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.routes.shared.plan_limits import FULL, leave_room
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.users import Role
 
 TAG = "Credentials"
@@ -59,7 +61,7 @@ class CredentialList(Shape):
     role=Role.OPERATOR,
     status=201,
     creates=Creates.AGAIN,
-    codes=("UZ-VAULT-001", "UZ-VAULT-002"),
+    codes=("UZ-VAULT-001", "UZ-VAULT-002", *FULL),
 )
 async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
     """Keep a credential, replacing one of its name; `llm` is the name of the model key and taken."""
@@ -77,6 +79,8 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
         raise Problem(
             "UZ-VAULT-002", f"/data: {size} bytes as text, {DATA_BYTES} may be", facts={"pointer": "/data"}
         )
+    if await call.ctx.world.secrets.open(_workspace(call), call.body.name) is None:
+        await leave_room(call, Holding.CREDENTIALS)
     await call.ctx.world.secrets.put(_workspace(call), call.body.name, data, call.body.hosts)
     return CredentialKept(call.body.name)
 

@@ -22,7 +22,9 @@ from sexton_http.routes.shared.agent_files import (
     new_urls,
     warnings_of,
 )
+from sexton_http.routes.shared.plan_limits import FULL, leave_room
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.users import Role
 
 TAG = "Harness"
@@ -92,7 +94,7 @@ class VersionActivated(Shape):
     webhook_urls: NewUrls = msgspec.UNSET
 
 
-@operation("PUT", HARNESS + "/source", tag=TAG, role=Role.OPERATOR, codes=("UZ-ZMB-009", "UZ-ZMB-010"))
+@operation("PUT", HARNESS + "/source", tag=TAG, role=Role.OPERATOR, codes=("UZ-ZMB-009", "UZ-ZMB-010", *FULL))
 async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState | Refusal:
     """Keep two files as an agent's next version, a draft.
 
@@ -102,6 +104,7 @@ async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState
     bounded("source_markdown", body.source_markdown)
     bounded("trigger_markdown", body.trigger_markdown)
     await call.services.scopes.require_zombie(call.id("workspace_id"), body.agent_id)
+    await leave_room(call, Holding.DRAFTS)
     message = DraftVersion(body.source_markdown, body.trigger_markdown, call.member.by)
     match await call.ctx.system.ask("zombie", body.agent_id, message):
         case Refusal() as refusal:
@@ -144,7 +147,7 @@ async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionCompiled |
     HARNESS + "/activate",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(UNKNOWN_VERSION, "UZ-HARNESS-002", "UZ-ZMB-006", "UZ-ZMB-010", "UZ-ENTL-001", "UZ-ENTL-004"),
+    codes=(UNKNOWN_VERSION, "UZ-HARNESS-002", "UZ-ZMB-006", "UZ-ZMB-010", *FULL, "UZ-ENTL-004"),
 )
 async def activate_harness(call: Call[VersionWish, NoQuery]) -> VersionActivated | Refusal:
     """Make a compiled version the active one, or go back to one that was active before.

@@ -44,6 +44,13 @@ class Limits(Shape):
     events_per_day: int | None
     tools: tuple[str, ...] | None
     runtimes: tuple[str, ...] | None
+    credentials: int | None
+    api_keys: int | None
+    agent_keys: int | None
+    proposals: int | None
+    drafts: int | None
+    queued_messages: int | None
+    crons: int | None
 
 
 class PlanRecord(BillingPlan):

@@ -17,6 +17,8 @@ from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import may_grant
 from sexton_http.routes.agents import AGENT, UNKNOWN_AGENT, require_agent
 from sexton_http.routes.shared.agent_files import MARKDOWN_CHARS, NewUrls, bounded, new_urls
+from sexton_http.routes.shared.plan_limits import FULL, leave_room
+from sexton_storage.records.holdings import Holding
 from sexton_storage.records.improvement import Proposal, ProposalStatus
 from sexton_storage.records.users import Role
 
@@ -96,11 +98,12 @@ class ProposalRejected(Shape):
     role=Role.OPERATOR,
     status=201,
     creates=Creates.ONCE,
-    codes=(*UNKNOWN_AGENT, "UZ-ZMB-010"),
+    codes=(*UNKNOWN_AGENT, "UZ-ZMB-010", *FULL),
 )
 async def create_proposal(call: Call[ProposalDraft, NoQuery]) -> ProposalView | Refusal:
     """Propose a change of an agent's files, on top of its active configuration."""
     agent_id, body = await require_agent(call), call.body
+    await leave_room(call, Holding.PROPOSALS)
     message = Propose(draft_of(body), call.member.by)
     match await call.ctx.system.ask("zombie", agent_id, message):
         case Refusal() as refusal:
@@ -142,7 +145,7 @@ async def get_proposal(call: Call[NoBody, NoQuery]) -> ProposalView:
     ONE + ":approve",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(*UNKNOWN_AGENT, "UZ-AGENT-002", "UZ-ZMB-006", "UZ-ZMB-010", "UZ-ENTL-001", "UZ-ENTL-004"),
+    codes=(*UNKNOWN_AGENT, "UZ-AGENT-002", "UZ-ZMB-006", "UZ-ZMB-010", *FULL, "UZ-ENTL-004"),
 )
 async def approve_proposal(call: Call[NoBody, NoQuery]) -> ProposalApproved | Refusal:
     """Apply a proposal: its files become the active configuration.

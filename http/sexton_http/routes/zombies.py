@@ -41,7 +41,7 @@ from sexton_http.routes.shared.agent_files import (
     warnings_of,
     warnings_of_active,
 )
-from sexton_http.routes.shared.plan_limits import entitled_of
+from sexton_http.routes.shared.plan_limits import FULL, entitled_of
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 
@@ -179,7 +179,7 @@ class MessageAccepted(Shape):
     codes=(
         *NEW_FILES,
         "UZ-WORKSPACE-003",
-        "UZ-ENTL-001",
+        *FULL,
         "UZ-ENTL-004",
     ),
 )
@@ -263,7 +263,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(*HELD, "UZ-ZMB-010", *NEW_FILES, "UZ-ENTL-001", "UZ-ENTL-004"),
+    codes=(*HELD, "UZ-ZMB-010", *NEW_FILES, *FULL, "UZ-ENTL-004"),
 )
 async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Refusal:
     """Stop, wake or kill an agent, or give it other files.
@@ -332,7 +332,7 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     status=202,
     creates=Creates.EVENT,
     starts_work=True,
-    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", *ENTITLED),
+    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", *ENTITLED, "UZ-ENTL-005"),
 )
 async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
     """Wake an agent with a person's message."""

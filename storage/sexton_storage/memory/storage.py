@@ -13,6 +13,7 @@ from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.follow_ups import MemoryFollowUps
 from sexton_storage.memory.grants import MemoryGrants
+from sexton_storage.memory.holdings import MemoryHoldings
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
@@ -79,6 +80,7 @@ class MemoryStorage:
         self.chats = MemoryChats(tables, faults, journal)
         self.agent_keys = MemoryAgentKeys(tables, faults, journal)
         self.grants = MemoryGrants(tables, faults, journal)
+        self.holdings = MemoryHoldings(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 

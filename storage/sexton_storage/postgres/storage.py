@@ -32,6 +32,7 @@ from sexton_storage.postgres.stores.follow_ups import PostgresFollowUps
 from sexton_storage.postgres.stores.frames import PostgresFrames
 from sexton_storage.postgres.stores.gates import PostgresGates
 from sexton_storage.postgres.stores.grants import PostgresGrants
+from sexton_storage.postgres.stores.holdings import PostgresHoldings
 from sexton_storage.postgres.stores.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.stores.improvement import PostgresImprovement
 from sexton_storage.postgres.stores.instance import PostgresInstance
@@ -104,6 +105,7 @@ class PostgresStorage:
         self.chats = PostgresChats(database)
         self.agent_keys = PostgresAgentKeys(database)
         self.grants = PostgresGrants(database, self.journal)
+        self.holdings = PostgresHoldings(database)
         self.memories = PostgresMemories(database)
         self.instance = PostgresInstance(database)
 
