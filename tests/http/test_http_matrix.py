@@ -42,6 +42,7 @@ BODIES: dict[str, Any] = {
     "verify_webhook": {"headers": {}, "body": ""},
     "request_integration": {"service": "slack", "reason": "to tell people"},
     "change_grant": {"status": "approved"},
+    "change_credential_grant": {"status": "approved"},
     "create_proposal": {"title": "t", "rationale": "r", "source_markdown": "s"},
     "reject_proposal": {"rejection_reason": "no"},
     "schedule_follow_up": {"call_id": "c", "message": "m", "delay_s": 60},

@@ -20,7 +20,15 @@ async def take(world: HttpWorld) -> None:
     await _fleet(world, admin)
     for path in (f"{agent}/memories", f"{agent}/follow-ups", f"{agent}/integration-grants"):
         await world.get(path)
-    for path in ("profile", "integration-grants", "events", "credentials", "billing", "scoring"):
+    for path in (
+        "profile",
+        "integration-grants",
+        "credential-grants",
+        "events",
+        "credentials",
+        "billing",
+        "scoring",
+    ):
         await world.get(f"{ws}/{path}")
     for path in ("healthz", "readyz", ".well-known/jwks.json", "v1/whoami"):
         await world.get(f"/{path}")
