@@ -45,9 +45,11 @@ from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.loop_turns import measured_turns
+from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
+from sexton_storage.background import in_background
 from sexton_storage.embedded import (
     EmbeddedServer,
     EmbeddedSettings,
@@ -180,11 +182,16 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
-        certificate = keep_certificate(
+        keep = partial(
+            keep_certificate,
             settings.data,
             None if settings.tls is None else settings.tls.certificate,
             (doors.base_url, doors.local_url),
         )
+        certificate = keep()
+        shown = None if settings.tls is None else LiveCertificate(settings.tls, keep)
+        if shown is not None:
+            await stack.enter_async_context(in_background(shown.heed_hangups))
         issuers, providers = await _trusted(stack, identity, installation.tenant_id)
         stop, registry = Stop(), _registry()
         system = await stack.enter_async_context(open_system(tree(world)))
@@ -225,7 +232,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         )
         async with trio.open_nursery() as nursery:
             await nursery.start(
-                lambda task_status: serve(app, doors, stop=stop, tls=settings.tls, task_status=task_status)
+                lambda task_status: serve(app, doors, stop=stop, tls=shown, task_status=task_status)
             )
             try:
                 yield Node(

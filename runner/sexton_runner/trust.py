@@ -4,8 +4,9 @@ import hashlib
 import os
 import re
 import ssl
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
@@ -37,11 +38,32 @@ def pinned(certificate: Path) -> ssl.SSLContext:
     Who holds its key is the one who is meant, so its names are not looked at: a runner beside the server
     reaches it under an address that no certificate bears.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = _Pinned(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.load_verify_locations(cadata=first_certificate(certificate))
+    context.file = certificate
+    context.take_up()
     return context
+
+
+class _Pinned(ssl.SSLContext):
+    """Also trusts what the file holds later: a server takes a renewed certificate up while it runs."""
+
+    file: Path
+    _read: str = ""
+
+    def take_up(self) -> None:
+        """Raises OSError and ValueError."""
+        found = first_certificate(self.file)
+        if found != self._read:
+            self.load_verify_locations(cadata=found)
+            self._read = found
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        # Once a connection. A file that is being written is read by the next one.
+        with suppress(OSError, ValueError):
+            self.take_up()
+        return super().wrap_bio(*args, **options)
 
 
 def first_certificate(file: Path) -> str:

@@ -1,6 +1,8 @@
 """A server with a certificate of its own: its runner, the command line, and what goes wrong."""
 
 import hashlib
+import os
+import signal
 import ssl
 from pathlib import Path
 
@@ -51,6 +53,16 @@ async def test_a_local_runner_and_the_command_line_trust_what_their_server_shows
         shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(tls.certificate.read_text())).digest()
         assert shown.hex(":").upper() in said(ended)
         assert "SSL_CERT_FILE" in said(ended)
+
+        renewed = make_certificate(tmp_path, "agents.example.com").certificate.read_text()
+        os.kill(server.ready["pids"]["server"], signal.SIGHUP)
+        address = ("127.0.0.1", int(base_url.rpartition(":")[2]))
+        with trio.fail_after(20):
+            while await trio.to_thread.run_sync(ssl.get_server_certificate, address) != renewed:
+                await trio.sleep(0.05)
+        # What the command line goes by, at the same address, is renewed with it.
+        ended = await trio.to_thread.run_sync(lambda: known("workspace", "list"))
+        assert ended.returncode == 0, ended.stderr
 
 
 async def test_a_runner_that_does_not_trust_its_server_says_so_at_once_and_how_to(tmp_path: Path) -> None:

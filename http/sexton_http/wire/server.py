@@ -18,6 +18,7 @@ from sexton_http.wire.hang_ups import CAN_TELL, HangUps
 from sexton_http.wire.http1 import Http1Connection
 from sexton_http.wire.http2 import Http2Config
 from sexton_http.wire.http2_connection import Http2Connection
+from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.open_connections import OpenConnections, Watched
 from sexton_http.wire.stop_signal import Stop
 from sexton_http.wire.tls import HTTP1, Handshake, Tls, TlsTransport
@@ -63,7 +64,7 @@ async def serve(
     doors: Doors,
     *,
     stop: trio.Event | Stop,
-    tls: Tls | None = None,
+    tls: Tls | LiveCertificate | None = None,
     grace_s: float = timeouts.GRACE_S,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -76,6 +77,8 @@ async def serve(
     try:
         async with trio.open_nursery() as watching:
             watching.start_soon(server.open.watch)
+            if server.certificate is not None:
+                watching.start_soon(server.certificate.watch)
             if server.hang_ups is not None:
                 watching.start_soon(server.hang_ups.watch)
             async with trio.open_nursery() as connections:
@@ -100,11 +103,11 @@ async def serve(
 class _Server:
     """What all connections of one server share."""
 
-    def __init__(self, app: App, tls: Tls | None) -> None:
+    def __init__(self, app: App, tls: Tls | LiveCertificate | None) -> None:
         self.open = OpenConnections()
         self.hang_ups = HangUps() if CAN_TELL else None
         self._app = app
-        self._tls = None if tls is None else tls.context()
+        self.certificate = LiveCertificate(tls) if isinstance(tls, Tls) else tls
         self._date = DateHeader()
         self._http2 = Http2Config(self._date)
         self._context = WorkerContext(None)
@@ -115,7 +118,8 @@ class _Server:
 
     async def handle(self, stream: trio.SocketStream) -> None:
         """Serve one connection to its last descriptor, with every fault of it kept inside."""
-        transport = PlainTransport(stream) if self._tls is None else TlsTransport(stream, self._tls)
+        shown = self.certificate
+        transport = PlainTransport(stream) if shown is None else TlsTransport(stream, shown.context)
         try:
             await self._speak(transport)
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its connection, not the server
