@@ -74,6 +74,21 @@ bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plo
 bench-peers: $(TO_CHECK) .venv-peers/.locked ## real peers beside Sexton, on one PostgreSQL in one run
 	@$(ALONE) $(BIN)/python -m bench.peers .venv-peers/bin/python
 
+# What looks at the packages is none of them, and has an environment of its own.
+.venv-audit/.locked: requirements/audit.lock
+	@scripts/make-venv .venv-audit
+	@.venv-audit/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/audit.lock
+	@touch $@
+
+.PHONY: audit sbom
+audit: .venv-audit/.locked ## known faults of the packages that a server needs; says so where none can be looked up
+	@$(or $(wildcard $(BIN)/python),python3) scripts/audit_packages.py .venv-audit/bin/pip-audit requirements/runtime.lock
+
+sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sexton.cdx.json
+	@mkdir -p dist
+	@.venv-audit/bin/cyclonedx-py requirements requirements/runtime.lock --output-reproducible --of JSON -o dist/sexton.cdx.json
+	@echo "dist/sexton.cdx.json"
+
 check: lint types layers docs wheel node test ## all that a change must pass
 
 lint: $(TO_CHECK) ## ruff: rules and format
@@ -126,7 +141,8 @@ lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock
+	$(COMPILE) requirements/audit.in -o requirements/audit.lock
 
 clean: ## remove everything that make has built
-	rm -rf .venv .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-audit .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
 	find $(WINGS) tests bench scripts -name __pycache__ -prune -exec rm -rf {} +

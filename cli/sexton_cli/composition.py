@@ -44,8 +44,8 @@ from sexton_http.identity.settings import IdentitySettings, open_identity, open_
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
-from sexton_http.wire.loop_turns import measured_turns
 from sexton_http.wire.live_certificate import LiveCertificate
+from sexton_http.wire.loop_turns import measured_turns
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
@@ -182,12 +182,8 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)
         keep_address(settings.data, base_url)
-        keep = partial(
-            keep_certificate,
-            settings.data,
-            None if settings.tls is None else settings.tls.certificate,
-            (doors.base_url, doors.local_url),
-        )
+        own = None if settings.tls is None else settings.tls.certificate
+        keep = partial(keep_certificate, settings.data, own, (doors.base_url, doors.local_url))
         certificate = keep()
         shown = None if settings.tls is None else LiveCertificate(settings.tls, keep)
         if shown is not None:
