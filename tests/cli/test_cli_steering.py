@@ -1,11 +1,14 @@
 """What ``sexton steer`` shows of an answer while it comes."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 from sexton_cli.caller import Caller, Given
+from sexton_cli.commands import event
 from sexton_cli.commands.events import follow_to_the_end
 from sexton_cli.exits import Fault
 from tests.cli.test_cli_streams import Server, refusal, stream
@@ -90,3 +93,22 @@ def test_with_json_nothing_but_the_document_is_written(capsys: pytest.CaptureFix
 
     assert event["status"] == "agent_error"
     assert capsys.readouterr().out == ""
+
+
+def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {
+        "event_id": "e",
+        "status": "agent_error",
+        "failure_label": "agent_run",
+        "request_json": {"n": 1},
+        "response_text": "First line\nand\x1b[2Jthe second",
+    }
+    server = Server(httpx2.Response(200, json=found))
+    monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
+    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    shown = CliRunner().invoke(event.event, ["show", "e"])
+
+    assert "status   agent_error (agent_run)" in shown.output
+    assert 'request  {"n":1}' in shown.output
+    assert shown.output.endswith("\nFirst line\nand\ufffd[2Jthe second\n")
+    assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e"]

@@ -43,7 +43,7 @@ def show(caller: Caller, *, event: str) -> None:
         }
     )
     if found.get("response_text"):
-        caller.output.say(f"\n{found['response_text']}")
+        caller.output.piece(f"\n{found['response_text']}\n")
 
 
 def _status(found: Row) -> str:
