@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from trio.testing import MockClock
 
 from sexton_http.app import create_app
-from sexton_http.wire.http1 import PREFACE
+from sexton_http.wire.http2_session import PREFACE
 from sexton_http.wire.server import Doors
 from sexton_http.wire.timeouts import HANDSHAKE_S, KEEP_ALIVE_S
 from sexton_http.wire.tls import PIECE_BYTES, Tls

@@ -15,12 +15,16 @@ _HOST: Final = re.compile(
 
 
 def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """What is wrong with a head of HTTP/1; empty when nothing is. The same for whoever read it.
+    """What is wrong with a head; empty when nothing is. The same for whoever read it, of HTTP/1 and HTTP/2.
+
+    HTTP/2 has no ``Host`` of its own: its ``:authority`` stands for it.
 
     >>> check_head(b"GET", b"/", "1.1", [(b"host", b"x:80")])
     ''
     >>> check_head(b"GET", b"/", "1.1", [])
     'one Host header is needed, in HTTP/1.1 or HTTP/1.0'
+    >>> check_head(b"GET", b"/", "2", [(b"host", b"x"), (b"host", b"y")])
+    'one host is needed, as :authority or as Host'
     """
     if (
         len(method) + len(target) + 12 + sum(len(name) + len(value) + 4 for name, value in headers)
@@ -28,7 +32,9 @@ def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tup
     ):
         return f"the head is over {MAX_HEAD_BYTES} bytes"
     hosts = [value for name, value in headers if name == b"host"]
-    if version not in {"1.0", "1.1"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
+    if version == "2" and len(hosts) != 1:
+        return "one host is needed, as :authority or as Host"
+    if version not in {"1.0", "1.1", "2"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
         return "one Host header is needed, in HTTP/1.1 or HTTP/1.0"
     if not all(map(is_host, hosts)):
         return "the Host header is to be a name or an address, and a port if need be"

@@ -12,6 +12,7 @@ from sexton_http.wire.asgi import App, Header, Message
 from sexton_http.wire.hang_ups import UNLESS_GONE, HangUps, until_told
 from sexton_http.wire.http1_exchange import Exchange, head_bytes
 from sexton_http.wire.http1_parser import Parser, Request
+from sexton_http.wire.http2_session import PREFACE
 from sexton_http.wire.malformed import malformed
 from sexton_http.wire.transport import Transport
 
@@ -19,7 +20,6 @@ T = TypeVar("T")
 
 MAX_PIPELINED: Final = 64
 """With this many requests waiting, no more is read until they are answered."""
-PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}

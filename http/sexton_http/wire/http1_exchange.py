@@ -146,9 +146,19 @@ class Exchange:
             await trio.lowlevel.checkpoint()
 
 
+def _of_its_class(status: int) -> bytes:
+    r"""The status line of a status without a phrase; some clients take a line without one for broken.
+
+    >>> _of_its_class(499), _of_its_class(299)
+    (b'HTTP/1.1 499 Bad Request\r\n', b'HTTP/1.1 299 OK\r\n')
+    """
+    first = _STATUS.get(status // 100 * 100, b"")
+    return b"HTTP/1.1 %d %b\r\n" % (status, first[13:-2] or b"Unknown")
+
+
 def head_bytes(status: int, date: Sequence[Header], headers: Sequence[Header]) -> bytes:
     """The head of an answer as it is sent. Raises ValueError when a header would end its line early."""
-    lines = [_STATUS.get(status) or b"HTTP/1.1 %d \r\n" % status]
+    lines = [_STATUS.get(status) or _of_its_class(status)]
     lines += [b"%b: %b\r\n" % header for header in date]
     lines += [b"%b: %b\r\n" % header for header in headers]
     lines.append(b"\r\n")

@@ -1,95 +1,360 @@
-"""HTTP/2 by Hypercorn, with its sharp ends covered; none of Hypercorn's private names is used."""
+"""HTTP/2 over a transport: one task reads, one waits for the kernel, and each request under way has one."""
 
-from collections.abc import Callable
-from typing import Any, Final
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
-import h2.connection
-import h2.events
-from hypercorn.config import Config
-from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h2 import H2Protocol
-from hypercorn.protocol.http_stream import HTTPStream
-from hypercorn.protocol.ws_stream import WSStream
-from hypercorn.typing import ConnectionState
+import ngh2
+import trio
+from ngh2 import ErrorCode
 
-from sexton_http.wire.heads import is_host
+from sexton_http.wire import timeouts
+from sexton_http.wire.asgi import App, Header
+from sexton_http.wire.http2_calm import Calm
+from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
+from sexton_http.wire.http2_frames import FrameBorders
+from sexton_http.wire.http2_heads import read_head
+from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session, take_turns
+from sexton_http.wire.http2_tasks import Workers, Writer
+from sexton_http.wire.malformed import malformed
+from sexton_http.wire.transport import Ends, Transport
 
-MAX_STREAMS: Final = 256
-"""The bound of one connection, at once."""
 MAX_REQUESTS: Final = 100_000
 """The bound of one connection, one after the other."""
+PIECE_BYTES: Final = 64 * 1024
+"""How much is given to the transport at once: no more is copied before the client takes it."""
 
 
-class Http2Config(Config):
-    """Hypercorn's settings as this server uses them."""
+class Http2Connection:
+    """Speaks HTTP/2 until either side is done. The transport is the caller's to close.
 
-    errorlog = None
-    accesslog = None
-    h2_max_concurrent_streams = MAX_STREAMS
-    keep_alive_max_requests = MAX_REQUESTS
-
-    def __init__(self, date: Callable[[], list[tuple[bytes, bytes]]]) -> None:
-        self._date = date
-
-    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
-        del protocol
-        return self._date()
-
-
-class Http2(H2Protocol):
-    """HTTP/2 without CONNECT, where a stream that is over does not take the others with it."""
-
-    def __init__(self, app: Any, config: Config, context: Any, tasks: Any, *rest: Any) -> None:
-        """``rest``: whether it is secure, the client, the server, and what to send events with."""
-        super().__init__(app, config, context, tasks, ConnectionState({}), *rest)
-        made = self.connection
-        self.connection = _StrictConnection(config=made.config)
-        self.connection.DEFAULT_MAX_INBOUND_FRAME_SIZE = made.DEFAULT_MAX_INBOUND_FRAME_SIZE
-        self.connection.local_settings = made.local_settings
-        self.streams = _Streams()
-
-
-class _StrictConnection(h2.connection.H2Connection):
-    """Resets the streams that ask for what is not served here; their requests are never seen."""
-
-    def receive_data(self, data: Any) -> list[h2.events.Event]:
-        events = super().receive_data(data)
-        return [event for event in events if not self._turns_down(event)]
-
-    def _turns_down(self, event: h2.events.Event) -> bool:
-        if not isinstance(event, h2.events.RequestReceived) or _is_served(event):
-            return False
-        self.reset_stream(event.stream_id)
-        return True
-
-
-class _Streams(dict[int, HTTPStream | WSStream]):
-    """The open streams. One that is over is replaced by one that drops what still comes.
-
-    Its answer may have gone out before all of its body came in: Hypercorn would look it up in vain, and the
-    connection would end with a KeyError. Here it goes on, and gives the client its window back.
+    Whatever is to be said is handed to ``session``, and sent at once while one request is under way. With
+    several it waits for the next turn of the loop, so that answers that are ready together leave together.
     """
 
-    def __missing__(self, stream_id: int) -> Any:
-        return _OVER
+    def __init__(
+        self,
+        app: App,
+        transport: Transport,
+        *,
+        date: Callable[[], Sequence[Header]],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        """``date`` gives the headers that every answer has."""
+        self._app = app
+        self._transport = transport
+        self.date = date
+        self.is_stopping = is_stopping
+        self.session, self._first = open_session()
+        self._open: dict[int, Http2Exchange] = {}
+        """By its stream, whoever still has to end it: the client, this side, or the app."""
+        self._waiting: dict[int, Http2Exchange] = {}
+        """The exchanges whose clients have not taken all that was sent."""
+        self._writer = Writer(transport, self._lose)
+        self._workers: Workers[Http2Exchange] | None = None
+        self._requests = 0
+        self._borders = FrameBorders(len(PREFACE))
+        self._calm = Calm(trio.current_time())
+        self._scope = trio.CancelScope()
+        self._since = trio.current_time()
+        """When the connection was opened, or the last stream ended."""
+        self._part_since: float | None = None
+        """When something came that is not whole yet."""
+        self._leaving = False
+        """GOAWAY was said: what is open comes to its end, nothing else begins."""
+        self._over = False
+        """The last byte was sent, or none can be."""
+        self._linger_until = math.inf
+        self._ends: Ends = (("", 0), ("", 0))
+
+    async def run(self, first: bytes = b"") -> None:
+        """``first``: what was read before. Raises ExceptionGroup of whatever went wrong."""
+        self._ends = self._transport.ends()
+        async with trio.open_nursery() as nursery:
+            self._workers = Workers(nursery, self._serve)
+            nursery.start_soon(self._writer.run, self._pump)
+            self._writer.send(self._first)
+            with self._scope:
+                if first:
+                    self._take(first)
+                await self._read()
+            self._end()
+            nursery.cancel_scope.deadline = trio.current_time() + timeouts.GONE_S
+
+    # --- until when -----------------------------------------------------------------------------------------
+
+    def due(self) -> float:
+        """Until when this connection, or one of its streams, may wait for its client."""
+        if self._over:
+            return self._linger_until
+        due = min((_due(exchange) for exchange in self._open.values()), default=math.inf)
+        if self._part_since is not None:
+            due = min(due, self._part_since + timeouts.READ_S)
+        return due if self._open else min(due, self._since + timeouts.KEEP_ALIVE_S)
+
+    def cut(self) -> None:
+        """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""
+        now = trio.current_time()
+        late = [exchange for exchange in self._open.values() if now >= _due(exchange)]
+        if not late or self._over or self._writer.torn:
+            self._leave(ErrorCode.NO_ERROR)
+            self._scope.cancel()
+        elif any(now >= exchange.write_due for exchange in late) and self.session.remote_window_size <= 0:
+            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+        else:
+            for exchange in late:
+                self._reset(exchange, ErrorCode.CANCEL)
+            self._pump()
+
+    def close_if_idle(self) -> None:
+        """Say that nothing new is taken; end the connection if nothing is under way."""
+        if not self._open:
+            self._leave(ErrorCode.NO_ERROR)
+        else:
+            self._decline()
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        while data := await self._transport.receive():
+            if not self._over:
+                self._take(data)
+            if self._over:
+                # Our end is sent. What the client has on the way is taken for a moment: see `due`.
+                while await self._transport.discard():
+                    pass
+                return
+
+    def _take(self, data: bytes) -> None:
+        """Understand what came; whatever is wrong with it ends the connection in order."""
+        now = trio.current_time()
+        session = self.session
+        try:
+            session.receive_data(data)
+        except ngh2.DenialOfServiceError:
+            self._fail(ErrorCode.ENHANCE_YOUR_CALM)
+            return
+        except (ngh2.NGH2Error, ValueError):
+            self._fail(ErrorCode.PROTOCOL_ERROR)
+            return
+        if self._borders.feed(data):
+            self._part_since = None
+        elif self._part_since is None or self._borders.passed:
+            self._part_since = now
+        events = session.events()
+        beside = len(data)
+        for event in events:
+            if self._over:
+                return
+            if isinstance(event, ngh2.RequestReceived):
+                self._ask(event, now)
+            elif isinstance(event, ngh2.DataReceived):
+                beside -= len(event.data)
+                self._put(event)
+            else:
+                self._note(event, now)
+        if self._over:
+            return
+        if not self._calm.received(now, beside):
+            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+        elif session.want_write:
+            self._pump()
+
+    def _ask(self, event: ngh2.RequestReceived, now: float) -> None:
+        stream_id = event.stream_id
+        if self._leaving:
+            self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
+            return
+        head = read_head(event.headers)
+        self._calm.asked(head.size)
+        if head.method == "CONNECT":
+            self.session.reset_stream(stream_id, ErrorCode.PROTOCOL_ERROR)
+            return
+        # A stream that the client has taken back counts until its handler is done with it.
+        if len(self._open) >= MAX_STREAMS:
+            self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
+            self._count_reset(now)
+            return
+        try:
+            take_turns(self.session, stream_id)
+        except ngh2.StreamUnavailableError:
+            return  # Taken back with the same bytes: that is the next event.
+        exchange = Http2Exchange(self, stream_id, head, begun=now, complete=event.end_stream)
+        self._open[stream_id] = exchange
+        self._requests += 1
+        if self._requests >= MAX_REQUESTS:
+            self._decline()
+        if head.fault:
+            answer = malformed(self._app, head.fault)
+            exchange.answer(answer.status, answer.headers, answer.body)
+            self._handled(exchange)
+        elif self._workers is not None:
+            self._workers.give(exchange)
+
+    def _put(self, event: ngh2.DataReceived) -> None:
+        exchange = self._open.get(event.stream_id)
+        if exchange is not None and not exchange.gone:
+            exchange.put(event.data, last=event.end_stream)
+        elif event.data:
+            self.session.acknowledge_received_data(len(event.data), event.stream_id)
+
+    def _note(self, event: ngh2.Event, now: float) -> None:
+        if isinstance(event, ngh2.StreamClosed):
+            exchange = self._open.get(event.stream_id)
+            if exchange is not None:
+                exchange.close()
+                self._forget(exchange)
+        elif isinstance(event, ngh2.StreamReset):
+            self._count_reset(now)
+        elif isinstance(event, ngh2.TrailersReceived):
+            exchange = self._open.get(event.stream_id)
+            if exchange is not None:
+                exchange.put(b"", last=True)
+        elif isinstance(event, ngh2.GoAwayReceived):
+            self._decline()
+        elif isinstance(event, ngh2.ConnectionClosed):
+            self._leave(None)
+
+    def _count_reset(self, now: float) -> None:
+        if not self._calm.reset(now):
+            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+
+    # --- requests under way ---------------------------------------------------------------------------------
+
+    async def _serve(self, exchange: Http2Exchange) -> None:
+        await exchange.run(self._app, self._ends, secure=self._transport.secure)
+        self._handled(exchange)
+
+    def _handled(self, exchange: Http2Exchange) -> None:
+        """The app is done with it."""
+        exchange.handled = True
+        if exchange.gone:
+            self._forget(exchange)
+        elif not exchange.ended:
+            self._reset(exchange, ErrorCode.INTERNAL_ERROR)
+            self._writer.wake()
+        elif not exchange.complete:
+            self._stop_sender(exchange)
+
+    def _stop_sender(self, exchange: Http2Exchange) -> None:
+        """The answer is whole, the request is not: what is missing is not wanted (RFC 9113, 8.1)."""
+        if exchange.handled and exchange.id not in self._waiting:
+            self._reset(exchange, ErrorCode.NO_ERROR)
+            self._writer.wake()
+
+    def _forget(self, exchange: Http2Exchange) -> None:
+        self._waiting.pop(exchange.id, None)
+        if exchange.handled and self._open.pop(exchange.id, None) is not None and not self._open:
+            self._since = trio.current_time()
+            self._leave_if_done()
+
+    def _leave_if_done(self) -> None:
+        if not self._open and (self._leaving or self.is_stopping()):
+            self._leave(ErrorCode.NO_ERROR)
+
+    def _reset(self, exchange: Http2Exchange, code: ErrorCode) -> None:
+        if not (exchange.gone or self._over):
+            self.session.reset_stream(exchange.id, code)
+
+    def consumed(self, exchange: Http2Exchange, size: int) -> None:
+        """The app has taken that much of the body: the client may send as much again."""
+        if not self._over:
+            self.session.acknowledge_received_data(size, exchange.id)
+            if self.session.want_write:
+                self._writer.wake()
+
+    # --- writing --------------------------------------------------------------------------------------------
+
+    def wrote(self, exchange: Http2Exchange) -> None:
+        """Something was handed to the session for this exchange."""
+        if self._over:
+            return
+        self._calm.wrote()
+        if exchange.write_due == math.inf:
+            exchange.write_due = trio.current_time() + timeouts.WRITE_S
+        self._waiting[exchange.id] = exchange
+        if len(self._open) == 1:
+            self._pump()
+        else:
+            self._writer.wake()
+
+    def _pump(self) -> bool:
+        """Give the transport what it takes of what may be sent, without waiting; whether more may come."""
+        session = self.session
+        while not (self._writer.torn or self._over):
+            data = session.data_to_send(PIECE_BYTES)
+            if not data:
+                break
+            self._writer.send(data)
+        if self._over:
+            return False
+        now = trio.current_time()
+        for event in session.events():
+            self._note(event, now)
+        if self._waiting and not self._over:
+            self._look_who_waits()
+        return not self._over
+
+    def _look_who_waits(self) -> None:
+        for exchange in tuple(self._waiting.values()):
+            size = self.session.queued_body_size(exchange.id)
+            if size <= AHEAD_BYTES:
+                exchange.wake_writer()
+            if size == 0 and not self._writer.torn:
+                exchange.write_due = math.inf
+                del self._waiting[exchange.id]
+                if exchange.ended and not exchange.complete:
+                    self._stop_sender(exchange)
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def _decline(self) -> None:
+        """Take no more requests; what is under way comes to its end."""
+        if not (self._leaving or self._over):
+            self._leaving = True
+            self.session.send_goaway(ErrorCode.NO_ERROR)
+            self._writer.wake()
+            self._leave_if_done()
+
+    def _leave(self, code: ErrorCode | None) -> None:
+        """Say GOAWAY, unless it was said, and our end; what is under way is given up."""
+        if self._over:
+            return
+        if code is not None:
+            self.session.terminate_connection(code)
+            if not self._writer.torn:
+                self._writer.send(self.session.data_to_send())
+        self._say_goodbye()
+
+    def _fail(self, code: ErrorCode) -> None:
+        """The session cannot be used any more: say why, if something can be said."""
+        if not self._writer.torn:
+            self._writer.send(last_words(code))
+        self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        """Send our end, and leave the reader to take what is on the way: a reset would destroy the rest."""
+        if self._over:
+            return
+        self._linger_until = trio.current_time() + timeouts.LINGER_S
+        self._end()
+        self._writer.finish()
+
+    def _lose(self) -> None:
+        """Nothing can be sent any more."""
+        self._end()
+        self._scope.cancel()
+
+    def _end(self) -> None:
+        """No stream goes on."""
+        self._over = True
+        for exchange in tuple(self._open.values()):
+            exchange.close()
+        self._writer.wake()
+        if self._workers is not None:
+            self._workers.end()
 
 
-class _Over:
-    """A stream that is over."""
-
-    async def handle(self, event: StreamEvent) -> None:
-        """Drop it."""
-
-
-_OVER: Final = _Over()
-
-
-def _is_served(request: h2.events.RequestReceived) -> bool:
-    pseudo = dict(request.headers or ())
-    path = pseudo.get(b":path", b"")
-    return (
-        pseudo.get(b":method", b"CONNECT") != b"CONNECT"
-        and path.startswith(b"/")
-        and path.isascii()
-        and is_host(pseudo.get(b":authority", b""))
-    )
+def _due(exchange: Http2Exchange) -> float:
+    read_due = math.inf if exchange.complete or exchange.gone else exchange.begun + timeouts.READ_S
+    return min(read_due, exchange.write_due)

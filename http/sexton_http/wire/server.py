@@ -9,15 +9,13 @@ from typing import Final
 
 import structlog
 import trio
-from hypercorn.trio.worker_context import WorkerContext
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import App
 from sexton_http.wire.date_header import DateHeader
 from sexton_http.wire.hang_ups import CAN_TELL, HangUps
 from sexton_http.wire.http1 import Http1Connection
-from sexton_http.wire.http2 import Http2Config
-from sexton_http.wire.http2_connection import Http2Connection
+from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.open_connections import OpenConnections, Watched
 from sexton_http.wire.stop_signal import Stop
@@ -92,7 +90,7 @@ async def serve(
                     task_status.started()
                     await stop.wait()
                     accepting.cancel_scope.cancel()
-                await server.stop()
+                server.stop()
                 connections.cancel_scope.deadline = trio.current_time() + grace_s
             watching.cancel_scope.cancel()
     finally:
@@ -109,11 +107,10 @@ class _Server:
         self._app = app
         self.certificate = LiveCertificate(tls) if isinstance(tls, Tls) else tls
         self._date = DateHeader()
-        self._http2 = Http2Config(self._date)
-        self._context = WorkerContext(None)
+        self._stopping = Stop()
 
-    async def stop(self) -> None:
-        await self._context.terminated.set()
+    def stop(self) -> None:
+        self._stopping.set()
         self.open.close_idle()
 
     async def handle(self, stream: trio.SocketStream) -> None:
@@ -142,14 +139,14 @@ class _Server:
                 self._app,
                 transport,
                 date=self._date,
-                is_stopping=self._context.terminated.is_set,
+                is_stopping=self._stopping.is_set,
                 hang_ups=self.hang_ups,
             )
             with self._watched(connection):
                 first = await connection.run()
             if not first:
                 return
-        protocol = Http2Connection(self._app, self._http2, self._context, transport)
+        protocol = Http2Connection(self._app, transport, date=self._date, is_stopping=self._stopping.is_set)
         with self._watched(protocol):
             await protocol.run(first)
 

@@ -1,0 +1,300 @@
+"""One request of HTTP/2 and its answer, as ASGI has them."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol, TypeVar
+
+import ngh2
+import structlog
+import trio
+
+from sexton_http.wire import timeouts
+from sexton_http.wire.asgi import App, Header, Message
+from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
+from sexton_http.wire.http2_heads import Head
+from sexton_http.wire.masking import masked
+from sexton_http.wire.transport import Ends
+
+T = TypeVar("T")
+
+AHEAD_BYTES: Final = 16 * 1024
+"""A handler goes on while this much of its answer waits for the client."""
+
+_BODILESS: Final = frozenset({204, 304})
+_OF_HTTP1: Final = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
+)
+"""Headers that a message of HTTP/2 may not have."""
+_DISCONNECT: Final[Message] = {"type": "http.disconnect"}
+_CONTINUE: Final = ((b":status", b"100"),)
+
+log = structlog.get_logger()
+
+
+class Line(Protocol):
+    """The connection, as far as one exchange needs it."""
+
+    session: ngh2.Connection
+
+    def date(self) -> Sequence[Header]: ...
+    def wrote(self, exchange: "Http2Exchange") -> None: ...
+    def consumed(self, exchange: "Http2Exchange", size: int) -> None: ...
+
+
+class Http2Exchange:
+    """Holds the body that came until the app wants it, and hands on what the app sends."""
+
+    __slots__ = (
+        "_arrived",
+        "_chunks",
+        "_discarding",
+        "_drained",
+        "_head",
+        "_held",
+        "_left",
+        "_left_to_send",
+        "_line",
+        "_taken_end",
+        "_thrown",
+        "begun",
+        "complete",
+        "ended",
+        "gone",
+        "handled",
+        "id",
+        "started",
+        "write_due",
+    )
+
+    def __init__(self, line: Line, stream_id: int, head: Head, *, begun: float, complete: bool) -> None:
+        self._line = line
+        self._head = head
+        self.id = stream_id
+        self.begun = begun
+        """When its first byte came."""
+        self.complete = complete
+        """All of the body has come."""
+        self.gone = False
+        """The stream is over, whoever ended it; nothing can be sent on it."""
+        self.handled = False
+        """The app has come to its end."""
+        self.started = False
+        self.ended = False
+        """The app has sent all of its answer; the client may still have to take it."""
+        self.write_due = math.inf
+        """When the client must have taken what waits for it."""
+        self._chunks: list[bytes] = []
+        self._discarding = False
+        self._taken_end = False
+        self._thrown = 0
+        self._held: list[Header] | None = None
+        """The head of the answer, until its first bytes of body go out with it."""
+        self._left_to_send: int | None = None
+        """How many bytes of body are still to come, if the answer says its length."""
+        self._left: Callable[[], None] | None = None
+        """Whom to tell that the client has gone."""
+        self._arrived: trio.Event | None = None
+        self._drained: trio.Event | None = None
+
+    async def run(self, app: App, ends: Ends, *, secure: bool) -> None:
+        """Let the app answer. Raises nothing but a cancellation."""
+        if self.gone:
+            return
+        head = self._head
+        raw_path, _, query = head.target.partition(b"?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "2",
+            "method": head.method,
+            "scheme": "https" if secure else "http",
+            "path": head.path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "root_path": "",
+            "headers": head.headers,
+            "client": ends[0],
+            "server": ends[1],
+            "state": {},
+            "extensions": {UNLESS_GONE: self.unless_gone},
+        }
+        try:
+            await app(scope, self.receive, self.send)
+        except* Exception as group:  # noqa: BLE001 - the border: a fault ends its exchange, not the server
+            if not self.gone:
+                faults = [repr(fault) for fault in group.exceptions]
+                log.warning("request_failed", faults=faults, path=masked(head.path))
+        if not self.started and not self.gone:
+            await self.settle()
+            self.answer(500, (), b"")
+        self.discard()
+
+    # --- what the client sends ------------------------------------------------------------------------------
+
+    def put(self, data: bytes, *, last: bool) -> None:
+        """Take what the connection has read of the body."""
+        self.complete = self.complete or last
+        if data:
+            if self._discarding:
+                self._thrown += len(data)
+                self._line.consumed(self, len(data))
+            else:
+                self._chunks.append(data)
+        self._wake_reader()
+
+    def close(self) -> None:
+        """The stream is over: whoever waits for its client waits no longer."""
+        self.gone = True
+        self.write_due = math.inf
+        if self._left is not None:
+            self._left()
+        self._wake_reader()
+        self.wake_writer()
+
+    async def receive(self) -> Message:
+        """Give the app its next message, as ASGI has it."""
+        while True:
+            if self._chunks:
+                body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+                self._chunks.clear()
+                self._line.consumed(self, len(body))
+                self._taken_end = self.complete
+                return {"type": "http.request", "body": body, "more_body": not self.complete}
+            if self.complete and not self._taken_end:
+                self._taken_end = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            if self.gone:
+                return _DISCONNECT
+            if self._head.awaits_go and not self.complete and not self.started:
+                self._go_on()
+            await self._arrival()
+
+    def _go_on(self) -> None:
+        """Ask once for a body that is held back until it is wanted."""
+        self._head = self._head._replace(awaits_go=False)
+        self._line.session.send_informational_response(self.id, _CONTINUE)
+        self._line.wrote(self)
+
+    async def unless_gone(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """The answer; None when the client has gone meanwhile."""
+        return None if self.gone else await until_told(ask, self._expect, self._forget)
+
+    def _expect(self, left: Callable[[], None]) -> None:
+        self._left = left
+
+    def _forget(self) -> None:
+        self._left = None
+
+    async def settle(self) -> None:
+        """Before an answer: throw the rest of the body away, within the bounds of HTTP/1.1."""
+        if self._is_settled():
+            return
+        self.discard()
+        if self._head.awaits_go or self._head.declared > timeouts.DRAIN_BYTES:
+            return
+        with trio.move_on_after(timeouts.DRAIN_S):
+            while not self._is_settled() and self._thrown <= timeouts.DRAIN_BYTES:
+                await self._arrival()
+
+    def _is_settled(self) -> bool:
+        return self.complete or self.gone
+
+    def discard(self) -> None:
+        """From here on nothing is kept: nobody will read it."""
+        self._discarding = True
+        if self._chunks:
+            size = sum(map(len, self._chunks))
+            self._chunks.clear()
+            self._line.consumed(self, size)
+
+    # --- what the app sends ---------------------------------------------------------------------------------
+
+    async def send(self, message: Message) -> None:
+        """Raises RuntimeError and ValueError when the app does what an answer cannot be made of."""
+        if message["type"] == "http.response.start":
+            if not self.complete:
+                await self.settle()
+            self._start(message["status"], message.get("headers", ()))
+        elif not self.ended:
+            await self._body(message.get("body", b""), more=message.get("more_body", False))
+
+    def answer(self, status: int, headers: Sequence[Header], body: bytes) -> None:
+        """Say all at once, without the app."""
+        if not self.gone:
+            self._start(status, [*headers, (b"content-length", b"%d" % len(body))])
+            self._hand_on(body, more=False)
+
+    def _start(self, status: int, headers: Sequence[Header]) -> None:
+        if self.started:
+            raise RuntimeError("an answer begins once")
+        fields: list[Header] = [(b":status", b"%d" % status), *self._line.date()]
+        for name, value in headers:
+            if b"\n" in value or b"\r" in value or b"\0" in value:
+                raise ValueError("a header has a line end in it")
+            if name == b"content-length":
+                self._left_to_send = int(value)
+            elif name == b"set-cookie":
+                fields.append(ngh2.NeverIndexedHeader(name, value))
+                continue
+            elif name in _OF_HTTP1:
+                continue
+            fields.append((name, value))
+        if status in _BODILESS or self._head.method == "HEAD":
+            self._left_to_send = 0
+        self._held = fields
+        self.started = True
+
+    async def _body(self, body: bytes, *, more: bool) -> None:
+        if not self.started:
+            raise RuntimeError("an answer begins with its head")
+        if self.gone:
+            # A handler that does nothing but send must still come to its end.
+            await trio.lowlevel.checkpoint()
+            return
+        self._hand_on(body, more=more)
+        while self._is_ahead():
+            if self._drained is None:
+                self._drained = trio.Event()
+            await self._drained.wait()
+
+    def _is_ahead(self) -> bool:
+        """More of the answer waits for the client than a handler may leave behind it."""
+        return not self.gone and self._line.session.queued_body_size(self.id) > AHEAD_BYTES
+
+    def _hand_on(self, body: bytes, *, more: bool) -> None:
+        session = self._line.session
+        if self._left_to_send is not None:
+            body = body[: self._left_to_send]
+            self._left_to_send -= len(body)
+        self.ended = not more
+        held, self._held = self._held, None
+        if held is not None:
+            # With no body the end goes with the head, for which no window need be open.
+            at_once = self.ended and not body and not self._left_to_send
+            session.send_response(self.id, held, end_stream=at_once)
+            if at_once:
+                self._line.wrote(self)
+                return
+        broken = self.ended and bool(self._left_to_send)
+        session.send_data(self.id, body, end_stream=self.ended and not broken)
+        if broken:
+            session.reset_stream(self.id, ngh2.ErrorCode.INTERNAL_ERROR)  # It promised more than it gave.
+        self._line.wrote(self)
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    async def _arrival(self) -> None:
+        if self._arrived is None:
+            self._arrived = trio.Event()
+        await self._arrived.wait()
+
+    def _wake_reader(self) -> None:
+        if self._arrived is not None:
+            self._arrived.set()
+            self._arrived = None
+
+    def wake_writer(self) -> None:
+        """The client has taken something of the answer."""
+        if self._drained is not None:
+            self._drained.set()
+            self._drained = None

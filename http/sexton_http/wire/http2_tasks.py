@@ -1,0 +1,139 @@
+"""The tasks of an HTTP/2 connection: those that answer, and the one that waits for the kernel."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
+
+import trio
+
+from sexton_http.wire import timeouts
+from sexton_http.wire.transport import Transport
+
+T = TypeVar("T")
+
+MAX_RESTING: Final = 16
+"""At most this number of tasks of a connection wait for its next requests: to wake one is cheap."""
+
+
+class Workers(Generic[T]):
+    """Each does one job at a time, and waits a while for the next."""
+
+    def __init__(self, nursery: trio.Nursery, do: Callable[[T], Awaitable[None]]) -> None:
+        self._nursery = nursery
+        self._do = do
+        self._jobs: deque[T] = deque()
+        """What a task was woken for; whichever comes first takes it."""
+        self._resting: list[trio.lowlevel.Task] = []
+        self._ended = False
+
+    def give(self, job: T) -> None:
+        if self._resting:
+            self._jobs.append(job)
+            trio.lowlevel.reschedule(self._resting.pop())
+        else:
+            self._nursery.start_soon(self._work, job)
+
+    def end(self) -> None:
+        """Let those go that wait."""
+        self._ended = True
+        for task in self._resting:
+            trio.lowlevel.reschedule(task)
+        self._resting.clear()
+
+    async def _work(self, job: T) -> None:
+        await self._do(job)
+        while self._jobs or await self._rest():
+            await self._do(self._jobs.popleft())
+
+    async def _rest(self) -> bool:
+        """Whether there is another job; not so when another task has taken it."""
+        if self._ended or len(self._resting) >= MAX_RESTING:
+            return False
+        task = trio.lowlevel.current_task()
+        self._resting.append(task)
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            if task in self._resting:
+                self._resting.remove(task)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+        return bool(self._jobs)
+
+
+class Writer:
+    """Gives the transport what it takes at once; what it does not, one task waits for."""
+
+    def __init__(self, transport: Transport, when_lost: Callable[[], None]) -> None:
+        """``when_lost`` is called when nothing can be sent any more."""
+        self._transport = transport
+        self._when_lost = when_lost
+        self._finished = False
+        self._has_work = False
+        self._task: trio.lowlevel.Task | None = None
+        self.torn = False
+        """The kernel has taken a part of a write: the rest goes first, and nothing may be sent before it."""
+        self.lost = False
+        """No byte can be sent."""
+
+    def send(self, data: bytes) -> None:
+        """Not while ``torn``."""
+        try:
+            self.torn = not self._transport.send_now(data)
+        except OSError:
+            self._lose()
+        if self.torn:
+            self.wake()
+
+    def wake(self) -> None:
+        """Have the task do what is to be done, in the next turn of the loop."""
+        if not self._has_work:
+            self._has_work = True
+            if self._task is not None:
+                trio.lowlevel.reschedule(self._task)
+                self._task = None
+
+    def finish(self) -> None:
+        """Send our end, after all that was sent before."""
+        if not (self.torn or self.lost or self._finished):
+            self._finished = True
+            try:
+                self._transport.finish()
+            except OSError:
+                self._lose()
+
+    async def run(self, pump: Callable[[], bool]) -> None:
+        """``pump`` sends what it can, and says whether there will be more."""
+        goes_on = True
+        while goes_on:
+            if not self._has_work:
+                await self._rest()
+            self._has_work = False
+            if self.torn:
+                await self._flush()
+            goes_on = pump()
+        if self.torn and not self.lost:
+            await self._flush()
+        self.finish()
+
+    async def _rest(self) -> None:
+        self._task = trio.lowlevel.current_task()
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _flush(self) -> None:
+        try:
+            # A write torn in two cannot be continued: it is finished or given up, never cancelled.
+            with trio.CancelScope(shield=True), trio.fail_after(timeouts.WRITE_S):
+                await self._transport.flush()
+            self.torn = False
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            self._lose()
+
+    def _lose(self) -> None:
+        self.lost = True
+        self._when_lost()
