@@ -210,6 +210,8 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                 metrics_token=settings.metrics_token,
                 max_answer_bytes=settings.max_answer_mib * 2**20,
                 busy_at_s=settings.busy_at_ms / 1000 or None,
+                max_body_memory=settings.max_body_memory,
+                shares=settings.shares,
             ),
             stop=stop,
             keys=installation.keys,

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
+from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
@@ -35,6 +36,10 @@ class NodeSettings:
     public_url: str | None = None
     """What links and webhook addresses begin with; None: the address it is bound to."""
     tls: Tls | None = None
+    max_body_memory: int = DEFAULT_BODY_MEMORY
+    """For the bodies of all requests that are being read or answered, in bytes."""
+    shares: Shares = DEFAULT_SHARES
+    """How much of each ceiling one caller, tenant or address may hold."""
     trusted_proxies: tuple[Network, ...] = ()
     """The proxies whose ``X-Forwarded-For`` gives the address of a client."""
     catalogue: Path | None = None

@@ -10,8 +10,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec.structs import replace
 
 from sexton_actors.auth_session.actor import MAX_OPEN
+from sexton_actors.auth_session.transitions import SESSION_TTL_MS
 from sexton_actors.protocol.auth_session import Open
 from sexton_http.retry_after import SPREAD_MIN_S
+from sexton_http.routes.auth_sessions import CREATIONS
 from sexton_storage.memory import open_memory_storage
 from sexton_storage.records.auth_sessions import AuthSession
 from tests.fakes.login_terminal import Party, raw, text
@@ -236,7 +238,7 @@ BAD_KEYS = {
     "zeros": "AAAA",
     "other alphabet": "!",
     "right length": "a" * 122,
-    "far too long": "A" * 100_000,
+    "far too long": "A" * 16_000,
     "other curve": other_curve(),
     "off the curve": off_the_curve(),
     "compressed": compressed(),
@@ -382,3 +384,9 @@ async def test_a_server_that_is_full_says_so(world: HttpWorld) -> None:
 
     assert (full.status_code, full.json()["error_code"]) == (503, "UZ-AUTH-008")
     assert "retry-after" in full.headers
+
+
+def test_a_hundred_addresses_do_not_fill_all_device_logins() -> None:
+    each = CREATIONS.count * SESSION_TTL_MS // (1000 * CREATIONS.window_s)
+
+    assert 104 * each < MAX_OPEN * 3 // 4

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sexton_http.answers import Problem
-from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, check_depth, is_json, pointer_of
+from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json, pointer_of
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.shapes import Body, Count, Query
+from sexton_http.bodies.weight import check_depth
 
 
 class Leaf(Body):

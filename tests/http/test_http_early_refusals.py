@@ -53,7 +53,7 @@ MALFORMED = {
     "garbage": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
     "no method": b"FOO /healthz HTTP/1.1\r\n" + HOST + b"\r\n",
     "an address beyond ASCII": b"GET /\xc3\xa9 HTTP/1.1\r\n" + HOST + b"\r\n",
-    "a broken chunk": b"POST /v1/workspaces HTTP/1.1\r\n"
+    "a broken chunk": b"POST /v1/auth/sessions HTTP/1.1\r\n"
     + HOST
     + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
 }

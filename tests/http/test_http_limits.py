@@ -7,7 +7,8 @@ from hypothesis import given, strategies as st
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode
-from sexton_http.gateway.limits import BURST_S, MAX_BUCKETS, Ceiling, Gcra
+from sexton_http.ceilings import Ceiling, Full
+from sexton_http.gateway.limits import BURST_S, MAX_BUCKETS, Gcra
 from sexton_http.routes.events import parse_since
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
@@ -57,11 +58,15 @@ def test_the_buckets_of_a_flood_are_bounded() -> None:
 
 def test_a_ceiling_counts_who_is_in() -> None:
     ceiling = Ceiling(1)
-    assert ceiling.enter()
-    assert not ceiling.enter()
+    place = ceiling.enter()
+    with pytest.raises(Full):
+        ceiling.enter()
 
-    ceiling.leave()
-    assert ceiling.enter()
+    place.leave()
+    place.leave()
+    assert ceiling.now == 0
+
+    ceiling.enter()
     assert repr(ceiling) == "<Ceiling 1/1>"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from sexton_http.ceilings import UNDIVIDED
 from sexton_http.wire import timeouts
 from tests.worlds.event_stream import Listener, listening
 from tests.worlds.http import HttpWorld, open_http_world
@@ -44,7 +45,7 @@ async def until_open(world: HttpWorld, count: int) -> None:
 async def test_a_crowd_hears_every_frame_and_the_store_is_read_once_for_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with open_http_world(max_streams=STREAMS, max_in_flight=REQUESTS) as world:
+    async with open_http_world(max_streams=STREAMS, max_in_flight=REQUESTS, shares=UNDIVIDED) as world:
         zombie, token, lease = await world.working()
         path = f"{world.ws}/zombies/{zombie['zombie_id']}/events/stream"
         async with AsyncExitStack() as stack:

@@ -11,8 +11,11 @@ from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.auth_sessions import AuthSession
 
-MAX_OPEN = 1_024
-"""Sessions that may be open at once; one more is turned away."""
+MAX_OPEN = 8_192
+"""Sessions that may be open at once; one more is turned away.
+
+One address may begin ten a minute, and so have fifty open: a hundred and sixty addresses to fill it all.
+"""
 TRY_AGAIN_S = 30
 """Sessions end within minutes, so there is room again soon."""
 

@@ -17,12 +17,27 @@ from sexton_cli.settings import (
     NodeSettings,
 )
 from sexton_cli.up import UpSettings, run_serve, run_up
+from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.wire.forwarded import read_networks
 from sexton_http.wire.tls import Tls
 from sexton_runner.__main__ import command as runner_command
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
 from sexton_runner.settings import DEFAULT_DRAIN_S, SandboxTier
 
+MIB = 1024 * 1024
+SHARES = (
+    ("caller-share", DEFAULT_SHARES.principal, 1, 100, "Percent of a ceiling that one caller may hold."),
+    ("tenant-share", DEFAULT_SHARES.tenant, 1, 100, "Percent of a ceiling that one tenant may hold."),
+    ("address-share", DEFAULT_SHARES.address, 1, 100, "Percent of a ceiling that one address may hold."),
+    (
+        "operator-reserve",
+        DEFAULT_SHARES.reserve,
+        0,
+        49,
+        "Percent of all these kept for operators, and again for admins and runners.",
+    ),
+)
+"""In the order of the fields of Shares: option, default, least, most, help."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -116,6 +131,26 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_TRUSTED_PROXIES",
                 help="Address or network whose Forwarded or X-Forwarded-For is believed; may be repeated.",
             ),
+            click.option(
+                "--max-body-memory",
+                "max_body_mib",
+                type=click.IntRange(1),
+                default=DEFAULT_BODY_MEMORY // MIB,
+                show_default=True,
+                envvar="SEXTON_MAX_BODY_MEMORY",
+                help="MiB for the bodies of all requests that are being read or answered.",
+            ),
+            *(
+                click.option(
+                    f"--{name}",
+                    type=click.IntRange(least, most),
+                    default=value,
+                    show_default=True,
+                    envvar=f"SEXTON_{name.replace('-', '_').upper()}",
+                    help=words,
+                )
+                for name, value, least, most, words in SHARES
+            ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
             click.option(
                 "--metrics-token",
@@ -171,9 +206,11 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         proxies = read_networks([str(word) for word in words] if isinstance(words, tuple) else [])
     except ValueError as fault:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
+    given["max_body_memory"] = int(str(given.pop("max_body_mib"))) * MIB
+    shares = Shares(*(int(str(given.pop(row[0].replace("-", "_")))) for row in SHARES))
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
-    return NodeSettings(data=data, tls=tls, log=log, trusted_proxies=proxies, **given)  # type: ignore[arg-type]  # click has checked each by its option
+    return NodeSettings(data=data, tls=tls, log=log, trusted_proxies=proxies, shares=shares, **given)  # type: ignore[arg-type]  # click has checked each by its option
 
 
 @click.command()

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.numbers import load_json
+from sexton_http.bodies.weight import SMALL_BODY
 
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ZERO: Final = re.compile("\0")
@@ -17,7 +18,7 @@ def check_keys(body: bytes) -> None:
     if b"\\u0000" in body and _NUL.search(body):
         raise _misplaced(body, "must not contain the character U+0000")
     try:
-        load_json(body, object_pairs_hook=_once)
+        load_json(body, parse_int=float, object_pairs_hook=_once)  # The values are thrown away.
     except _Twice:
         raise _misplaced(body, "stands there twice") from None
 
@@ -56,7 +57,9 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _misplaced(body: bytes, what: str) -> Problem:
-    """Only now is it worth the while to know where."""
+    """Only now is it worth the while to know where; in a large body it would take too long."""
+    if len(body) > SMALL_BODY:
+        return Problem("UZ-REQ-001", f"somewhere in the body a key or a text {what}")
     pointer = _first_fault(load_json(body, object_pairs_hook=_Fields), _ZERO) or ""
     return Problem("UZ-REQ-001", f"{pointer or 'the body'}: {what}", facts={"pointer": pointer})
 

@@ -1,18 +1,23 @@
 """Reads the bodies of which a small fault is to cost no more than itself."""
 
 import json
-import re
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
 
 import msgspec
+import trio
 
 from sexton_http.answers import Problem
-from sexton_http.bodies.decoding import BodyDecoder, check_depth
+from sexton_http.bodies.decoding import BodyDecoder
 from sexton_http.bodies.json_faults import check_keys
+from sexton_http.bodies.weight import check_depth, weigh
 
 T = TypeVar("T")
 
-NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+NUL: Final = rb"\u0000"
+MAX_NULS: Final = 16_384
+"""In a body that is not small; to mend more would take too long."""
+AWAY: Final = b"\0\1"
+"""Stands for an escaped backslash meanwhile. As long as that, so that nothing has to be moved."""
 
 
 @runtime_checkable
@@ -35,9 +40,27 @@ def decoder_of(shape: type[T]) -> BodyDecoder[T]:
 class _Mending(BodyDecoder[T]):
     def decode(self, body: bytes) -> T:
         """U+0000, which no store keeps, becomes U+FFFD."""
-        if b"\\u0000" in body:
-            body = NUL.sub(rb"\1\\ufffd", body)
-        return super().decode(body)
+        return super().decode(_mended(body))
+
+    async def decode_in_steps(self, body: bytes) -> T:
+        if NUL in body:
+            if body.count(NUL) > MAX_NULS:
+                raise Problem("UZ-REQ-001", f"a large body holds U+0000 {MAX_NULS} times at most")
+            await trio.lowlevel.checkpoint()
+            body = _mended(body)
+            await trio.lowlevel.checkpoint()
+        return await super().decode_in_steps(body)
+
+
+def _mended(body: bytes) -> bytes:
+    r"""The body with U+FFFD for U+0000; a backslash that is escaped begins no escape.
+
+    >>> _mended(rb'"a\u0000\\u0000\\\u0000"').decode()
+    '"a\\ufffd\\\\u0000\\\\\\ufffd"'
+    """
+    if NUL not in body or AWAY in body:  # With a bare control character it is no JSON.
+        return body
+    return body.replace(rb"\\", AWAY).replace(NUL, rb"\ufffd").replace(AWAY, rb"\\")
 
 
 class _Salvaging(BodyDecoder[T]):
@@ -51,21 +74,32 @@ class _Salvaging(BodyDecoder[T]):
             return super().decode(body)
         except Problem as problem:
             check_depth(body)
-            try:
-                plain = msgspec.json.decode(body)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                raise problem from None
-            check_keys(body)
-            value = None if self._salvage is None else self._salvage(plain)
-            if value is None:
-                raise
-            return value
+            return self._saved(body, problem)
+
+    async def decode_in_steps(self, body: bytes) -> T:
+        try:
+            return await super().decode_in_steps(body)
+        except Problem as problem:
+            await weigh(body)
+            return self._saved(body, problem)
+
+    def _saved(self, body: bytes, problem: Problem) -> T:
+        """Raises the problem where nothing can be saved."""
+        try:
+            plain = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise problem from None
+        check_keys(body)
+        value = None if self._salvage is None else self._salvage(plain)
+        if value is None:
+            raise problem
+        return value
 
 
 class ItemDecoder(BodyDecoder[T]):
     """For one item of a body that was decoded already."""
 
-    def read(self, item: Any) -> T | Problem:
+    def take(self, item: Any) -> T | Problem:
         """The item, or what is wrong with it."""
         try:
             return self.decode(json.dumps(item).encode())

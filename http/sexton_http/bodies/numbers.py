@@ -28,6 +28,7 @@ def read_number(text: str, most: int) -> int | None:
 def load_json(
     body: bytes,
     *,
+    parse_int: Callable[[str], Any] | None = None,
     parse_float: Callable[[str], Any] | None = None,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
@@ -38,7 +39,9 @@ def load_json(
     >>> load_json(b"[1, -20, " + b"9" * 5000 + b"]")
     [1, -20, inf]
     """
-    return json.loads(body, parse_int=_number, parse_float=parse_float, object_pairs_hook=object_pairs_hook)
+    return json.loads(
+        body, parse_int=parse_int or _number, parse_float=parse_float, object_pairs_hook=object_pairs_hook
+    )
 
 
 def _number(text: str) -> int | float:

@@ -1,7 +1,6 @@
 """Bounds the bytes of all answers that are being made or sent, in all and for one caller."""
 
 from collections import Counter, deque
-from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -113,15 +112,13 @@ class ByteBudget:
 class Room:
     """What one request has of the budget; all of it is given back at the end of the ``with``."""
 
-    __slots__ = ("_budget", "at_end", "owner", "size")
+    __slots__ = ("_budget", "owner", "size")
 
     def __init__(self, budget: ByteBudget, owner: object) -> None:
         self._budget = budget
         self.owner = owner
         """The caller whose share counts, as soon as he is known; until then his address."""
         self.size = 0
-        self.at_end: Callable[[], None] | None = None
-        """What else is given back then: a stream's place."""
 
     def __enter__(self) -> Self:
         return self
@@ -130,8 +127,6 @@ class Room:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.shrink(0)
-        if self.at_end is not None:
-            self.at_end()
 
     async def grow(self, size: int, wait_s: float) -> bool:
         """Have at least that many bytes; False when there is no room for them."""

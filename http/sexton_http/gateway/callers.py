@@ -7,13 +7,25 @@ from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.ids import parse_id
+from sexton_http.ceilings import Claim, Standing, network_of
 from sexton_http.gateway.limits import Quota, Verdict
 from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.gateway.services import Services
 from sexton_http.identity.authenticator import bearer
 from sexton_http.identity.context import HttpSettings
-from sexton_http.identity.principals import NOBODY, Delegate, Enroller, Member, Presser, Principal, check_role
+from sexton_http.identity.principals import (
+    NOBODY,
+    Delegate,
+    Enroller,
+    Member,
+    Presser,
+    Principal,
+    RunnerHost,
+    SignedIn,
+    check_role,
+)
 from sexton_http.identity.tokens import digest, same
+from sexton_storage.records.users import Role
 
 UNAUTHORIZED: Final = 401
 SHOWN: Final = Quota(count=10, window_s=60)
@@ -57,8 +69,11 @@ class Callers:
                     return await authenticator.approver(head, parse_id(params["zombie_id"], "zombie_id"))
         except Problem as problem:
             # Whoever guesses at tokens is slowed down by his address, before he learns whether he was right.
-            if problem.status == UNAUTHORIZED and self._operation.auth is not Auth.RUNNER:
-                self._admit(("address", head.client), self._services.ctx.settings.address_rate, verdicts)
+            if problem.status == UNAUTHORIZED:
+                # Guesses at runners' tokens are counted by themselves: whoever makes them takes nothing from
+                # others at his address, and runners there whose tokens are right are never counted.
+                kind = "runner" if self._operation.auth is Auth.RUNNER else "address"
+                self._admit((kind, head.client), self._services.ctx.settings.address_rate, verdicts)
             raise
 
     def confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
@@ -74,6 +89,31 @@ class Callers:
                 return who.member
         return await self._services.authenticator.member(head)
 
+    async def claim(self, head: RequestHead, principal: Principal, params: Mapping[str, Any]) -> Claim:
+        """As whom the caller holds a place. Raises Problem UZ-WH-001 for a webhook that names no agent."""
+        address = network_of(head.client)
+        match principal:
+            case Member(role=Role.ADMIN, tenant_id=tenant_id):
+                return Claim(address, tenant_id, standing=Standing.ADMIN)
+            case Member(role=role, tenant_id=tenant_id, by=by):
+                standing = Standing.OPERATOR if role is Role.OPERATOR else Standing.USER
+                return Claim(address, tenant_id, by, standing)
+            case SignedIn(member=member):
+                return await self.claim(head, member, params)
+            case Delegate(tenant_id=tenant_id, by=by):
+                return Claim(address, tenant_id, by)
+            case RunnerHost(runner=runner):
+                return Claim(address, None, runner.id, Standing.ADMIN)
+            case _ if self._operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
+                zombie_id = params["zombie_id"]
+                scope = await self._services.scopes.zombie(zombie_id)
+                if scope is None and self._operation.auth is Auth.WEBHOOK:
+                    self._services.metrics.webhooks.labels("UZ-WH-001").inc()
+                    raise Problem("UZ-WH-001", f"There is no agent {zombie_id}.")
+                return Claim(address, None if scope is None else scope.tenant_id, zombie_id)
+            case _:
+                return Claim(address, None, ("stranger", address))
+
     async def limit(
         self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
     ) -> None:
@@ -85,7 +125,7 @@ class Callers:
         if operation.never_shed or operation.auth is Auth.RUNNER:
             return
         if operation.quota is not None:
-            key = (operation.name, "address", head.client)
+            key = (operation.name, "address", network_of(head.client))
             self._judge(self._services.limiter.spend(key, operation.quota), verdicts)
         if isinstance(principal, Member):
             where = params["workspace_id"] if operation.in_workspace else principal.tenant_id

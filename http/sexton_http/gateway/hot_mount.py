@@ -8,12 +8,13 @@ import msgspec
 import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
-from sexton_http.gateway.byte_budget import Room
+from sexton_http.ceilings import Full
 from sexton_http.gateway.operations import Wait
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
 from sexton_http.gateway.route_matcher import RouteMatcher
 from sexton_http.gateway.services import Services
+from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
 from sexton_http.wire.asgi import App, Message, Receive
@@ -32,12 +33,9 @@ class Matched(msgspec.Struct, frozen=True):
     """A request whose route is known and whose body, if the route reads one, is here."""
 
     mounted: Mounted
-    head: RequestHead
-    params: Mapping[str, str]
+    ticket: Ticket
     body: bytes | None
     """None: it was too large to be read."""
-    room: Room
-    """What its answer has of the bytes under way, until it is sent."""
 
 
 def head_of(scope: Mapping[str, Any]) -> RequestHead:
@@ -55,7 +53,7 @@ def head_of(scope: Mapping[str, Any]) -> RequestHead:
 
 
 class HotMount:
-    """The ASGI app of the server. It finds the route, and reads the body within the route's limit.
+    """The ASGI app of the server: finds the route, asks it by the head alone, and only then reads the body.
 
     Hot routes are answered here; all else goes to ``behind``, with ``Matched`` in its scope where there is a
     route. Without ``fast`` no route is hot.
@@ -89,39 +87,46 @@ class HotMount:
         found = self._routes.find(scope["method"], scope["path"])
         if found is None:
             # What no route reads need not be sent: asking for it would be the 100 Continue.
-            await self._behind(scope, trio.sleep_forever if b"expect" in names else receive, send)
+            await self._behind(scope, _after_body(receive, None if b"expect" in names else b""), send)
             return
         mounted, params = found
         operation, head = mounted.operation, head_of(scope)
-        hot = self._fast and operation.hot
+        oversize = operation.reads_body and is_over(scope, operation.max_body)
+        ticket = await mounted.admit(head, params, oversize=oversize)
+        if isinstance(ticket, Answer):
+            await send_answer(send, ticket)
+            return
+        try:
+            await self._serve(mounted, ticket, scope, receive, send)
+        finally:
+            ticket.leave()
+
+    async def _serve(
+        self, mounted: Mounted, ticket: Ticket, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        operation, hot = mounted.operation, self._fast and mounted.operation.hot
         body: bytes | None = b""
-        if mounted.reads_body:
-            if b"expect" in names and not is_over(scope, operation.max_body):
-                early = await mounted.early(head, params)
-                if early is not None:
-                    await send_answer(send, early)
-                    return
-            body = await read_body(scope, receive, operation.max_body)
+        if operation.reads_body:
+            try:
+                body = await read_body(receive, ticket, operation.max_body)
+            except Full as full:
+                await send_answer(send, await mounted.refuse_body(ticket, full))
+                return
             if body is GONE:
                 return
-            if not hot:
-                receive = _after_body(receive, body)
-        if hot and operation.wait is not Wait.LONG_POLL:
-            # Their answers are small.
-            await send_answer(send, await mounted(head, params, body))
-            return
-        with Room(self._services.answer_bytes, head.client) as room:
-            if not hot:
-                scope = {**scope, MATCHED: Matched(mounted, head, params, body, room)}
-                await self._behind(scope, receive, send)
-                return
-            answer = await unless_gone(scope, receive, partial(mounted, head, params, body, room))
+        if not hot:
+            scope = {**scope, MATCHED: Matched(mounted, ticket, body)}
+            await self._behind(scope, _after_body(receive, body), send)
+        elif operation.wait is Wait.LONG_POLL:
+            answer = await unless_gone(scope, receive, partial(mounted.answer, ticket, body))
             if answer is not None:
                 await send_answer(send, answer)
+        else:
+            await send_answer(send, await mounted.answer(ticket, body))
 
 
 def _after_body(receive: Receive, body: bytes | None) -> Receive:
-    """For the mount behind, when the body was read: its end, then whether the client left."""
+    """For the mount behind: no body, then whether the client left. What comes of an unread one is dropped."""
     end: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def after() -> Message:
@@ -130,7 +135,9 @@ def _after_body(receive: Receive, body: bytes | None) -> Receive:
         if body is None:
             # The rest of a body that is too large stays unread; the answer does not wait for anything.
             await trio.sleep_forever()
-        return await receive()
+        while (message := await receive())["type"] == "http.request":
+            pass
+        return message
 
     return after
 

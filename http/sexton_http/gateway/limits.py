@@ -1,4 +1,4 @@
-"""Says no in time: how often one caller may ask, and how much may be under way at once."""
+"""Says no in time: how often one caller may ask."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -92,26 +92,3 @@ class Gcra:
 
 def _ceil(seconds: float) -> int:
     return -int(-seconds // 1)
-
-
-class Ceiling:
-    """How many of one kind may be under way at once."""
-
-    __slots__ = ("limit", "now")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.now = 0
-
-    def __repr__(self) -> str:
-        return f"<Ceiling {self.now}/{self.limit}>"
-
-    def enter(self) -> bool:
-        """False, and nothing is counted, at the ceiling."""
-        if self.now >= self.limit:
-            return False
-        self.now += 1
-        return True
-
-    def leave(self) -> None:
-        self.now -= 1

@@ -103,6 +103,15 @@ class HttpMetrics:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
             registry=registry,
         )
+        self.full = Counter(
+            "sexton_http_full",
+            "Requests turned away at a ceiling, by what was full and whose share of it",
+            ("what", "whose"),
+            registry=registry,
+        )
+        self.body_bytes = Gauge(
+            "sexton_http_body_bytes", "Bytes of request bodies in memory", registry=registry
+        )
         self.webhooks = Counter(
             "sexton_http_webhooks",
             "Deliveries by outcome: a status or a code",

@@ -19,8 +19,14 @@ from sexton_http.gateway.services import Services
 from sexton_http.problems import CODES
 from sexton_storage.records.users import Role
 
-MAX_BODY_BYTES: Final = 2 * 1024 * 1024
-MAX_WEBHOOK_BYTES: Final = 1024 * 1024
+KIB: Final = 1024
+MAX_BODY_BYTES: Final = 2 * 1024 * KIB
+"""The largest body of any route."""
+MAX_FILES_BYTES: Final = 1024 * KIB
+"""An agent's two files, however their characters are escaped."""
+MAX_CHAT_FORM_BYTES: Final = 256 * KIB
+"""A form of a chat platform, which repeats the message that it belongs to."""
+MAX_WEBHOOK_BYTES: Final = 1024 * KIB
 MAX_SEQ: Final = 2**62
 """The largest number of a frame in a stream."""
 
@@ -62,6 +68,11 @@ class Wait(Enum):
     ORDINARY = "30 s"
     LONG_POLL = "as long as it asks to wait, and 30 s"
     STREAM = "none; ends when either side closes"
+
+    @property
+    def counted(self) -> str:
+        """What calls of this kind are counted as."""
+        return {Wait.ORDINARY: "requests", Wait.LONG_POLL: "long polls", Wait.STREAM: "streams"}[self]
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
@@ -118,6 +129,8 @@ class Operation:
     """A stream that goes on after the header Last-Event-ID."""
     secret: bool
     """The answer has a secret: an Idempotency-Key has it repeated to whoever was given it, to nobody else."""
+    takes_bytes: bool
+    """The handler reads the body's bytes itself."""
 
     @property
     def name(self) -> str:
@@ -156,14 +169,17 @@ class Operation:
 
     @property
     def reads_body(self) -> bool:
-        """Whether anything looks at what is sent; a body that nobody reads may be as it likes."""
-        other = self.form is not None or self.press or self.auth is Auth.WEBHOOK
+        """Whether anything looks at what is sent; a body that nobody reads stays unread."""
+        other = self.form is not None or self.press or self.takes_bytes or self.auth is Auth.WEBHOOK
         return self.has_body or self.takes_nothing or other
 
     @property
     def ingress(self) -> Ingress | None:
-        """Which door this comes in by; None: it never waits, for it finishes work or tells how things are."""
-        if self.never_shed or self.auth is Auth.RUNNER or self.wait is Wait.LONG_POLL:
+        """Which door this comes in by; None: it never waits in line.
+
+        Runners' calls finish work, some routes tell how things are, and streams have a ceiling of their own.
+        """
+        if self.never_shed or self.auth is Auth.RUNNER or self.wait is not Wait.ORDINARY:
             return None
         return Ingress.WEBHOOKS if self.auth is Auth.WEBHOOK else Ingress.PEOPLE
 
@@ -178,18 +194,20 @@ class Operation:
         mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
         if self.never_shed:
             mine -= {"UZ-API-001", "UZ-REQ-006"}
+        if self.wait is Wait.STREAM:
+            mine -= {"UZ-API-001"}
         if self.no_io:
             mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
-        if self.auth is Auth.RUNNER:
-            mine -= {"UZ-REQ-006"}
         if self.agents:
             mine.add(self.agents)
         if self.auth is Auth.MEMBER and self.role is not Role.USER:
             mine.add("UZ-AUTH-009")
         if self.has_body or self.takes_nothing:
-            mine |= {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"}
+            mine.add("UZ-REQ-001")
         if self.reads_body:
-            mine.add("UZ-REQ-005")
+            mine |= {"UZ-REQ-005", "UZ-API-004"}
+            if self.oversize is None:
+                mine.add("UZ-REQ-002")
         if self.query is not NoQuery:
             mine.add("UZ-REQ-001")
         if self.ids or any(has_id(shape) for shape in (self.body, self.query)):
@@ -214,6 +232,18 @@ class Operation:
 
 _UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003", "UZ-API-001"})
 """A budget or the plan's events are used up, or the server is busy: later it may be taken."""
+_MAX_BODY: Final[Mapping[Auth, int]] = {
+    Auth.PUBLIC: 16 * KIB,
+    Auth.SCRAPER: 16 * KIB,
+    Auth.MEMBER: 64 * KIB,
+    Auth.PLATFORM: 64 * KIB,
+    Auth.BROWSER: 16 * KIB,
+    Auth.RUNNER: 64 * KIB,
+    Auth.ENROLMENT: 64 * KIB,
+    Auth.APPROVAL: MAX_CHAT_FORM_BYTES,
+    Auth.WEBHOOK: MAX_WEBHOOK_BYTES,
+}
+"""What a route takes that says nothing else: more than the largest values of its fields need."""
 GENERAL_CODES: Final = frozenset(
     {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
 )
@@ -263,7 +293,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     answer: Any = None,
     hot: bool = False,
     wait: Wait = Wait.ORDINARY,
-    max_body: int = MAX_BODY_BYTES,
+    max_body: int | None = None,
     media: str = "application/json",
     never_shed: bool = False,
     no_io: bool = False,
@@ -282,6 +312,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     documented_body: type[msgspec.Struct] | None = None,
     resumes: bool = False,
     secret: bool = False,
+    takes_bytes: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -305,7 +336,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             codes=codes,
             hot=hot,
             wait=wait,
-            max_body=max_body,
+            max_body=_MAX_BODY[auth] if max_body is None else max_body,
             media=media,
             never_shed=never_shed,
             no_io=no_io,
@@ -324,6 +355,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             documented_body=documented_body,
             resumes=resumes,
             secret=secret,
+            takes_bytes=takes_bytes,
         )
 
     return declare

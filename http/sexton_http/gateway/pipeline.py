@@ -1,6 +1,6 @@
 """Runs one route, wherever it is mounted: admission, caller, rate, parameters, body, handler, answer."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,17 +15,19 @@ from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.shapes import Nothing
+from sexton_http.bodies.weight import SMALL_BODY
+from sexton_http.ceilings import Ceiling, Claim, Full, Standing, network_of
 from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled
 from sexton_http.gateway.idempotency import once
-from sexton_http.gateway.limits import Ceiling, Verdict
 from sexton_http.gateway.metrics import RouteMeter
 from sexton_http.gateway.operations import Auth, NoQuery, Operation, Wait
-from sexton_http.gateway.request_log import RequestContext, begin_request, log_answer
+from sexton_http.gateway.request_log import begin_request, log_answer
 from sexton_http.gateway.services import Services
+from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import AnyAnswer, limits_of, request_id_of, traced, traceparent_of
 from sexton_http.identity.principals import (
     Delegate,
@@ -41,6 +43,12 @@ CODING_CHARS: Final = 64
 """How much of an unknown coding's name is repeated to its sender."""
 
 log = structlog.get_logger()
+
+
+def announces_body(head: RequestHead) -> bool:
+    """Whether a body is to come, as far as the head says."""
+    length = head.headers.get(b"content-length")
+    return b"transfer-encoding" in head.headers or (length is not None and length.strip(b"0") != b"")
 
 
 class Mounted:
@@ -63,7 +71,6 @@ class Mounted:
         self._door = services.admission.door(operation.ingress)
         self._too_busy = operation.status_of("UZ-API-001")
         self._is_runner_call = operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY
-        self.reads_body = operation.has_body or operation.method != "GET"  # What a GET sends is ignored.
         self._encode = msgspec.json.Encoder().encode
         self._ceiling: Ceiling | None
         match operation.wait:
@@ -77,62 +84,90 @@ class Mounted:
                 self._ceiling = services.streams
 
     async def __call__(
-        self, head: RequestHead, params: Mapping[str, str], body: bytes | None, room: Room | None = None
+        self, head: RequestHead, params: Mapping[str, str], body: bytes | None
     ) -> Answer | StreamAnswer:
-        """Answer; ``body`` None is one that was too large to be read.
+        """Both steps at once; ``body`` None is one that was too large to be read."""
+        ticket = await self.admit(head, params, oversize=body is None)
+        if isinstance(ticket, Answer):
+            return ticket
+        try:
+            return await self.answer(ticket, body)
+        finally:
+            ticket.leave()
 
-        ``room`` is what the answer takes of the bytes under way; None: it is too small to be counted.
+    async def admit(
+        self, head: RequestHead, params: Mapping[str, str], *, oversize: bool = False
+    ) -> Ticket | Answer:
+        """The first step, before a byte of the body is read: all that the head decides.
+
+        Gives a ticket, or the answer to a caller who is turned away. Whoever is given one lets it ``leave``
+        when the answer has been sent. ``oversize``: the head says that the body is too large.
         """
         services = self._services
         context = begin_request(head, request_id_of(head, services), self._route, params)
+        # The answers of hot routes are small, but for those that hand out leases.
+        small = self.operation.hot and self.operation.wait is not Wait.LONG_POLL
+        room = None if small else Room(services.answer_bytes, head.client)
+        ticket = Ticket(
+            context, self._ceiling, services.bodies, door=self._door, too_busy=self._too_busy, room=room
+        )
         began = services.ctx.monotonic()
-        verdicts: list[Verdict] = []
+        try:
+            await self._let_in(ticket, oversize=oversize)
+        except BaseException as fault:
+            ticket.leave()
+            if not isinstance(fault, Exception):
+                raise
+            ticket.spent_s = services.ctx.monotonic() - began
+            return await self._fail(ticket, fault)
+        ticket.spent_s = services.ctx.monotonic() - began
+        return ticket
+
+    async def answer(self, ticket: Ticket, body: bytes | None) -> Answer | StreamAnswer:
+        """The second step; ``body`` None is one that turned out to be too large."""
+        services = self._services
+        began = services.ctx.monotonic() - ticket.spent_s
         answer: Answer | StreamAnswer
-        problem: Problem | None = None
         try:
-            answer = await self._admitted(context, body, verdicts, room)
+            await ticket.enter()
+            call = await self._call(ticket, body)
+            answer = await once(self.operation, call, self._answer)
+            if isinstance(answer, Answer):
+                await self._fit(len(answer.body), ticket)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
-            problem = as_problem(await blamed(fault, services.ctx.world.storage))
-            answer = problem.answer(services.ctx.settings.base_url, context.request_id)
-        return self._done(context, answer, began, verdicts, problem)
+            ticket.spent_s = services.ctx.monotonic() - began
+            return await self._fail(ticket, fault)
+        ticket.leave_door()
+        ticket.spent_s = services.ctx.monotonic() - began
+        return self._done(ticket, answer, None)
 
-    async def early(self, head: RequestHead, params: Mapping[str, str]) -> Answer | None:
-        """Before the body is asked for: what nobody would be told who had sent it; None when it may come."""
-        services, verdicts = self._services, list[Verdict]()
-        context = begin_request(head, request_id_of(head, services), self._route, params)
-        began = services.ctx.monotonic()
-        try:
-            principal = await self._callers.authenticate(head, params, verdicts)
-            if self.operation.tenant_wide:
-                check_unlimited(principal)
-        except Exception as fault:  # noqa: BLE001 - the border, as in a whole call
-            problem = as_problem(fault)
-            answer = problem.answer(services.ctx.settings.base_url, context.request_id)
-            return self._done(context, answer, began, verdicts, problem)
-        return None
+    async def refuse_body(self, ticket: Ticket, full: Full) -> Answer:
+        """While its body came: what all bodies together may take is taken."""
+        return await self._fail(ticket, self._too_many_bytes(full))
 
-    def _done(
-        self,
-        context: RequestContext,
-        answer: AnyAnswer,
-        began: float,
-        verdicts: list[Verdict],
-        problem: Problem | None,
-    ) -> AnyAnswer:
+    async def _fail(self, ticket: Ticket, fault: Exception) -> Answer:
         ctx = self._services.ctx
+        ticket.pause()
+        problem = as_problem(
+            await blamed(self._shed(fault) if isinstance(fault, Full) else fault, ctx.world.storage)
+        )
+        answer = problem.answer(ctx.settings.base_url, ticket.context.request_id)
+        return self._done(ticket, answer, problem)
+
+    def _done(self, ticket: Ticket, answer: AnyAnswer, problem: Problem | None) -> AnyAnswer:
+        ctx, context = self._services.ctx, ticket.context
         if problem is not None:
             self._note(problem)
-        seconds = ctx.monotonic() - began
-        self._meter.done(answer.status, seconds)
+        self._meter.done(answer.status, ticket.spent_s)
         if self._is_runner_call:
-            self._services.admission.note_runner_call(seconds)
+            self._services.admission.note_runner_call(ticket.spent_s)
         if not isinstance(problem, Overloaded) or ctx.settings.access_log:
-            log_answer(context, answer, seconds, problem, access=ctx.settings.access_log)
+            log_answer(context, answer, ticket.spent_s, problem, access=ctx.settings.access_log)
         return traced(
             answer,
             context.request_id,
             traceparent_of(context.head),
-            limits_of(verdicts),
+            limits_of(ticket.verdicts),
             https=self._services.https,
         )
 
@@ -142,42 +177,13 @@ class Mounted:
             self._services.metrics.undeclared.labels(self.operation.path, problem.code).inc()
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
 
-    async def _admitted(
-        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
-    ) -> Answer | StreamAnswer:
-        door = self._door
-        if door is None:
-            return await self._under_ceiling(context, body, verdicts, room)
-        await door.enter(whose(context), self._too_busy)
-        try:
-            return await self._under_ceiling(context, body, verdicts, room)
-        finally:
-            door.leave()
-
-    async def _under_ceiling(
-        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
-    ) -> Answer | StreamAnswer:
-        ceiling, streams = self._ceiling, False
-        if ceiling is not None and not ceiling.enter():
-            raise self._shed()
-        try:
-            call = await self._check(context, body, verdicts, room)
-            result = await once(self.operation, call, self._answer)
-            streams = isinstance(result, StreamAnswer)
-        finally:
-            if ceiling is not None:
-                if streams and room is not None:
-                    room.at_end = ceiling.leave  # It holds its place for as long as it streams.
-                else:
-                    ceiling.leave()
-        if room is not None and not isinstance(result, StreamAnswer):
-            await self._fit(len(result.body), room)
-        return result
-
-    async def _fit(self, size: int, room: Room) -> None:
+    async def _fit(self, size: int, ticket: Ticket) -> None:
         """Let a large answer wait for its room; what was done must be told, so only a GET is turned away."""
-        if size <= SMALL_BYTES:
-            room.shrink(0)
+        ticket.pause()
+        room = ticket.room
+        if room is None or size <= SMALL_BYTES:
+            if room is not None:
+                room.shrink(0)
             return
         if self.operation.method != "GET" or self.operation.no_io:
             room.count(size)
@@ -185,30 +191,39 @@ class Mounted:
             raise no_room()
         room.shrink(size)
 
-    def _shed(self) -> Problem:
+    def _shed(self, full: Full) -> Problem:
         streams = self.operation.wait is Wait.STREAM
-        code, what = (
-            ("UZ-API-002", "streams are open") if streams else ("UZ-API-001", "requests are in flight")
+        return self._refuse_for_room(
+            full, "UZ-API-002" if streams else "UZ-API-001", self.operation.wait.counted
         )
-        self._services.metrics.shed.labels(code).inc()
-        detail = f"too many {what}; try again after Retry-After"
+
+    def _too_many_bytes(self, full: Full) -> Problem:
+        return self._refuse_for_room(full, "UZ-API-004", "bytes of bodies")
+
+    def _refuse_for_room(self, full: Full, code: str, what: str) -> Problem:
+        metrics = self._services.metrics
+        metrics.shed.labels(code).inc()
+        metrics.full.labels(what, full.bound.name.lower()).inc()
+        detail = f"{full.bound} has as many {what} under way as it may; try again after Retry-After"
         return Problem(code, detail, wait_s=BUSY_WAIT_S, status=self.operation.status_of(code))
 
-    async def _check(
-        self, context: RequestContext, body: bytes | None, verdicts: list[Verdict], room: Room | None
-    ) -> Call[Any, Any]:
+    async def _let_in(self, ticket: Ticket, *, oversize: bool) -> None:
         services, operation = self._services, self.operation
+        context, verdicts = ticket.context, ticket.verdicts
         head, params = context.head, context.params
-        if body is None and operation.oversize is None:
+        # Until it is known who calls, he is given the benefit of the doubt: he may be an admin.
+        ticket.claim = Claim(network_of(head.client), standing=Standing.ADMIN)
+        await ticket.enter()
+        if oversize and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
         principal = context.principal = await self._callers.authenticate(head, params, verdicts)
-        if room is not None:
-            room.owner = owner_of(principal, head)
+        if ticket.room is not None:
+            ticket.room.owner = owner_of(principal, head)
         if operation.tenant_wide:
             check_unlimited(principal)
-        checked: Mapping[str, Any] = params
         if self._ids:
-            checked = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
+            ticket.params = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
+        checked = ticket.params
         if isinstance(principal, Delegate):
             self._callers.confine(principal, checked)
         if operation.in_workspace and isinstance(principal, Member):
@@ -216,23 +231,33 @@ class Mounted:
             if workspace.paused and operation.starts_work:
                 raise Problem("UZ-WORKSPACE-002", "the workspace is paused")
         await self._callers.limit(head, principal, checked, verdicts)
-        if body is None and operation.oversize is not None:
+        if oversize and operation.oversize is not None:
             raise await operation.oversize(services, checked)
-        if body and operation.reads_body:
+        if operation.reads_body and announces_body(head):
             await self._check_coding(head, checked)
+        ticket.principal = principal
+        ticket.name(await self._callers.claim(head, principal, checked))
+
+    async def _call(self, ticket: Ticket, body: bytes | None) -> Call[Any, Any]:
+        services, operation, head = self._services, self.operation, ticket.head
+        if body is None:
+            if operation.oversize is not None:
+                raise await operation.oversize(services, ticket.params)
+            raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
+        if body and operation.reads_body:
+            await self._check_coding(head, ticket.params)
+        decoder = None if isinstance(ticket.principal, Presser) else self._body
         return Call(
             services=services,
             head=head,
-            params=checked,
-            principal=principal,
-            body=None
-            if self._body is None or isinstance(principal, Presser)
-            else self._decode(self._body, head, body or b""),
+            params=ticket.params,
+            principal=ticket.principal,
+            body=None if decoder is None else await self._decode(decoder, head, body),
             query=None if self._query is None else self._query.decode(head.query),
-            raw=body or b"",
-            request_id=context.request_id,
+            raw=body,
+            request_id=ticket.context.request_id,
             traceparent=traceparent_of(head),
-            room=room,
+            room=ticket.room,
         )
 
     async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:
@@ -250,13 +275,13 @@ class Mounted:
                 services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), ENCODED))
         raise problem
 
-    def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
+    async def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
         if not body and (self.operation.body_optional or self.operation.takes_nothing):
             return self.operation.body()
         content_type = head.headers.get(b"content-type")
         if content_type != b"application/json" and not is_json(head.header(b"content-type")):
             raise Problem("UZ-REQ-005", "the body must be application/json")
-        return decoder.decode(body)
+        return decoder.decode(body) if len(body) <= SMALL_BODY else await decoder.decode_in_steps(body)
 
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
         result = await self._handle(call)
@@ -295,10 +320,3 @@ class Mounted:
         glue = b"" if body == b"{}" else b","
         traced = b'%b%b"request_id":"%b"}' % (body[:-1], glue, request_id.encode())
         return Answer(self.operation.status, (JSON_TYPE,), traced)
-
-
-def whose(context: RequestContext) -> Hashable:
-    """Who shares a line with others: the agent of a webhook, else the token or the address."""
-    zombie_id = context.params.get("zombie_id")
-    token = context.head.headers.get(b"authorization")
-    return zombie_id if token is None and zombie_id is not None else token or context.head.client

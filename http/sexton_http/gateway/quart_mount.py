@@ -105,7 +105,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 async def _answer_matched(**_params: str) -> Response:
     # The same routes were matched before Quart was asked, and the body has been read within its limit.
     matched: Matched = _scope()[MATCHED]
-    return _respond(await matched.mounted(matched.head, matched.params, matched.body, matched.room))
+    return _respond(await matched.mounted.answer(matched.ticket, matched.body))
 
 
 def _respond(answer: Answer | StreamAnswer) -> Response:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from sexton_http.bodies.sse import FrameEncoder
+from sexton_http.ceilings import Ceiling
 from sexton_http.gateway.admission import Admission
 from sexton_http.gateway.byte_budget import ByteBudget
-from sexton_http.gateway.limits import Ceiling, Gcra, Limiter
+from sexton_http.gateway.limits import Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
 from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_http.gateway.replays import Replays
@@ -33,6 +34,8 @@ class Services:
     in_flight: Ceiling
     long_polls: Ceiling
     streams: Ceiling
+    bodies: Ceiling
+    """The bytes of all bodies that are here, whole or in part, until their requests are answered."""
     frame_encoder: FrameEncoder
     replays: Replays
     answer_bytes: ByteBudget
@@ -66,9 +69,10 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         scopes=Scopes(ctx.world.storage, ctx.monotonic),
         limiter=Gcra(ctx.monotonic) if limiter is None else limiter,
         metrics=metrics,
-        in_flight=Ceiling(settings.max_in_flight),
-        long_polls=Ceiling(settings.max_long_polls),
-        streams=Ceiling(settings.max_streams),
+        in_flight=Ceiling(settings.max_in_flight, settings.shares),
+        long_polls=Ceiling(settings.max_long_polls, settings.shares),
+        streams=Ceiling(settings.max_streams, settings.shares),
+        bodies=Ceiling(settings.max_body_memory, settings.shares),
         frame_encoder=FrameEncoder(),
         replays=Replays(ctx.world.storage.frames, replay_bytes),
         answer_bytes=answer_bytes,
@@ -85,6 +89,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))
     for kind, budget in (("answers", answer_bytes), ("replays", replay_bytes)):
         metrics.answer_bytes.labels(kind).set_function(partial(_under_way, budget))
+    metrics.body_bytes.set_function(partial(_under_way, services.bodies))
     return services
 
 

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.world import World
 from sexton_engine import ActorSystem
+from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.auth_keys import AuthKeys
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
@@ -135,6 +136,10 @@ class HttpSettings:
     """Bytes of all answers that are being made or sent."""
     busy_at_s: float | None = None
     """The lag of the event loop at which ingress is held back; None: it never is."""
+    max_body_memory: int = DEFAULT_BODY_MEMORY
+    """For the bodies of all requests that are being read or answered, in bytes."""
+    shares: Shares = DEFAULT_SHARES
+    """How each of these is divided among callers."""
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()

@@ -12,7 +12,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import MAX_NUMBER, Body, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoQuery, operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, NoQuery, operation
 
 MAX_FRAMES = 256
 
@@ -87,6 +87,7 @@ class FramesAnswer(Shape):
     hot=True,
     status=202,
     codes=FENCED,
+    max_body=MAX_BODY_BYTES,
 )
 async def show_activity(call: Call[Frames, NoQuery]) -> FramesAnswer | Refusal:
     """Append frames to the agent's stream."""

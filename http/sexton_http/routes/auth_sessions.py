@@ -29,7 +29,7 @@ TAG = "Auth sessions"
 CREATIONS = Quota(count=10, window_s=60)
 """From one address."""
 MAX_ABORTS = 1024
-"""As many as can be open."""
+"""By one request."""
 
 # What has a code of its own when it is wrong is described here and checked in the handler.
 PublicKey = Annotated[
@@ -268,7 +268,10 @@ async def verify_auth_session(call: Call[Verification, NoQuery]) -> HandOver | R
 
 @operation("DELETE", "/v1/auth/sessions/all", tag=TAG)
 async def abort_auth_sessions(call: Call[NoBody, NoQuery]) -> Aborted:
-    """End the open sessions that the caller approved; for a platform admin, all that are open."""
+    """End the open sessions that the caller approved; for a platform admin, all that are open.
+
+    The oldest 1,024 at a time: with that many ended there may be more.
+    """
     ctx, member = call.ctx, call.member
     everybody = member.platform_admin and member.workspace_id is None
     approved_by = None if everybody else member.by

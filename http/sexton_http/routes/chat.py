@@ -13,7 +13,7 @@ from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.bodies.shapes import Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import MAX_CHAT_FORM_BYTES, Auth, NoBody, NoQuery, operation
 from sexton_http.identity.browsers import read_cookie
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
@@ -205,6 +205,8 @@ async def uninstall_chat(call: Call[NoBody, NoQuery]) -> None:
     tag=TAG,
     auth=Auth.PUBLIC,
     codes=("UZ-APPROVAL-002", "UZ-APPROVAL-003", "UZ-APPROVAL-004", "UZ-REQ-001"),
+    max_body=MAX_CHAT_FORM_BYTES,
+    takes_bytes=True,
 )
 async def press_in_chat(call: Call[NoBody, NoQuery]) -> GateDecided | Refusal:
     """Decide a gate by a button of the server's own chat app, in any workspace that it is installed in.

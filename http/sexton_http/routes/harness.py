@@ -12,7 +12,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, NoQuery, operation
+from sexton_http.gateway.operations import MAX_FILES_BYTES, NoBody, NoQuery, operation
 from sexton_http.identity.principals import may_grant
 from sexton_http.routes.shared.agent_files import (
     MARKDOWN_CHARS,
@@ -94,7 +94,14 @@ class VersionActivated(Shape):
     webhook_urls: NewUrls = msgspec.UNSET
 
 
-@operation("PUT", HARNESS + "/source", tag=TAG, role=Role.OPERATOR, codes=("UZ-ZMB-009", "UZ-ZMB-010", *FULL))
+@operation(
+    "PUT",
+    HARNESS + "/source",
+    tag=TAG,
+    role=Role.OPERATOR,
+    codes=("UZ-ZMB-009", "UZ-ZMB-010", *FULL),
+    max_body=MAX_FILES_BYTES,
+)
 async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState | Refusal:
     """Keep two files as an agent's next version, a draft.
 

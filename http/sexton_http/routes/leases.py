@@ -13,7 +13,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import Body, GateView, Query, WaitMs, view_gate
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait, operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.routes.shared.gate_decisions import or_denied
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.records.gates import Gate
@@ -42,6 +42,7 @@ class NewGate(Body):
     auth=Auth.RUNNER,
     codes=(*FENCED, "UZ-APPROVAL-004"),
     creates=Creates.AGAIN,
+    max_body=MAX_BODY_BYTES,
 )
 async def open_gate(call: Call[NewGate, NoQuery]) -> GateView | Refusal:
     """Ask for approval; the same action_id of an event again is the same gate."""
@@ -127,6 +128,7 @@ class ParkBody(Body):
     auth=Auth.RUNNER,
     status=204,
     codes=(*FENCED, "UZ-APPROVAL-002"),
+    max_body=MAX_BODY_BYTES,
 )
 async def park_lease(call: Call[ParkBody, NoQuery]) -> Refusal | None:
     """Wait at a gate without holding a slot; the event goes on when the gate is resolved."""

@@ -17,7 +17,7 @@ from sexton_http.bodies.memories import (
 from sexton_http.bodies.shapes import Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import STORAGE_WAIT_S
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import KIB, Auth, NoBody, NoQuery, operation
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.rules import LIVE_LEASE
@@ -87,7 +87,7 @@ async def recall_memories(call: Call[NoBody, FencedMemoryQuery]) -> MemoryList:
     return await _reached(read)
 
 
-@operation("POST", RUNNER_PATH, tag=TAG, auth=Auth.RUNNER, codes=RUNNER_CODES)
+@operation("POST", RUNNER_PATH, tag=TAG, auth=Auth.RUNNER, codes=RUNNER_CODES, max_body=128 * KIB)
 async def keep_memory(call: Call[FencedEntry, NoQuery]) -> MemoryKept:
     """Keep an entry for the agent of a live lease, or forget one.
 

@@ -14,7 +14,7 @@ from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.heartbeats import with_heartbeats
-from sexton_http.gateway.operations import NoQuery, Wait, operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES, NoQuery, Wait, operation
 from sexton_http.outbound.previews import Done, Draft, Failed, Offered, Piece, Said, TextDelta, ToolUse
 from sexton_http.wire.stop_signal import Stop
 
@@ -65,6 +65,7 @@ class PreviewBody(Body):
     media="text/event-stream",
     starts_work=True,
     codes=("UZ-BILLING-005", "UZ-CRED-001", "UZ-CRED-003", "UZ-ENTL-001", "UZ-RELAY-001"),
+    max_body=MAX_BODY_BYTES,
 )
 async def preview_spec(call: Call[PreviewBody, NoQuery]) -> StreamAnswer | Refusal:
     """Ask the workspace's language model, and stream what it says.

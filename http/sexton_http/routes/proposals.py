@@ -13,7 +13,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import MAX_FILES_BYTES, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import may_grant
 from sexton_http.routes.agents import AGENT, UNKNOWN_AGENT, require_agent
 from sexton_http.routes.shared.agent_files import MARKDOWN_CHARS, NewUrls, bounded, new_urls
@@ -99,6 +99,7 @@ class ProposalRejected(Shape):
     status=201,
     creates=Creates.ONCE,
     codes=(*UNKNOWN_AGENT, "UZ-ZMB-010", *FULL),
+    max_body=MAX_FILES_BYTES,
 )
 async def create_proposal(call: Call[ProposalDraft, NoQuery]) -> ProposalView | Refusal:
     """Propose a change of an agent's files, on top of its active configuration."""

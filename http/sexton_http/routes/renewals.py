@@ -15,7 +15,7 @@ from sexton_http.bodies.lenient import ItemDecoder
 from sexton_http.bodies.shapes import Body, Count, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import as_problem, is_stalled
-from sexton_http.gateway.operations import Auth, NoQuery, operation
+from sexton_http.gateway.operations import KIB, Auth, NoQuery, operation
 from sexton_http.problems import CODES
 from sexton_storage.errors import StorageError, StorageUnavailable
 
@@ -88,7 +88,7 @@ class Renewals(Body):
         items = plain.get("leases") if isinstance(plain, dict) and len(plain) == 1 else None
         if not isinstance(items, list) or len(items) > MAX_RENEWALS:
             return None
-        read = [ONE_RENEWAL.read(item) for item in items]
+        read = [ONE_RENEWAL.take(item) for item in items]
         spoilt = tuple(
             (place, _said_id(item), one.code)
             for place, (item, one) in enumerate(zip(items, read, strict=True))
@@ -134,7 +134,7 @@ class RenewalResults(Shape):
     results: list[RenewalResult]
 
 
-@operation("POST", "/v1/runners/me/leases:renew", tag=TAG, auth=Auth.RUNNER, hot=True)
+@operation("POST", "/v1/runners/me/leases:renew", tag=TAG, auth=Auth.RUNNER, hot=True, max_body=512 * KIB)
 async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
     """Extend many leases at once; each has its own result, in the order asked."""
     runner_id, given = call.host.runner.id, call.body.leases

@@ -23,7 +23,7 @@ from sexton_http.bodies.memories import (
 )
 from sexton_http.bodies.shapes import Body, Count, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoQuery, operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, NoQuery, operation
 from sexton_http.routes.proposals import ProposalDraft, draft_of
 from sexton_storage.records.memories import MemoryChange
 
@@ -93,7 +93,15 @@ class ReportAnswer(Shape):
     """Memory and proposals that were not kept; the report counts without them."""
 
 
-@operation("POST", "/v1/runners/me/reports", tag=TAG, auth=Auth.RUNNER, hot=True, codes=FENCED)
+@operation(
+    "POST",
+    "/v1/runners/me/reports",
+    tag=TAG,
+    auth=Auth.RUNNER,
+    hot=True,
+    codes=FENCED,
+    max_body=MAX_BODY_BYTES,
+)
 async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
     """Say how the run ended; the same report again is answered with `duplicate`.
 

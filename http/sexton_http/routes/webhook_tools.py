@@ -17,7 +17,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import MAX_WEBHOOK_BYTES, Creates, NoQuery, operation
+from sexton_http.gateway.operations import MAX_BODY_BYTES, MAX_WEBHOOK_BYTES, Creates, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie
@@ -73,6 +73,7 @@ class ApprovalToken(Shape):
     tag=TAG,
     role=Role.OPERATOR,
     codes=HELD,
+    max_body=MAX_BODY_BYTES,
 )
 async def verify_webhook(call: Call[Sample, NoQuery]) -> Verified:
     """Say whether a sample of a webhook is genuine, and if not, why not.

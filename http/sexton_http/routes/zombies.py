@@ -29,7 +29,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import MAX_FILES_BYTES, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
 from sexton_http.identity.principals import may_grant
 from sexton_http.routes.shared.agent_files import (
@@ -182,6 +182,7 @@ class MessageAccepted(Shape):
         *FULL,
         "UZ-ENTL-004",
     ),
+    max_body=MAX_FILES_BYTES,
 )
 async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Refusal:
     """Install an agent from its two files."""
@@ -264,6 +265,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
     tag=TAG,
     role=Role.OPERATOR,
     codes=(*HELD, "UZ-ZMB-010", *NEW_FILES, *FULL, "UZ-ENTL-004"),
+    max_body=MAX_FILES_BYTES,
 )
 async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Refusal:
     """Stop, wake or kill an agent, or give it other files.

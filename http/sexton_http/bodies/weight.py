@@ -1,0 +1,96 @@
+"""Looks through a large body slice by slice, so that only one that is quick to decode is decoded."""
+
+import re
+from typing import Final
+
+import trio
+
+from sexton_http.answers import Problem
+
+MAX_DEPTH: Final = 64
+SMALL_BODY: Final = 32 * 1024
+"""A body up to this size is quick to decode, whatever it holds."""
+MAX_MARKS: Final = 24_576
+"""Commas, colons and opening brackets of a larger one, outside its texts; each value has one at least."""
+MAX_ESCAPES: Final = 256 * 1024
+"""Backslashes of a larger one: in 1.5 MiB each character may be escaped as ``\\uXXXX``, and no shorter."""
+SLICE: Final = 16 * 1024
+
+_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?P<end>"?)', re.DOTALL)
+_OPENING: Final = (b"[", b"{")
+_BRACKETS: Final = b"[]{}"
+_OTHERS: Final = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+
+
+class Scale:
+    """Takes a body in slices, and counts what stands outside its texts.
+
+    >>> scale = Scale()
+    >>> for part in (b'{"a,', b':[":[1,', b"[]]}"):
+    ...     scale.add(part)
+    >>> scale.marks, scale.depth
+    (5, 0)
+    """
+
+    __slots__ = ("_carried", "_in_text", "depth", "escapes", "marks")
+
+    def __init__(self) -> None:
+        self._in_text = False
+        self._carried = b""
+        """The backslash at the end of a slice: what it escapes is in the next."""
+        self.marks = 0
+        self.depth = 0
+        self.escapes = 0
+
+    def add(self, part: bytes) -> None:
+        """Raises Problem UZ-REQ-001 for what is deeper than 64 levels, or has too many values."""
+        self.escapes += part.count(b"\\")
+        if self.escapes > MAX_ESCAPES:
+            raise Problem("UZ-REQ-001", f"a body holds {MAX_ESCAPES} backslashes at most")
+        part = (b'"' if self._in_text else b"") + self._carried + part
+        self._carried = b""
+        outside, last = [], 0
+        self._in_text = False
+        for text in _TEXT.finditer(part):
+            outside.append(part[last : text.start()])
+            last = text.end()
+            if not text["end"]:
+                # The text goes on in the next slice, and so does a backslash with nothing after it.
+                self._in_text = True
+                self._carried = part[last:]
+                last = len(part)
+        outside.append(part[last:])
+        self._count(b"".join(outside))
+
+    def _count(self, plain: bytes) -> None:
+        opened = sum([plain.count(mark) for mark in _OPENING])
+        self._sink(plain, opened)
+        self.marks += plain.count(b",") + plain.count(b":") + opened
+        if self.marks > MAX_MARKS:
+            raise Problem("UZ-REQ-001", f"a body over {SMALL_BODY} bytes holds {MAX_MARKS} values at most")
+
+    def _sink(self, plain: bytes, opened: int) -> None:
+        if self.depth + opened <= MAX_DEPTH:
+            self.depth += opened - plain.count(b"]") - plain.count(b"}")
+            return
+        for byte in plain.translate(None, _OTHERS):
+            if byte in b"[{":
+                self.depth += 1
+                if self.depth > MAX_DEPTH:
+                    raise Problem("UZ-REQ-001", f"the body is nested deeper than {MAX_DEPTH} levels")
+            else:
+                self.depth -= 1
+
+
+def check_depth(body: bytes) -> None:
+    """Raises Problem UZ-REQ-001 over 64 levels; looks closely only at what can be deep at all."""
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        Scale().add(body)
+
+
+async def weigh(body: bytes) -> None:
+    """The same, and whether it has too many values; others have their turn after each slice."""
+    scale = Scale()
+    for start in range(0, len(body), SLICE):
+        scale.add(body[start : start + SLICE])
+        await trio.lowlevel.checkpoint()
