@@ -46,6 +46,7 @@ from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.loop_turns import measured_turns
+from sexton_http.wire.open_files import connections_within
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
@@ -205,6 +206,9 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
                 base_url,
                 plan_rates=plan_rates(terms),
                 access_log=settings.access_log,
+                max_in_flight=settings.max_in_flight,
+                max_long_polls=settings.max_long_polls,
+                max_streams=settings.max_streams,
                 trusted_proxies=settings.trusted_proxies,
                 open_metrics=settings.is_private,
                 metrics_token=settings.metrics_token,
@@ -221,6 +225,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             slack=slack,
             turns=turns,
             catalogue_key=installation.catalogue_key,
+            connections=connections_within(*settings.connections, settings.trusted_proxies),
         )
         app = create_app(ctx)
         is_first = installation.api_key is not None
@@ -229,9 +234,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             await offer_link(storage, base_url, installation.user_id, world.new_token) if is_first else None
         )
         async with trio.open_nursery() as nursery:
-            await nursery.start(
-                lambda task_status: serve(app, doors, stop=stop, tls=shown, task_status=task_status)
-            )
+            await nursery.start(partial(serve, app, doors, stop=stop, tls=shown, connections=ctx.connections))
             try:
                 yield Node(
                     take_back=lambda lease_id: system.tell("lease", lease_id, Revoke("died")),

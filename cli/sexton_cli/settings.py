@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
+from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
+from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
@@ -53,8 +55,20 @@ class NodeSettings:
     """Whether each request has a line in the log, and not only those that were refused or failed."""
     max_answer_mib: int = DEFAULT_ANSWER_MIB
     """MiB of all large answers that are made or sent at once."""
+    max_in_flight: int = MAX_IN_FLIGHT
+    max_long_polls: int = MAX_LONG_POLLS
+    max_streams: int = MAX_STREAMS
+    max_connections: int = MAX_CONNECTIONS
+    """In all; fewer where the server may not open as many files."""
+    max_connections_per_address: int | None = None
+    """None: half of all."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""
+
+    @property
+    def connections(self) -> tuple[int, int | None]:
+        """How many there may be, in all and from one address."""
+        return self.max_connections, self.max_connections_per_address
 
     @property
     def is_private(self) -> bool:

@@ -71,6 +71,7 @@ CODES = Table(
         ("UZ-API-002", 503, "Too many streams", "The server, or the share of the caller, holds as many streams as it may.", _A),
         ("UZ-API-003", 503, "Actor busy", "The mailbox was full, no reply came in time, or too many answers are under way to add this one.", _A),
         ("UZ-API-004", 503, "Too many bytes in flight", "The bodies under way take as much memory as they may; try again after Retry-After.", _A),
+        ("UZ-API-005", 503, "Too many connections", "The server holds as many connections as it may, in all or from this address.", _A),
         ("UZ-INTERNAL-001", 503, "Database unavailable", "The database cannot be reached; it is safe to try again.", _A),
         ("UZ-INTERNAL-002", 500, "Database error", "The database refused a statement that it should have accepted.", _A),
         ("UZ-INTERNAL-003", 500, "Internal operation failed", "The server failed; look for the request id in its log.", _A),

@@ -137,12 +137,17 @@ CONTRACT: tuple[tuple[str, int], ...] = (
     ("UZ-ZMB-012", 409),
 )
 OURS = (
+    ("UZ-API-004", 503),
+    ("UZ-API-005", 503),
     ("UZ-APPROVAL-006", 403),
     ("UZ-ENTL-005", 402),
     ("UZ-REQ-009", 409),
     ("UZ-CATALOGUE-001", 503),
     ("UZ-EVENT-001", 404),
     ("UZ-FOLLOWUP-001", 404),
+    ("UZ-MEMBER-001", 404),
+    ("UZ-MEMBER-002", 409),
+    ("UZ-MEMBER-003", 409),
     ("UZ-PROVIDER-005", 404),
     ("UZ-RUN-017", 403),
     ("UZ-TENANT-001", 404),

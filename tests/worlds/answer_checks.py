@@ -18,7 +18,10 @@ SEEN: Final[set[tuple[str, str, str]]] = set()
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
 OUTSIDE: Final = frozenset(
-    {"UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-003", "UZ-REQ-004", "UZ-REQ-006", "UZ-RUNS-410"}
+    {
+        *("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-003", "UZ-REQ-004", "UZ-REQ-006"),
+        *("UZ-API-005", "UZ-RUNS-410"),
+    }
 )
 """What may be answered where no route is."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import trio
 
+from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import Doors, open_doors, serve
 from sexton_http.wire.tls import Tls
 
@@ -16,13 +17,27 @@ App = Callable[..., Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(app: App, *, tls: Tls | None = None, grace_s: float = 1.0) -> AsyncIterator[Doors]:
+async def serving(
+    app: App,
+    *,
+    tls: Tls | None = None,
+    connections: OpenConnections | None = None,
+    grace_s: float = 1.0,
+) -> AsyncIterator[Doors]:
     doors = await open_doors("127.0.0.1", 0, secure=tls is not None)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None]) -> None:
-            await serve(app, doors, stop=stop, tls=tls, grace_s=grace_s, task_status=task_status)
+            await serve(
+                app,
+                doors,
+                stop=stop,
+                tls=tls,
+                connections=connections,
+                grace_s=grace_s,
+                task_status=task_status,
+            )
 
         await nursery.start(run)
         try:

@@ -71,6 +71,13 @@ class Listener:
         return bool(data)
 
 
+async def retry_ms(listener: Listener) -> int:
+    """What the stream's first line says of when to come back."""
+    name, _, value = (await listener.line() or "").partition(": ")
+    assert name == "retry", name
+    return int(value)
+
+
 @asynccontextmanager
 async def listening(base_url: str, path: str, token: str | None, **headers: str) -> AsyncIterator[Listener]:
     url = urlsplit(base_url)

@@ -30,6 +30,7 @@ from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Iss
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.loop_turns import LoopTurns
+from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
@@ -198,6 +199,7 @@ async def open_http_world_on(
     terms: BillingTerms = DEFAULT_TERMS,
     vault: Vault | None = None,
     turns: LoopTurns | None = None,
+    connections: OpenConnections | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
@@ -235,12 +237,20 @@ async def open_http_world_on(
             turns=turns,
             previewer=previewer,
             catalogue_key=installation.catalogue_key,
+            connections=connections or OpenConnections(),
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:
 
             async def run(task_status: trio.TaskStatus[None]) -> None:
-                await serve(app, doors, stop=stop, grace_s=1.0, task_status=task_status)
+                await serve(
+                    app,
+                    doors,
+                    stop=stop,
+                    connections=ctx.connections,
+                    grace_s=1.0,
+                    task_status=task_status,
+                )
 
             await nursery.start(run)
             timeout = httpx2.Timeout(15.0)

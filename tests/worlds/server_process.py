@@ -26,8 +26,11 @@ class ServerProcess:
         *options: str,
         data: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        open_files: tuple[int, int] | None = None,
     ) -> None:
+        """``open_files``: the soft and the hard limit that it starts under."""
         self.folder = folder
+        self._open_files = open_files
         self._data = data or folder / "data"
         self._options = options
         self._environment = dict(environment or {})
@@ -41,7 +44,7 @@ class ServerProcess:
         words = ["up", "--data", str(self._data), "--ready-file", str(ready_file), *self._options, *changes]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "sexton_cli.main", *words],
+                [*_under(self._open_files), sys.executable, "-m", "sexton_cli.main", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -82,8 +85,21 @@ class ServerProcess:
         return (self.folder / "server.log").read_text(errors="replace")[-4000:]
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+
+def _under(open_files: tuple[int, int] | None) -> list[str]:
+    """Words before a command that lower its limits on open files; the process stays the same."""
+    if open_files is None:
+        return []
+    soft, hard = open_files
+    return ["sh", "-c", f'ulimit -S -n {soft}; ulimit -H -n {hard}; exec "$@"', "sh"]
 
 
 @asynccontextmanager
@@ -92,12 +108,13 @@ async def open_server(
     *options: str,
     data: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    open_files: tuple[int, int] | None = None,
 ) -> AsyncIterator[ServerProcess]:
     """A started server; whatever the test did to it, nothing of it is left at the end.
 
     ``data``: the folder of another whose keys it shares. ``environment``: beside that of the test.
     """
-    server = ServerProcess(folder, *options, data=data, environment=environment)
+    server = ServerProcess(folder, *options, data=data, environment=environment, open_files=open_files)
     await server.start()
     try:
         yield server

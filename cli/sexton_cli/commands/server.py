@@ -7,6 +7,7 @@ import click
 
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
+from sexton_cli.commands.ceiling_options import CEILING_OPTIONS
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import (
@@ -179,6 +180,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_ACCESS_LOG",
                 help="Log each request, and not only those that are refused or fail.",
             ),
+            *CEILING_OPTIONS,
             click.option(
                 "--max-answer-mib",
                 type=click.IntRange(16, 65_536),

@@ -9,7 +9,8 @@ import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.ceilings import Full
-from sexton_http.gateway.operations import Wait
+from sexton_http.gateway.faults import BUSY_WAIT_S
+from sexton_http.gateway.operations import Operation, Wait
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
 from sexton_http.gateway.route_matcher import RouteMatcher
@@ -17,7 +18,7 @@ from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
-from sexton_http.wire.asgi import App, Message, Receive
+from sexton_http.wire.asgi import RESERVED, App, Message, Receive
 from sexton_http.wire.forwarded import forwarded_scope
 from sexton_http.wire.hang_ups import unless_gone
 
@@ -85,6 +86,9 @@ class HotMount:
             await send_answer(send, refuse_stranger(self._services, head_of(scope), problem))
             return
         found = self._routes.find(scope["method"], scope["path"])
+        if RESERVED in scope.get("extensions", ()) and not (found and found[0].operation.never_shed):
+            await send_answer(send, self._full(head_of(scope), found and found[0].operation))
+            return
         if found is None:
             # What no route reads need not be sent: asking for it would be the 100 Continue.
             await self._behind(scope, _after_body(receive, None if b"expect" in names else b""), send)
@@ -123,6 +127,15 @@ class HotMount:
                 await send_answer(send, answer)
         else:
             await send_answer(send, await mounted.answer(ticket, body))
+
+    def _full(self, head: RequestHead, operation: Operation | None) -> Answer:
+        """Tell a connection that is one too many."""
+        metrics, code = self._services.metrics, "UZ-API-005"
+        metrics.shed.labels(code).inc()
+        if operation is not None:
+            metrics.problems.labels(operation.method, operation.path, code).inc()
+        detail = "too many connections are open; try again after Retry-After"
+        return refuse(self._services, head, Problem(code, detail, wait_s=BUSY_WAIT_S))
 
 
 def _after_body(receive: Receive, body: bytes | None) -> Receive:

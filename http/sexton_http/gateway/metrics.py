@@ -76,6 +76,12 @@ class HttpMetrics:
             ("kind",),
             registry=registry,
         )
+        self.connections = Gauge(
+            "sexton_http_connections",
+            "Open connections: ordinary ones, and those of the reserve, which may only ask after health",
+            ("place",),
+            registry=registry,
+        )
         self.shed = Counter(
             "sexton_http_shed",
             "Requests turned away at a ceiling or a rate, by code",

@@ -193,9 +193,7 @@ class Operation:
         """Every code this can answer with, in the order of the table."""
         mine = {*self.codes, *GENERAL_CODES, *_BY_AUTH[self.auth]}
         if self.never_shed:
-            mine -= {"UZ-API-001", "UZ-REQ-006"}
-        if self.wait is Wait.STREAM:
-            mine -= {"UZ-API-001"}
+            mine -= {"UZ-API-001", "UZ-API-005", "UZ-REQ-006"}
         if self.no_io:
             mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
         if self.agents:
@@ -245,7 +243,15 @@ _MAX_BODY: Final[Mapping[Auth, int]] = {
 }
 """What a route takes that says nothing else: more than the largest values of its fields need."""
 GENERAL_CODES: Final = frozenset(
-    {"UZ-API-001", "UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002", "UZ-INTERNAL-003", "UZ-REQ-006"}
+    {
+        "UZ-API-001",
+        "UZ-API-003",
+        "UZ-API-005",
+        "UZ-INTERNAL-001",
+        "UZ-INTERNAL-002",
+        "UZ-INTERNAL-003",
+        "UZ-REQ-006",
+    }
 )
 _MEMBER: Final = frozenset(
     {

@@ -90,6 +90,8 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
     for kind, budget in (("answers", answer_bytes), ("replays", replay_bytes)):
         metrics.answer_bytes.labels(kind).set_function(partial(_under_way, budget))
     metrics.body_bytes.set_function(partial(_under_way, services.bodies))
+    metrics.connections.labels("ordinary").set_function(lambda: ctx.connections.taken)
+    metrics.connections.labels("reserve").set_function(lambda: ctx.connections.reserved)
     return services
 
 

@@ -17,10 +17,14 @@ from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.loop_turns import LoopTurns
+from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 
+MAX_IN_FLIGHT: Final = 1024
+MAX_LONG_POLLS: Final = 8192
+MAX_STREAMS: Final = 2048
 VERSION: Final = "0.1.0"
 
 
@@ -129,9 +133,9 @@ class HttpSettings:
     plan_rates: Mapping[PlanTier, int | None] = field(default_factory=plan_rates)
     address_rate: int | None = 50
     """For callers without a token."""
-    max_in_flight: int = 1024
-    max_long_polls: int = 8192
-    max_streams: int = 2048
+    max_in_flight: int = MAX_IN_FLIGHT
+    max_long_polls: int = MAX_LONG_POLLS
+    max_streams: int = MAX_STREAMS
     max_answer_bytes: int = 64 * 1024 * 1024
     """Bytes of all answers that are being made or sent."""
     busy_at_s: float | None = None
@@ -174,6 +178,7 @@ class HttpContext:
     """The server's own Slack app; None: there is none."""
     turns: LoopTurns | None = None
     """What measures the event loop; None: nothing does, and ingress is never held back."""
+    connections: OpenConnections = field(default_factory=OpenConnections)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import Delegate, Member, owner_of
+from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_storage.errors import StorageError
@@ -31,6 +32,7 @@ LOOKED_THROUGH = 256
 """How many of the newest frames are searched for the end of the last event."""
 EXPIRED = "UZ-AUTH-003"
 RETRY_MS = 2000
+"""At least; all that are cut off together come back over as long again."""
 SLACK_S = 10.0
 """How much later than its own end an ask for frames is given up."""
 LOOK_S = 1.0
@@ -167,7 +169,7 @@ class Reader(NamedTuple):
 async def follow(services: Services, watch: SignInWatch, reader: Reader) -> AsyncGenerator[bytes, None]:
     """What one reader is sent, piece by piece, until he leaves or the server stops."""
     # The number with which it begins, for those who are cut off before the first frame.
-    yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, reader.after)
+    yield b"retry: %d\nid: %d\n\n" % (jittered_ms(RETRY_MS), reader.after)
     if reader.after < reader.oldest - 1:
         yield _resync(reader.zombie_id, reader.oldest, services.ctx.world.now_ms())
         reader = reader._replace(after=reader.oldest - 1)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import trio
 
 from sexton_http.wire import timeouts
-from sexton_http.wire.asgi import App, Header, Message
+from sexton_http.wire.asgi import RESERVED, App, Header, Message
 from sexton_http.wire.hang_ups import UNLESS_GONE, HangUps, until_told
 from sexton_http.wire.http1_exchange import Exchange, head_bytes
 from sexton_http.wire.http1_parser import Parser, Request
@@ -40,10 +40,12 @@ class Http1Connection:
         date: Callable[[], Sequence[Header]],
         is_stopping: Callable[[], bool],
         hang_ups: HangUps | None = None,
+        reserved: bool = False,
     ) -> None:
         """``date`` gives the headers that every answer has.
 
-        Without ``hang_ups`` an app that waits has to read to find out that its client has left.
+        Without ``hang_ups`` an app that waits has to read to find out that its client has left. One that is
+        ``reserved`` is for one request, and its app is told so.
         """
         self._app = app
         self._transport = transport
@@ -51,6 +53,7 @@ class Http1Connection:
         self.is_stopping = is_stopping
         self.is_gone = False
         """The client has hung up, or takes nothing."""
+        self.reserved = reserved
         self._hang_ups = hang_ups
         self._parser = Parser()
         self._scope = trio.CancelScope()
@@ -87,6 +90,9 @@ class Http1Connection:
         if self._request is not None and self._request.complete:
             return math.inf
         return self._since + timeouts.KEEP_ALIVE_S if self._begun is None else self._begun + timeouts.READ_S
+
+    def idle_since(self) -> float:
+        return self._since if self._request is None and self._begun is None else math.inf
 
     def cut(self) -> None:
         self._scope.cancel()
@@ -191,7 +197,8 @@ class Http1Connection:
     def extensions(self) -> dict[str, Any]:
         """The part that every request's scope shares."""
         hang_ups = self._hang_ups
-        return {} if hang_ups is None else {UNLESS_GONE: partial(self._unless_gone, hang_ups)}
+        shared = {} if hang_ups is None else {UNLESS_GONE: partial(self._unless_gone, hang_ups)}
+        return {**shared, RESERVED: True} if self.reserved else shared
 
     async def _unless_gone(self, hang_ups: HangUps, ask: Callable[[], Awaitable[T]]) -> T | None:
         descriptor = self._transport.descriptor

@@ -26,6 +26,8 @@ class Line(Protocol):
 
     is_gone: bool
     """The client has hung up: nothing can be sent to it."""
+    reserved: bool
+    """The connection ends with this answer."""
 
     @property
     def extensions(self) -> dict[str, Any]: ...
@@ -49,7 +51,7 @@ class Exchange:
         self._held: bytes | None = None
         """The head of the answer, until its first bytes of body go out with it: one write, one packet."""
         self._chunked = False
-        self._close = not request.keep_alive
+        self._close = not request.keep_alive or line.reserved
         self._started = False
         self._ended = False
         self._left: int | None = None

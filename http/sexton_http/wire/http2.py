@@ -39,12 +39,14 @@ class Http2Connection:
         *,
         date: Callable[[], Sequence[Header]],
         is_stopping: Callable[[], bool],
+        reserved: bool = False,
     ) -> None:
-        """``date`` gives the headers that every answer has."""
+        """``date`` gives the headers that every answer has. ``reserved``: only health may be asked after."""
         self._app = app
         self._transport = transport
         self.date = date
         self.is_stopping = is_stopping
+        self.reserved = reserved
         self.session, self._first = open_session()
         self._open: dict[int, Http2Exchange] = {}
         """By its stream, whoever still has to end it: the client, this side, or the app."""
@@ -91,6 +93,10 @@ class Http2Connection:
         if self._part_since is not None:
             due = min(due, self._part_since + timeouts.READ_S)
         return due if self._open else min(due, self._since + timeouts.KEEP_ALIVE_S)
+
+    def idle_since(self) -> float:
+        """Since when no request is under way, nor any byte of one; ``math.inf`` while one is."""
+        return math.inf if self._open or self._part_since is not None or self._over else self._since
 
     def cut(self) -> None:
         """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import ngh2
 import structlog
 import trio
 
 from sexton_http.wire import timeouts
-from sexton_http.wire.asgi import App, Header, Message
+from sexton_http.wire.asgi import RESERVED, App, Header, Message
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
 from sexton_http.wire.masking import masked
@@ -35,6 +35,8 @@ class Line(Protocol):
     """The connection, as far as one exchange needs it."""
 
     session: ngh2.Connection
+    reserved: bool
+    """The server is full, and only its health may be asked after."""
 
     def date(self) -> Sequence[Header]: ...
     def wrote(self, exchange: "Http2Exchange") -> None: ...
@@ -102,6 +104,9 @@ class Http2Exchange:
             return
         head = self._head
         raw_path, _, query = head.target.partition(b"?")
+        extensions: dict[str, Any] = {UNLESS_GONE: self.unless_gone}
+        if self._line.reserved:
+            extensions[RESERVED] = True
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -116,7 +121,7 @@ class Http2Exchange:
             "client": ends[0],
             "server": ends[1],
             "state": {},
-            "extensions": {UNLESS_GONE: self.unless_gone},
+            "extensions": extensions,
         }
         try:
             await app(scope, self.receive, self.send)

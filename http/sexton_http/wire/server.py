@@ -1,8 +1,6 @@
 """Opens the doors, serves until told to stop, and lets what has begun come to its end."""
 
 import ipaddress
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -17,7 +15,7 @@ from sexton_http.wire.hang_ups import CAN_TELL, HangUps
 from sexton_http.wire.http1 import Http1Connection
 from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.live_certificate import LiveCertificate
-from sexton_http.wire.open_connections import OpenConnections, Watched
+from sexton_http.wire.open_connections import OpenConnections, Place
 from sexton_http.wire.stop_signal import Stop
 from sexton_http.wire.tls import HTTP1, Handshake, Tls, TlsTransport
 from sexton_http.wire.transport import PlainTransport
@@ -63,15 +61,17 @@ async def serve(
     *,
     stop: trio.Event | Stop,
     tls: Tls | LiveCertificate | None = None,
+    connections: OpenConnections | None = None,
     grace_s: float = timeouts.GRACE_S,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve ``app`` until ``stop``; then take nothing new, and end what is left after ``grace_s``.
 
-    Streams and long polls are to watch ``stop`` themselves: this only waits for them. Raises OSError when the
+    ``connections`` knows how many there may be. Streams and long polls are to watch ``stop`` themselves: this
+    only waits for them. Raises OSError when the
     files of ``tls`` cannot be used.
     """
-    server = _Server(app, tls)
+    server = _Server(app, tls, connections or OpenConnections())
     try:
         async with trio.open_nursery() as watching:
             watching.start_soon(server.open.watch)
@@ -79,19 +79,17 @@ async def serve(
                 watching.start_soon(server.certificate.watch)
             if server.hang_ups is not None:
                 watching.start_soon(server.hang_ups.watch)
-            async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as handlers:
                 async with trio.open_nursery() as accepting:
                     for listener in doors.listeners:
                         accepting.start_soon(
-                            partial(
-                                trio.serve_listeners, server.handle, [listener], handler_nursery=connections
-                            )
+                            partial(trio.serve_listeners, server.handle, [listener], handler_nursery=handlers)
                         )
                     task_status.started()
                     await stop.wait()
                     accepting.cancel_scope.cancel()
                 server.stop()
-                connections.cancel_scope.deadline = trio.current_time() + grace_s
+                handlers.cancel_scope.deadline = trio.current_time() + grace_s
             watching.cancel_scope.cancel()
     finally:
         if server.hang_ups is not None:
@@ -101,8 +99,8 @@ async def serve(
 class _Server:
     """What all connections of one server share."""
 
-    def __init__(self, app: App, tls: Tls | LiveCertificate | None) -> None:
-        self.open = OpenConnections()
+    def __init__(self, app: App, tls: Tls | LiveCertificate | None, connections: OpenConnections) -> None:
+        self.open = connections
         self.hang_ups = HangUps() if CAN_TELL else None
         self._app = app
         self.certificate = LiveCertificate(tls) if isinstance(tls, Tls) else tls
@@ -118,19 +116,25 @@ class _Server:
         shown = self.certificate
         transport = PlainTransport(stream) if shown is None else TlsTransport(stream, shown.context)
         try:
-            await self._speak(transport)
+            place = self.open.enter(transport.ends()[0][0])
+        except OSError:
+            await transport.close()  # The client has gone again.
+            return
+        try:
+            await self._speak(transport, place)
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its connection, not the server
             log.info("connection_dropped", faults=[repr(fault) for fault in group.exceptions])
         finally:
+            self.open.leave(place)
             with trio.CancelScope(shield=True):
                 await transport.close()
 
-    async def _speak(self, transport: PlainTransport | TlsTransport) -> None:
+    async def _speak(self, transport: PlainTransport | TlsTransport, place: Place) -> None:
         first = b""
         spoken: str | None = HTTP1
         if isinstance(transport, TlsTransport):
             handshake = Handshake(transport)
-            with self._watched(handshake):
+            with place.watching(handshake):
                 spoken = await handshake.run()
         if spoken is None:
             return
@@ -141,19 +145,18 @@ class _Server:
                 date=self._date,
                 is_stopping=self._stopping.is_set,
                 hang_ups=self.hang_ups,
+                reserved=place.is_reserved,
             )
-            with self._watched(connection):
+            with place.watching(connection):
                 first = await connection.run()
             if not first:
                 return
-        protocol = Http2Connection(self._app, transport, date=self._date, is_stopping=self._stopping.is_set)
-        with self._watched(protocol):
+        protocol = Http2Connection(
+            self._app,
+            transport,
+            date=self._date,
+            is_stopping=self._stopping.is_set,
+            reserved=place.is_reserved,
+        )
+        with place.watching(protocol):
             await protocol.run(first)
-
-    @contextmanager
-    def _watched(self, connection: Watched) -> Iterator[None]:
-        self.open.add(connection)
-        try:
-            yield
-        finally:
-            self.open.discard(connection)

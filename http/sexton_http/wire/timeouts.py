@@ -17,6 +17,10 @@ LINGER_S: Final = 2.0
 """How long an unread body is read after the last answer, which a reset would otherwise destroy."""
 GONE_S: Final = 5.0
 """After the client of an HTTP/2 connection has gone, nothing of the connection lives longer than this."""
+IDLE_S: Final = 1.0
+"""A connection that has been idle for this long may have to make room for another."""
+RESERVED_S: Final = 5.0
+"""A connection that was let in to ask after the server's health lives no longer."""
 WATCH_S: Final = 1.0
 """How late a connection may be cut."""
 GRACE_S: Final = 10.0

@@ -175,12 +175,12 @@ class TlsTransport:
 class Handshake:
     """The beginning of a connection over TLS, as far as its time is concerned."""
 
-    __slots__ = ("_due", "_scope", "_transport")
+    __slots__ = ("_began", "_scope", "_transport")
 
     def __init__(self, transport: TlsTransport) -> None:
         self._transport = transport
         self._scope = trio.CancelScope()
-        self._due = trio.current_time() + timeouts.HANDSHAKE_S
+        self._began = trio.current_time()
 
     async def run(self) -> str | None:
         """What is to be spoken, by its name in ALPN; None when there will be no connection."""
@@ -192,7 +192,10 @@ class Handshake:
         return None
 
     def due(self) -> float:
-        return self._due
+        return self._began + timeouts.HANDSHAKE_S
+
+    def idle_since(self) -> float:
+        return self._began
 
     def cut(self) -> None:
         self._scope.cancel()
