@@ -9,8 +9,10 @@ import httpx2
 import pytest
 
 from sexton_http.gateway.replays import FRAMES_A_READ
+from sexton_http.identity.tokens import digest
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.records.users import Role
+from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.users import Role, User
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.samples import agent_files
 
@@ -228,6 +230,27 @@ async def test_a_user_approves_nothing_that_they_wrote_or_started(world: HttpWor
 
     assert code(refused) == (403, "UZ-APPROVAL-006")
     assert (await world.post(approve, token=other)).status_code == 200
+
+
+@pytest.mark.parametrize("case", ["wrote", "started"])
+async def test_a_person_and_their_key_are_one(world: HttpWorld, case: str) -> None:
+    await world.keep_secret()
+    person = User(
+        UUID(int=77), world.installation.tenant_id, "local:ann", Role.USER, platform_admin=False, created_at=0
+    )
+    world.memory.tables.users[person.id] = person
+    key = f"zmb_t_{'7' * 64}"
+    await world.storage.api_keys.create(
+        ApiKey(UUID(int=78), person.tenant_id, "anns", "", Role.USER, digest(key), 0, owner_id=person.id)
+    )
+    me = as_person(world, str(person.id))
+    zombie = await install(world, "mine", ASK_FIRST, key if case == "wrote" else "")
+    gate = await gate_of(world, await steer(world, zombie, "" if case == "wrote" else me))
+
+    refused = await world.post(
+        f"{world.ws}/approvals/{gate['gate_id']}:approve", token=me if case == "wrote" else key
+    )
+    assert code(refused) == (403, "UZ-APPROVAL-006")
 
 
 async def test_a_user_may_deny_their_own_and_an_operator_may_approve_theirs(world: HttpWorld) -> None:

@@ -10,7 +10,6 @@ from sexton_actors.refusal import Refusal
 from sexton_storage.records.gates import Gate
 from sexton_storage.stores import Storage
 
-STEER: Final = "steer:"
 CHAIN_MAX: Final = 32
 """Events of one chain of replays and follow-ups that are looked at."""
 
@@ -30,19 +29,19 @@ def may_approve(origin: Origin, message: Resolve) -> Refusal | None:
     """None unless the question comes of an agent that this caller wrote, or of a run that they started.
 
     >>> own = Origin(frozenset({"user:7"}), frozenset({"steer:7"}), decides_by_token=False)
-    >>> may_approve(own, Resolve(approve=True, by="user:7", own_name="7")).code
+    >>> may_approve(own, Resolve(approve=True, by="api:9", own=frozenset({"api:9", "user:7"}))).code
     'UZ-APPROVAL-006'
-    >>> may_approve(own, Resolve(approve=True, by="user:8", own_name="8"))
+    >>> may_approve(own, Resolve(approve=True, by="user:8", own=frozenset({"user:8", "steer:8"})))
     >>> may_approve(own, Resolve(approve=True, by="api:1", by_token=True)).code
     'UZ-APPROVAL-006'
     """
     if message.by_token:
         return None if origin.decides_by_token else token_refused()
-    if message.own_name is None:
+    if message.own is None:
         return None
-    if message.by in origin.authors:
+    if message.own & origin.authors:
         return Refusal(OWN, "You wrote this agent: somebody else, or an operator, has to approve it.")
-    if f"{STEER}{message.own_name}" in origin.actors:
+    if message.own & origin.actors:
         return Refusal(OWN, "You started this run: somebody else, or an operator, has to approve it.")
     return None
 

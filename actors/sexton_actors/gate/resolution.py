@@ -30,7 +30,7 @@ async def resolve(held: HeldGate, message: m.Resolve) -> m.Resolved | Refusal:
 
 
 async def _allowed(held: HeldGate, gate: Gate, message: m.Resolve) -> Refusal | None:
-    limited = message.own_name is not None or message.by_token
+    limited = message.own is not None or message.by_token
     if not limited or not message.approve or gate.status is not GateStatus.PENDING:
         return None
     return may_approve(await read_origin(held.world.storage, gate), message)

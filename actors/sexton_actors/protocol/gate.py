@@ -17,8 +17,11 @@ class Resolve(msgspec.Struct, Message[Resolved | Refusal], frozen=True):
     approve: bool
     by: str
     reason: str = ""
-    own_name: str | None = None
-    """The name that signs the messages of somebody below an operator: they approve nothing of their own."""
+    own: frozenset[str] | None = None
+    """What somebody below an operator writes and starts runs as: they approve nothing of their own.
+
+    ``user:<id>`` and ``api:<id>`` of the person and their keys, and ``steer:<name>`` of each.
+    """
     by_token: bool = False
     """With the agent's approval token, whoever holds it."""
 

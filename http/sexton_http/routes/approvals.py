@@ -13,6 +13,7 @@ from sexton_http.bodies.shapes import Body, Cursor, GateView, Query, Shape, view
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_http.identity.principals import is_enough
+from sexton_http.routes.api_keys import KeySort
 from sexton_http.routes.shared.gate_decisions import decide, or_denied
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.users import Role
@@ -20,6 +21,8 @@ from sexton_storage.records.users import Role
 TAG = "Approvals"
 CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
 REASON_CHARS = 4096
+KEYS_LOOKED_AT = 100
+"""Of one person, the newest first."""
 
 
 class GatePage(Shape):
@@ -101,9 +104,27 @@ async def _gate(call: Call[NoBody, NoQuery] | Call[Verdict, NoQuery]) -> Gate:
 async def _resolve(call: Call[Verdict, NoQuery], *, approve: bool) -> GateOutcome | Refusal:
     gate = await or_denied(_gate(call))
     member = call.member
-    own_name = None if is_enough(member.role, Role.OPERATOR) else member.name
-    message = Resolve(approve=approve, by=member.by, reason=call.body.reason, own_name=own_name)
+    own = None if is_enough(member.role, Role.OPERATOR) or not approve else await _own(call)
+    message = Resolve(approve=approve, by=member.by, reason=call.body.reason, own=own)
     done = await decide(call.ctx, gate.id, message)
     if isinstance(done, Refusal):
         return done
     return GateOutcome(done.gate_id, done.action_id, done.status, done.resolved_at, done.resolved_by)
+
+
+async def _own(call: Call[Verdict, NoQuery]) -> frozenset[str]:
+    """All that the caller writes and starts runs as: a person and their keys are one."""
+    member, storage = call.member, call.ctx.world.storage
+    own = {member.by, f"steer:{member.name}"}
+    if member.person is not None:
+        own |= {f"user:{member.person}", f"steer:{member.person}"}
+        keys, _ = await storage.api_keys.list(
+            member.tenant_id,
+            page=1,
+            page_size=KEYS_LOOKED_AT,
+            sort=KeySort.NEWEST.value,
+            owner_id=member.person,
+        )
+        for key in keys:
+            own |= {f"api:{key.id}", f"steer:{key.key_name}"}
+    return frozenset(own)
