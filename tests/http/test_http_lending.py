@@ -250,6 +250,7 @@ async def test_a_person_and_their_key_are_one(world: HttpWorld, case: str) -> No
     refused = await world.post(
         f"{world.ws}/approvals/{gate['gate_id']}:approve", token=me if case == "wrote" else key
     )
+
     assert code(refused) == (403, "UZ-APPROVAL-006")
 
 

@@ -22,7 +22,7 @@ TAG = "Approvals"
 CODES = ("UZ-APPROVAL-002", "UZ-APPROVAL-004")
 REASON_CHARS = 4096
 KEYS_LOOKED_AT = 100
-"""Of one person, the newest first."""
+"""The newest keys of one person that are looked at."""
 
 
 class GatePage(Shape):
