@@ -23,6 +23,7 @@ ALL = (
     "http_renewal",
     "http_webhook",
     "tls",
+    "http2",
     "lease_cycles",
     "ingress_to_lease",
     "two_nodes",
