@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from sexton_actors.backlog import AGE, AGENT, WORKSPACE
 from sexton_actors.memory_rounds import MemoryState
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.fleet import Census
@@ -57,6 +58,8 @@ class Meters:
         """Writes that were refused because their lease is another's by now, by what they were."""
         self.races: Counter[str] = Counter(dict.fromkeys(RACING, 0))
         """Decisions about leases that were made again, as another node had written first; by write."""
+        self.queue_full: Counter[str] = Counter(dict.fromkeys((AGENT, WORKSPACE, AGE), 0))
+        """Events that were refused because too many waited, by the bound that was reached."""
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from sexton_actors.backlog import Backlog
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.changed_records import ChangedRecords
 from sexton_actors.entitlements import Entitlements
@@ -32,6 +33,7 @@ class World:
     chat: ChatPlatform | None = None
     """Where approval requests are shown too; None: nowhere, they wait in the inbox."""
     meters: Meters = field(default_factory=Meters)
+    backlog: Backlog = field(default_factory=Backlog)
     terms: BillingTerms = DEFAULT_TERMS
     vault: MasterKeys | None = None
     """The master keys of ``secrets``; None: those are kept in another way."""

@@ -16,6 +16,7 @@ import trio
 import uuid_utils.compat
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
+from sexton_actors.backlog import Backlog
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
 from sexton_actors.memory_use import ProcessMemory
@@ -179,6 +180,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             around=surroundings(os.environ),
             look_every_s=settings.look_every_s,
             memory=ProcessMemory(),
+            backlog=Backlog(settings.queue_bounds),
         )
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)

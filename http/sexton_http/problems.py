@@ -146,6 +146,7 @@ CODES = Table(
         ("UZ-ZMB-011", 400, "Skill and trigger files disagree on top-level name", "Both files carry the same top-level name.", _A),
         ("UZ-ZMB-012", 409, "Agent not active", "Only an active agent takes messages; resume it first.", _A),
         ("UZ-EVENT-001", 404, "Event not found", "The agent, or the workspace, has no event of this id.", _A),
+        ("UZ-EVENT-002", 429, "Queue full", "As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.", _A),
         ("UZ-FOLLOWUP-001", 404, "Follow-up not found", "The agent has no follow-up of this id.", _A),
         ("UZ-AGENT-001", 404, "Agent or proposal not found", "The tenant has no agent or proposal of this id.", _A),
         ("UZ-AGENT-002", 409, "Proposal already decided", "The proposal was approved or rejected before.", _A),

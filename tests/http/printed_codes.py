@@ -144,6 +144,7 @@ OURS = (
     ("UZ-REQ-009", 409),
     ("UZ-CATALOGUE-001", 503),
     ("UZ-EVENT-001", 404),
+    ("UZ-EVENT-002", 429),
     ("UZ-FOLLOWUP-001", 404),
     ("UZ-MEMBER-001", 404),
     ("UZ-MEMBER-002", 409),

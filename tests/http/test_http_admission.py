@@ -99,7 +99,7 @@ async def goes_on(world: HttpWorld, renew: str, token: str, answers: list[httpx2
     while True:
         answers.append(await world.post(renew, USAGE, token))
         answers.append(await world.get("/healthz", None))
-        answers.append(await world.get("/readyz", None))
+        answers.append(await world.get("/metrics", None))
 
 
 async def kept(world: HttpWorld) -> int:

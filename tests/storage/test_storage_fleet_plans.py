@@ -9,6 +9,7 @@ import asyncpg
 import orjson
 
 from sexton_storage.postgres.stores import fleet as overview
+from sexton_storage.postgres.stores.events import BACKLOG
 from sexton_storage.records.fleet import LOOKED_AT
 
 ROWS = int(os.environ.get("SEXTON_PLAN_ROWS", "30000"))
@@ -69,6 +70,7 @@ def test_neither_census_nor_history_reads_a_whole_table(postgres_dsn: str) -> No
             history = await nodes_of(connection, overview.HISTORY, RUNNER, *newest, 50)
             assert {"leases_of_runner", "runner_changes_newest"} <= indexes(history)
             assert scanned(history) & {"leases", "runner_changes"} == set()
+            assert "events" not in scanned(await nodes_of(connection, BACKLOG))
             live = await nodes_of(connection, overview.LIVE_LEASES, 50)
             assert scanned(live) == set()
         finally:

@@ -1,4 +1,4 @@
-"""Writes down which runners were heard of, and counts the fleet and the queue, every few seconds."""
+"""Writes down which runners were heard of, and counts the fleet and the queues, every few seconds."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -32,3 +32,5 @@ class CensusTaker(RoundsActor):
             # All at once: a renewal costs no write of its own for this.
             await self._world.storage.runners.touch(heard)
         self._world.meters.census = await self._world.storage.fleet.census()
+        self._world.backlog.begin_census()
+        self._world.backlog.end_census(await self._world.storage.events.backlog())

@@ -63,6 +63,7 @@ async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
         return taken
     queue.leased = queue.looked = True
     queue.last_runner_id = runner_id
+    queue.world.backlog.take(queue.id, zombie.workspace_id)
     if taken.lease.attempt == 1:
         waited_ms = taken.lease.granted_at - taken.event.created_at
         queue.world.meters.ingress_to_lease.note(waited_ms / 1000)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.backlog import may_wait
 from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
 from sexton_actors.gate_requests.evidence import evidence_of
 from sexton_actors.gate_rules.anomaly import Observation
@@ -56,6 +57,9 @@ class Waker:
             return entitled
         if (first := await self._repeated(manifest, waking)) is not None:
             return m.AlreadyAccepted(first)
+        if full := self._full(zombie, waking, now):
+            first_kept = await self.kept_before(waking.dedup_key, waking.body_key)
+            return first_kept or self._refuse_full(full, waking, webhook=webhook)
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
         write = transitions.append(zombie, waking, world.new_id(), budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
@@ -72,11 +76,16 @@ class Waker:
         if key is not None:
             self._in_flight[key] += 1
 
+        if gate is None:
+            world.backlog.add(zombie.id, zombie.workspace_id)
+
         def kept(outcome: Kept) -> None:
             if key is not None:
                 self._landed(key)
             if not isinstance(outcome, Appended):
                 self._actions.withdraw((waking.event_type, waking.actor), now)
+                if gate is None:
+                    world.backlog.add(zombie.id, zombie.workspace_id, -1)
             self._kept(write, outcome, port, webhook=webhook)
 
         world.storage.journal.submit(write, kept)
@@ -87,12 +96,26 @@ class Waker:
         now = self._held.world.now_ms()
         return await self._held.world.storage.events.seen(self._held.id, dedup_key, body_key, now=now)
 
-    async def kept_before(self, key: bytes | None) -> m.AlreadyAccepted | None:
+    def _full(self, zombie: Zombie, waking: WakeUp, now: int) -> Refusal | None:
+        """What a schedule or a follow-up brings is not refused: it has nobody to come again."""
+        if waking.firing is not None or waking.follow_up_id is not None:
+            return None
+        backlog = self._held.world.backlog
+        return may_wait(backlog.bounds, backlog.waiting(zombie.id, zombie.workspace_id, now=now))
+
+    def _refuse_full(self, full: Refusal, waking: WakeUp, *, webhook: bool) -> Refusal:
+        self._held.world.meters.queue_full[str(full.facts["bound"])] += 1
+        if not webhook:
+            return full
+        source = waking.actor.removeprefix("webhook:")
+        return self._rejections.refuse(msgspec.structs.replace(full, status=503), RATE_LIMITED, source)
+
+    async def kept_before(self, key: bytes | None, body_key: bytes | None = None) -> m.AlreadyAccepted | None:
         """The event that was kept with this key by a request whose server died before it could say so.
 
         That the agent would take no message now does not undo it.
         """
-        first = None if key is None else await self.seen(key, None)
+        first = None if key is None else await self.seen(key, body_key)
         return None if first is None else m.AlreadyAccepted(first)
 
     async def _repeated(self, manifest: Manifest, waking: WakeUp) -> UUID | None:

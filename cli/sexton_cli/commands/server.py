@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sexton_actors.backlog import QueueBounds
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS
@@ -91,6 +92,30 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 show_default=True,
                 envvar="SEXTON_BUSY_AT",
                 help="Milliseconds of delay in the event loop at which ingress is held back; 0: never.",
+            ),
+            click.option(
+                "--max-waiting-agent",
+                type=click.IntRange(0),
+                default=QueueBounds().agent,
+                show_default=True,
+                envvar="SEXTON_MAX_WAITING_AGENT",
+                help="Events of one agent that may wait; 0: as many as come.",
+            ),
+            click.option(
+                "--max-waiting-workspace",
+                type=click.IntRange(0),
+                default=QueueBounds().workspace,
+                show_default=True,
+                envvar="SEXTON_MAX_WAITING_WORKSPACE",
+                help="Events of one workspace that may wait; 0: as many as come.",
+            ),
+            click.option(
+                "--max-waiting-age",
+                type=click.FloatRange(0),
+                default=QueueBounds().age_s,
+                show_default=True,
+                envvar="SEXTON_MAX_WAITING_AGE",
+                help="Seconds that an agent's oldest event may wait before no more are taken; 0: for ever.",
             ),
             click.option(
                 "--migrate/--no-migrate",
@@ -211,8 +236,17 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     given["max_body_memory"] = int(str(given.pop("max_body_mib"))) * MIB
     shares = Shares(*(int(str(given.pop(row[0].replace("-", "_")))) for row in SHARES))
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
+    bounds = QueueBounds(*(given.pop(f"max_waiting_{name}") for name in ("agent", "workspace", "age")))  # type: ignore[arg-type]  # click has checked each
     data = given.pop("data") or default_data()
-    return NodeSettings(data=data, tls=tls, log=log, trusted_proxies=proxies, shares=shares, **given)  # type: ignore[arg-type]  # click has checked each by its option
+    return NodeSettings(
+        data=data,
+        tls=tls,
+        log=log,
+        trusted_proxies=proxies,
+        shares=shares,
+        queue_bounds=bounds,
+        **given,  # type: ignore[arg-type]  # click has checked each by its option
+    )
 
 
 @click.command()

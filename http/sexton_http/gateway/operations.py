@@ -228,8 +228,8 @@ class Operation:
         return 503 if self.auth is Auth.WEBHOOK and code in _UNTIL_LATER else CODES[code].status
 
 
-_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003", "UZ-API-001"})
-"""A budget or the plan's events are used up, or the server is busy: later it may be taken."""
+_UNTIL_LATER: Final = frozenset({"UZ-ZMB-001", "UZ-ENTL-003", "UZ-API-001", "UZ-EVENT-002"})
+"""A budget or the plan's events are used up, or the server or the queue is full: later it may be taken."""
 _MAX_BODY: Final[Mapping[Auth, int]] = {
     Auth.PUBLIC: 16 * KIB,
     Auth.SCRAPER: 16 * KIB,

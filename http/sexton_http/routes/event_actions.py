@@ -24,6 +24,7 @@ REPLAY_CODES: Final = (
     "UZ-BILLING-005",
     "UZ-ENTL-001",
     "UZ-ENTL-003",
+    "UZ-EVENT-002",
 )
 CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
 

@@ -42,6 +42,7 @@ CODES = (
     "UZ-ZMB-001",
     "UZ-ENTL-001",
     "UZ-ENTL-003",
+    "UZ-EVENT-002",
 )
 
 

@@ -334,7 +334,7 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     status=202,
     creates=Creates.EVENT,
     starts_work=True,
-    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", *ENTITLED, "UZ-ENTL-005"),
+    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", "UZ-EVENT-002", *ENTITLED, "UZ-ENTL-005"),
 )
 async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
     """Wake an agent with a person's message."""

@@ -16,6 +16,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
 from sexton_storage.records.events import (
     WHOLE_BYTES,
+    AgentBacklog,
     Event,
     EventStatus,
     EventWaits,
@@ -101,6 +102,17 @@ class MemoryEvents(MemoryStore):
             ),
             running=tables.heads[zombie_id].live_lease_id is not None,
         )
+
+    async def backlog(self) -> Sequence[AgentBacklog]:
+        await self._round_trip()
+        found = ((zombie, self._tables.received(zombie.id)) for zombie in self._tables.zombies.values())
+        return [
+            AgentBacklog(
+                zombie.id, zombie.workspace_id, len(events), min(event.created_at for event in events)
+            )
+            for zombie, events in found
+            if events
+        ]
 
     def _ready(self, zombie_id: UUID) -> ReadyAgent | None:
         zombie, waiting = self._tables.zombies.get(zombie_id), self._tables.received(zombie_id)

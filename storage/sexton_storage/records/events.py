@@ -103,6 +103,15 @@ class ReadyAgent(msgspec.Struct, frozen=True, gc=False):
     last_runner_id: UUID | None
 
 
+class AgentBacklog(msgspec.Struct, frozen=True, gc=False):
+    """What waits for one agent."""
+
+    zombie_id: UUID
+    workspace_id: UUID
+    waiting: int
+    oldest_event_at: int
+
+
 class EventStore(Protocol):
     async def load(self, event_id: UUID) -> Event | None: ...
     async def list(
@@ -138,3 +147,6 @@ class EventStore(Protocol):
         ...
 
     async def waits(self, zombie_id: UUID) -> EventWaits: ...
+    async def backlog(self) -> Sequence[AgentBacklog]:
+        """Each agent with received events, in no certain order."""
+        ...

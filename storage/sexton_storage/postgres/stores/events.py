@@ -10,6 +10,7 @@ from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS, LISTED_EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.events import (
     WHOLE_BYTES,
+    AgentBacklog,
     Event,
     EventStatus,
     EventWaits,
@@ -71,6 +72,10 @@ _BEFORE_ALL = UUID(int=0)
 # Of an event that was purged meanwhile the time alone is left to go on from.
 _BEFORE = "(e.created_at, e.arrival) < ({}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {}), 0))"
 
+BACKLOG = """
+SELECT zombie_id, workspace_id, count(*), min(created_at) FROM events WHERE status = 'received'
+ GROUP BY zombie_id, workspace_id
+"""
 _WAITS = f"""
 SELECT EXISTS (SELECT FROM events e WHERE e.zombie_id = h.zombie_id AND e.status = 'received'),
        EXISTS (SELECT FROM events e
@@ -130,6 +135,9 @@ class PostgresEvents(PostgresStore):
     async def waits(self, zombie_id: UUID) -> EventWaits:
         row = await self._row(_WAITS, zombie_id)
         return EventWaits() if row is None else EventWaits(*row)
+
+    async def backlog(self) -> Sequence[AgentBacklog]:
+        return [AgentBacklog(*row) for row in await self._rows(BACKLOG)]
 
 
 def _add_actor(where: Conditions, glob: str) -> None:
