@@ -82,11 +82,13 @@ class Backlog:
         self._agents: Counter[UUID] = Counter()
         self._workspaces: Counter[UUID] = Counter()
         self._oldest_at: dict[UUID, int] = {}
+        self.total = 0
+        """All that waits."""
         self._since: Counter[tuple[UUID, UUID]] = Counter()
         """What was done since the census under way began; its count may have it or not."""
 
     def __repr__(self) -> str:
-        return f"<Backlog {self._agents.total()} of {len(self._agents)} agents>"
+        return f"<Backlog {self.total} of {len(self._agents)} agents>"
 
     def waiting(self, zombie_id: UUID, workspace_id: UUID, *, now: int) -> Waiting:
         oldest_at = self._oldest_at.get(zombie_id, now)
@@ -96,6 +98,7 @@ class Backlog:
 
     def add(self, zombie_id: UUID, workspace_id: UUID, count: int = 1) -> None:
         """One more waits, or, with -1, does not after all."""
+        self.total += count
         self._agents[zombie_id] += count
         self._workspaces[workspace_id] += count
         self._since[zombie_id, workspace_id] += count
@@ -119,3 +122,4 @@ class Backlog:
         for (zombie_id, workspace_id), count in self._since.items():
             self._agents[zombie_id] += count
             self._workspaces[workspace_id] += count
+        self.total = self._agents.total()

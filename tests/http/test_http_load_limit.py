@@ -74,6 +74,13 @@ def test_people_are_held_back_later_than_webhooks() -> None:
     assert decide(open_limit(MOST), busy, people).is_open
 
 
+def test_more_is_borne_while_runners_have_nothing_to_do() -> None:
+    busy, hungry = (Sample(lag_s=2 * LAG_S, peak=100, hungry=hungry) for hungry in (False, True))
+
+    assert decide(open_limit(MOST), busy, BOUNDS).value < 100
+    assert decide(open_limit(MOST), hungry, BOUNDS).is_open
+
+
 @pytest.mark.parametrize("batch_s", [0.0, 0.02, 0.08])
 def test_a_slow_disk_alone_holds_nobody_back(batch_s: float) -> None:
     """A write waits for the batch before it and for its own, a report takes as long."""

@@ -34,6 +34,7 @@ async def test_a_full_queue_takes_no_more_and_forgets_nothing(postgres_storage: 
         for path in paths:
             assert await send(world, path, b'{"type":"a","n":9}') == (503, "UZ-EVENT-002")
         assert await send(world, paths[0], b'{"type":"a","n":1}') == (200, ""), "a repeat is no new event"
+
         refused = await world.post(f"{agent}/messages", {"message": "m"})
         assert (refused.status_code, refused.json()["error_code"]) == (429, "UZ-EVENT-002")
         assert (refused.json()["bound"], int(refused.headers["retry-after"]) >= 1) == ("agent", True)
@@ -42,13 +43,16 @@ async def test_a_full_queue_takes_no_more_and_forgets_nothing(postgres_storage: 
         await report(world, token, lease)
         done = lease["event"]["event_id"]
         assert await code(world, "POST", f"{agent}/messages", json={"message": "m"}) == (202, "")
+
         for where in (agent, world.ws):
             assert await code(world, "POST", f"{where}/events/{done}/replay") == (429, "UZ-EVENT-002")
 
         await count(world)
         assert await send(world, paths[0], b'{"type":"a","n":9}') == (503, "UZ-EVENT-002")
+
         waiting = [(row.waiting, row.workspace_id) for row in await postgres_storage.events.backlog()]
         assert waiting == [(3, world.installation.workspace_id)]
+
         refusals = world.registry.get_sample_value("sexton_queue_full_total", {"bound": "agent"})
         assert refusals == 7
 
@@ -65,6 +69,7 @@ async def test_a_workspace_and_the_oldest_event_have_bounds_of_their_own() -> No
 
         bound(world, age_s=60)
         assert await code(world, "POST", first, json={"message": "m"}) == (202, "")
+
         world.pass_ms(61_000)
         await count(world)
         late = await world.post(first, {"message": "m"})
@@ -79,6 +84,7 @@ async def test_what_is_not_kept_is_not_counted(world: HttpWorld, refused: dict[s
     zombie = await world.install()
     path = f"{world.ws}/zombies/{zombie['zombie_id']}/messages"
     bound(world, agent=1)
+
     assert (await world.post(path, refused)).status_code == 400
 
     assert await code(world, "POST", path, json={"message": "m"}) == (202, "")

@@ -9,6 +9,7 @@ import msgspec
 import structlog
 import trio
 
+from sexton_actors.backlog import Backlog
 from sexton_http.answers import Problem
 from sexton_http.gateway.faults import BUSY_WAIT_S, STALLED_S
 from sexton_http.gateway.load_limit import INTERVAL_S, Bounds, Sample, bounds_of, decide, open_limit
@@ -155,6 +156,7 @@ class Admission:
     def __init__(
         self,
         storage: Storage,
+        backlog: Backlog,
         *,
         turns: LoopTurns | None,
         busy_at_s: float | None,
@@ -162,6 +164,7 @@ class Admission:
         metrics: HttpMetrics,
     ) -> None:
         self._storage = storage
+        self._backlog = backlog
         self._turns = turns if busy_at_s is not None else None
         self._next = time.monotonic() + INTERVAL_S
         self._batches: tuple[int, float] = (0, 0.0)
@@ -213,6 +216,7 @@ class Admission:
         else:
             self.sample = Sample(
                 lag_s=turns.lag_s,
+                hungry=self._backlog.total <= 0,
                 journal_s=journal_s,
                 batch_s=self._batch_s,
                 runner_s=runner_s,

@@ -8,6 +8,8 @@ INTERVAL_S: Final = 0.1
 """How often it is decided again."""
 JOURNAL_BATCHES: Final = 4
 """Where commits are slow: the age in batches. One is being committed, one waits; more is a queue."""
+HUNGRY: Final = 4.0
+"""How much more is borne while nothing waits for a runner: to hold ingress back would leave runners idle."""
 GROWTH: Final = 0.1
 """The part of the limit that it grows by in an interval in which nothing was late."""
 STEP: Final = 0.5
@@ -55,6 +57,8 @@ class Sample(msgspec.Struct, frozen=True):
     """The mean time of the runners' calls that were answered; long polls are none of them."""
     peak: int = 0
     """The most ingress that was under way at once."""
+    hungry: bool = False
+    """No event waits for a runner."""
     intervals: int = 1
     """More than one after a time without any request."""
 
@@ -84,13 +88,16 @@ def lateness(sample: Sample, bounds: Bounds) -> float:
     (0.5, 2.0)
     >>> lateness(Sample(journal_s=0.2), bounds), lateness(Sample(journal_s=0.2, batch_s=0.1), bounds)
     (2.0, 0.5)
+    >>> lateness(Sample(lag_s=0.02, hungry=True), bounds)
+    0.5
     """
     slow_s = JOURNAL_BATCHES * sample.batch_s
-    return max(
+    worst = max(
         sample.lag_s / bounds.lag_s,
         sample.journal_s / max(bounds.journal_s, slow_s),
         sample.runner_s / max(bounds.runner_s, slow_s),
     )
+    return worst / HUNGRY if sample.hungry else worst
 
 
 def decide(limit: Limit, sample: Sample, bounds: Bounds) -> Limit:

@@ -79,6 +79,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         deliveries=Crowds(max(1, settings.max_in_flight // 4)),
         admission=Admission(
             ctx.world.storage,
+            ctx.world.backlog,
             turns=ctx.turns,
             busy_at_s=settings.busy_at_s,
             most=max(1, settings.max_in_flight),
