@@ -7,7 +7,8 @@ deadline, and a timer that is set again.
 
 import sys
 import tempfile
-from itertools import cycle
+from collections.abc import Awaitable, Callable
+from itertools import cycle, islice
 from pathlib import Path
 from random import SystemRandom
 from time import perf_counter, process_time
@@ -34,6 +35,8 @@ from sexton_storage.stores import Storage
 LEASES = 10_000
 TENANTS = 100
 ASKERS = 256
+BATCH = 64
+BATCH_ASKERS = 16
 CLIENTS = 32
 """The connections of pgbench."""
 RUN_S = 4
@@ -65,8 +68,9 @@ class Askers:
         self._tokens = dict.fromkeys(self._ids, 0)
         self._rounds = [cycle(self._ids[number::ASKERS]) for number in range(ASKERS)]
         self.renewals = 0
+        self._shares = [cycle(self._ids[number::BATCH_ASKERS]) for number in range(BATCH_ASKERS)]
         self.latencies: list[float] = []
-        self.processor_us: list[float] = []
+        self.processor_us: dict[str, list[float]] = {"singles": [], "batches": []}
         """Processor time of this process for one renewal: with the client's part, without the database's."""
 
     async def wake(self, numbers: range) -> None:
@@ -81,13 +85,20 @@ class Askers:
             await self._renew(lease_id)
 
     async def round(self) -> float:
-        """Renewals a second."""
+        """Renewals a second, one by one."""
+        return await self._measured("singles", ASKERS, self._ask_until)
+
+    async def round_of_batches(self) -> float:
+        """Renewals a second, asked many at once."""
+        return await self._measured("batches", BATCH_ASKERS, self._ask_batches_until)
+
+    async def _measured(self, what: str, askers: int, ask: Callable[[int, float], Awaitable[None]]) -> float:
         before, began, spent = self.renewals, perf_counter(), process_time()
         async with trio.open_nursery() as nursery:
-            for number in range(ASKERS):
-                nursery.start_soon(self._ask_until, number, began + RUN_S)
+            for number in range(askers):
+                nursery.start_soon(ask, number, began + RUN_S)
         count = self.renewals - before
-        self.processor_us.append(1e6 * (process_time() - spent) / count)
+        self.processor_us[what].append(1e6 * (process_time() - spent) / count)
         return count / (perf_counter() - began)
 
     async def _ask_until(self, number: int, end: float) -> None:
@@ -96,13 +107,22 @@ class Askers:
             await self._renew(next(self._rounds[number]))
             self.latencies.append(perf_counter() - asked)
 
+    async def _ask_batches_until(self, number: int, end: float) -> None:
+        while perf_counter() < end:
+            asks = [(lease_id, self._message(lease_id)) for lease_id in islice(self._shares[number], BATCH)]
+            for reply in await self._system.ask_all("lease", asks):
+                assert isinstance(reply, Renewal), reply
+                self.renewals += 1
+
     async def _renew(self, lease_id: UUID) -> None:
-        self._tokens[lease_id] += 1
-        used = self._tokens[lease_id]
-        message = Renew(self._runner_id, input_tokens=7 * used, cached_input_tokens=0, output_tokens=3 * used)
-        reply = await self._system.ask("lease", lease_id, message)
+        reply = await self._system.ask("lease", lease_id, self._message(lease_id))
         assert isinstance(reply, Renewal), reply
         self.renewals += 1
+
+    def _message(self, lease_id: UUID) -> Renew:
+        self._tokens[lease_id] += 1
+        used = self._tokens[lease_id]
+        return Renew(self._runner_id, input_tokens=7 * used, cached_input_tokens=0, output_tokens=3 * used)
 
 
 class ByPgbench:
@@ -143,7 +163,8 @@ async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) ->
             await askers.wake(range(at, at + WOKEN_AT_ONCE))
         spare_the_collector()  # as a server does when it is up
         askers.latencies.clear()
-        samples = await harness.alternate({"actors": askers.round, "pgbench": rival.round}, rounds=ROUNDS)
+        rounds = {"actors": askers.round, "batches": askers.round_of_batches, "pgbench": rival.round}
+        samples = await harness.alternate(rounds, rounds=ROUNDS)
     batches = storage.journal.statistics().hot
     _check(ours, askers.renewals)
     _check(theirs, rival.renewals)
@@ -182,7 +203,18 @@ def _figures(samples: dict[str, list[float]], askers: Askers, batch: float) -> l
             harness.ratios(samples["actors"], samples["pgbench"]),
             (harness.at_least_times(3),),
         ),
-        harness.Figure("processor time", harness.Spread.of(askers.processor_us[1:]), "µs/renewal"),
+        harness.Figure(
+            f"batches of {BATCH}, {BATCH_ASKERS} askers",
+            harness.Spread.of(samples["batches"]),
+            "renewals/s",
+            "pgbench",
+            harness.ratios(samples["batches"], samples["pgbench"]),
+            (),
+        ),
+        harness.Figure("processor time", harness.Spread.of(askers.processor_us["singles"][1:]), "µs/renewal"),
+        harness.Figure(
+            "batches: processor time", harness.Spread.of(askers.processor_us["batches"][1:]), "µs/renewal"
+        ),
         harness.Figure("latency p50", harness.once(1000 * latencies[len(latencies) // 2]), "ms"),
         harness.Figure("latency p99", harness.once(1000 * latencies[len(latencies) * 99 // 100]), "ms"),
         harness.Figure("writes in a commit, mean", harness.once(batch), "writes"),

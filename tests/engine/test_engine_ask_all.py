@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import trio
+import trio.testing
 
-from sexton_engine import AskTimeout, Reason, UnknownKind, open_system
+from sexton_engine import AskTimeout, MailboxFull, Reason, UnknownKind, open_system
 from tests.worlds.engine import (
     Clock,
     Defer,
@@ -83,3 +86,64 @@ async def test_questions_that_are_cancelled_are_withdrawn(autojump_clock: Clock)
         for port in world.ports:
             port.set("late")
         assert system.dead_letters.count(Reason.LATE_REPLY) == 2
+
+
+async def test_many_questions_have_one_deadline(autojump_clock: Clock) -> None:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system, trio.open_nursery() as nursery:
+        await system.ask_all("scripted", [(str(number), Note("awake")) for number in range(50)])
+        before = system.statistics().deadlines
+        asks = [(str(number), Defer()) for number in range(50)]
+        nursery.start_soon(partial(system.ask_all, "scripted", asks, timeout=9))
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert system.statistics().deadlines == before + 1
+
+        for port in world.ports:
+            assert port.set("late, but in time")
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert system.statistics().deadlines == before
+
+
+async def test_what_was_answered_before_the_deadline_counts_and_what_comes_later_does_not(
+    autojump_clock: Clock,
+) -> None:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
+        asks = [("a", Note("x")), ("b", Defer()), ("c", Wait(9, "too late"))]
+        first, second, third = await system.ask_all("scripted", asks, timeout=5)
+
+        assert first == 1
+        assert isinstance(second, AskTimeout)
+        assert isinstance(third, AskTimeout)
+
+        (port,) = world.ports
+        assert port.is_expired
+        assert not port.set("late")
+
+        await trio.sleep(10)
+        assert system.dead_letters.count(Reason.LATE_REPLY) == 2
+
+
+async def test_a_mailbox_that_is_full_refuses_its_own_question_and_no_other(autojump_clock: Clock) -> None:
+    async with open_system(tree(scripted_family(EngineWorld()))) as system:
+        asks = [*(("a", Wait(1, "x")) for _ in range(2000)), ("b", Note("y"))]
+        *many, other = await system.ask_all("scripted", asks, timeout=5000)
+
+        refused = [reply for reply in many if isinstance(reply, MailboxFull)]
+        assert len(refused) > 0
+        assert [reply for reply in many if reply not in refused] == ["x"] * (2000 - len(refused))
+        assert other == 1
+
+
+async def test_a_question_whose_deadline_has_passed_in_the_mailbox_is_not_handled(
+    autojump_clock: Clock,
+) -> None:
+    world = EngineWorld()
+    async with open_system(tree(scripted_family(world))) as system:
+        await system.ask_all("scripted", [("a", Wait(9, "x")), ("a", Note("y"))], timeout=5)
+        await trio.sleep(10)
+
+        assert "y" not in world.notes
+        assert system.dead_letters.count(Reason.EXPIRED) == 1

@@ -11,9 +11,10 @@ from sexton_engine.activation.delivery import HANDLED, begin, finish_turn, leave
 from sexton_engine.actor import Actor
 from sexton_engine.mail.mailbox import Envelope
 from sexton_engine.mail.reply import DEFERRED, AskPort, ReplyPort
+from sexton_engine.mail.reply_batch import ReplyBatch
 from sexton_engine.message import Lane
 
-__all__ = ["NO_WORKER", "DirectAsk", "answer_directly"]
+__all__ = ["NO_WORKER", "BatchAsk", "SingleAsk", "answer_directly"]
 
 
 class _NoWorker:
@@ -26,28 +27,47 @@ class _NoWorker:
 
 
 NO_WORKER: Final = _NoWorker()
+USER: Final = Lane.USER
 
 
 class DirectAsk(Envelope):
     """An ask whose reply port is made only if it comes to waiting."""
 
-    __slots__ = ("_cell", "_until", "opened")
+    __slots__ = ("_cell", "opened")
 
-    def __init__(self, message: Any, cell: Cell, now: float, until: float, *, lane: Lane) -> None:
+    opened: ReplyPort | None
+
+    def __init__(self, message: Any, cell: Cell, now: float, lane: Lane) -> None:
         self.message = message
         self.port = None
         self.sent_at = now
         self.lane = lane
         self.timer = None
         self.crashes = 0
-        self.opened: AskPort | None = None
+        self.opened = None
         self._cell = cell
-        self._until = until
 
     @property
     def is_unanswered(self) -> bool:
         """Whether what the handler returns is the reply: there is no port that it could come by."""
         return self.opened is None
+
+    def take_port(self) -> ReplyPort | None:
+        """As in ``Envelope``."""
+        self.open_port()
+        return super().take_port()
+
+
+class SingleAsk(DirectAsk):
+    """One question of one task."""
+
+    __slots__ = ("_until",)
+
+    opened: AskPort | None
+
+    def __init__(self, message: Any, cell: Cell, now: float, until: float, lane: Lane) -> None:
+        super().__init__(message, cell, now, lane)
+        self._until = until
 
     def open_port(self) -> AskPort:
         """The port, made on first use; must be called in the asker's task."""
@@ -55,18 +75,34 @@ class DirectAsk(Envelope):
         if port is None:
             task, cell = trio.lowlevel.current_task(), self._cell
             deadlines = cell.of_kind.env.deadlines
-            port = self.opened = AskPort(task, self._until, deadlines, cell.count_late_reply)
-            self.port = port
+            port = self.opened = self.port = AskPort(task, self._until, deadlines, cell.count_late_reply)
         return port
-
-    def take_port(self) -> ReplyPort | None:
-        """As in ``Envelope``."""
-        self.open_port()
-        return super().take_port()
 
     def deadline(self) -> float:
         """As in ``Envelope``."""
         return self._until
+
+
+class BatchAsk(DirectAsk):
+    """One question of many."""
+
+    __slots__ = ("_batch", "_place")
+
+    def __init__(self, message: Any, cell: Cell, now: float, batch: ReplyBatch, place: int) -> None:
+        super().__init__(message, cell, now, USER)
+        self._batch = batch
+        self._place = place
+
+    def open_port(self) -> ReplyPort:
+        """The port in the batch, made on first use."""
+        port = self.opened
+        if port is None:
+            port = self.opened = self.port = self._batch.open_port(self._place, self._cell.count_late_reply)
+        return port
+
+    def deadline(self) -> float:
+        """As in ``Envelope``."""
+        return self._batch.until
 
 
 def answer_directly(cell: Cell, actor: Actor, asked: DirectAsk) -> Any:

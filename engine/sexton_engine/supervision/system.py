@@ -9,24 +9,24 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Any, Final, TypeVar
 
-import outcome
 import trio
 from prometheus_client.registry import Collector
 
 from sexton_engine.activation.cell import Cell
-from sexton_engine.activation.direct_ask import DirectAsk, answer_directly
+from sexton_engine.activation.direct_ask import BatchAsk, SingleAsk, answer_directly
 from sexton_engine.activation.kind import ASK_TIMEOUT_S, Environment, Kind
 from sexton_engine.activation.lifecycle import kill
 from sexton_engine.activation.phase import AWAKE, Phase, Request
 from sexton_engine.activation.workers import Workers
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem
-from sexton_engine.errors import ActorStopped, EngineError, EngineFault
+from sexton_engine.errors import ActorStopped, EngineFault, MailboxFull
 from sexton_engine.loop_lag import LagProbe
 from sexton_engine.mail.dead_letters import DeadLetters, Reason
 from sexton_engine.mail.deadlines import Deadlines
 from sexton_engine.mail.mailbox import Envelope
 from sexton_engine.mail.reply import DEFERRED, AdmissionPort, AskPort
+from sexton_engine.mail.reply_batch import ReplyBatch
 from sexton_engine.message import Lane, Message
 from sexton_engine.metrics import EngineCollector
 from sexton_engine.spec import SupervisorSpec
@@ -132,7 +132,7 @@ class _System(ActorSystem):
         reply: R
         actor = self._at_rest(cell)
         if actor is not None:
-            asked = DirectAsk(message, cell, now, until, lane=lane)
+            asked = SingleAsk(message, cell, now, until, lane)
             reply = answer_directly(cell, actor, asked)
             return reply if reply is not DEFERRED else await asked.open_port().wait()
         port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.count_late_reply)
@@ -159,39 +159,39 @@ class _System(ActorSystem):
         self, kind: str, asks: Sequence[tuple[Hashable, Message[R]]], *, timeout: float | None = None
     ) -> list[R | Exception]:
         """Ask many at once and wait for all."""
-        until = self._monotonic() + (ASK_TIMEOUT_S if timeout is None else timeout)
-        ports: list[AskPort | outcome.Outcome[Any]] = []
+        now = self._monotonic()
+        until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
+        batch = ReplyBatch(trio.lowlevel.current_task(), until, self._deadlines, len(asks))
         try:
-            for key, message in asks:
-                ports.append(self._put(kind, key, message, until))
-            # One task may wait at many ports one after the other: a port keeps what comes before its turn.
-            replies = [await _outcome(port) for port in ports]
-        finally:
-            for port in ports:
-                if isinstance(port, AskPort) and not port.is_expired:
-                    port.withdraw()
+            for place, (key, message) in enumerate(asks):
+                try:
+                    cell = self._directory.resolve(kind, key)
+                except ActorStopped as stopped:
+                    batch.replies[place] = stopped
+                else:
+                    now = self._put(batch, place, cell, message, now)
+        except BaseException:
+            batch.withdraw()
+            raise
+        replies = await batch.wait()
         await trio.lowlevel.checkpoint_if_cancelled()
         return replies
 
-    def _put(self, kind: str, key: Hashable, message: Any, until: float) -> AskPort | outcome.Outcome[Any]:
-        try:
-            cell = self._directory.resolve(kind, key)
-        except ActorStopped as stopped:
-            return outcome.Error(stopped)
+    def _put(self, batch: ReplyBatch, place: int, cell: Cell, message: Any, now: float) -> float:
+        """Ask one question of many; the time afterwards."""
         actor = self._at_rest(cell)
         if actor is not None:
-            asked = DirectAsk(message, cell, self._monotonic(), until, lane=Lane.USER)
-            reply = answer_directly(cell, actor, asked)
-            return asked.open_port() if reply is DEFERRED else outcome.Value(reply)
-        port = AskPort(trio.lowlevel.current_task(), until, self._deadlines, cell.count_late_reply)
+            reply = answer_directly(cell, actor, BatchAsk(message, cell, now, batch, place))
+            if reply is DEFERRED:
+                return now
+            batch.replies[place] = reply
+            return self._monotonic()  # What this one took is not counted to the next.
+        port = batch.open_port(place, cell.count_late_reply)
         try:
-            cell.post(Envelope(message, port, self._monotonic(), Lane.USER), may_wait=True)
-        except BaseException as fault:
-            port.withdraw()
-            if isinstance(fault, EngineError):
-                return outcome.Error(fault)
-            raise
-        return port
+            cell.post(Envelope(message, port, now, Lane.USER), may_wait=True)
+        except (ActorStopped, MailboxFull) as fault:
+            port.set(fault)
+        return now
 
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
         """Send without a reply."""
@@ -279,13 +279,6 @@ class _System(ActorSystem):
 def new_urn() -> str:
     """A name for an activation that nothing else has."""
     return uuid.uuid4().urn
-
-
-async def _outcome(port: AskPort | outcome.Outcome[Any]) -> Any:
-    try:
-        return await port.wait() if isinstance(port, AskPort) else port.unwrap()
-    except Exception as fault:  # noqa: BLE001 - what ask would raise is here a result, transparent ones included
-        return fault
 
 
 @asynccontextmanager
