@@ -10,7 +10,7 @@ from sexton_http.answers import Problem
 MAX_DEPTH: Final = 64
 SMALL_BODY: Final = 32 * 1024
 """A body up to this size is quick to decode, whatever it holds."""
-MAX_MARKS: Final = 24_576
+MAX_MARKS: Final = 16_384
 """Commas, colons and opening brackets of a larger one, outside its texts; each value has one at least."""
 MAX_ESCAPES: Final = 256 * 1024
 """Backslashes of a larger one: in 1.5 MiB each character may be escaped as ``\\uXXXX``, and no shorter."""
@@ -65,7 +65,10 @@ class Scale:
     def _count(self, plain: bytes) -> None:
         opened = sum([plain.count(mark) for mark in _OPENING])
         self._sink(plain, opened)
-        self.marks += plain.count(b",") + plain.count(b":") + opened
+        marks = plain.count(b",") + plain.count(b":") + opened
+        if not marks and len(plain) >= SLICE and plain.strip(b"]}"):
+            raise Problem("UZ-REQ-001", f"a number or a gap is over {SLICE} characters long")
+        self.marks += marks
         if self.marks > MAX_MARKS:
             raise Problem("UZ-REQ-001", f"a body over {SMALL_BODY} bytes holds {MAX_MARKS} values at most")
 
