@@ -3,8 +3,8 @@
 import os
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,9 +29,10 @@ from sexton_actors.world import World
 from sexton_cli.billing_file import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key, keep_certificate
-from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
+from sexton_cli.exits import CONFIG, StartupFault
 from sexton_cli.identity_file import load_identity
 from sexton_cli.model_previews import ModelPreviewer
+from sexton_cli.node_storage import Progress, open_storage
 from sexton_cli.runner_environment import surroundings
 from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
@@ -54,29 +55,16 @@ from sexton_runner.providers.addresses import read_addresses
 from sexton_storage.background import in_background
 from sexton_storage.embedded import (
     EmbeddedServer,
-    EmbeddedSettings,
-    embedded_dsn,
-    open_embedded_server,
 )
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.postgres import (
-    PostgresSettings,
-    PostgresStorage,
-    excess_rights,
-    migrate_database,
-    open_postgres_storage,
-)
 from sexton_storage.records.runners import EnrolmentToken
-from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
+from sexton_storage.startup import StartupFailed
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault, VaultError, open_vault
 
-VISIT_S = 2.0
-"""How long a command waits for the database of a server that should be running."""
 ENROLMENT_MS = 3600 * 1000
 """An enrolment token is good for an hour, and once."""
 
-Progress = Callable[[str], None]
 log = structlog.get_logger()
 
 
@@ -163,7 +151,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
     catalogue = load_catalogue(settings.catalogue, settings.data)
     terms = load_terms(settings.billing, settings.data)
     async with AsyncExitStack() as stack:
-        database, storage = await _storage(stack, settings, progress)
+        database, storage = await open_storage(stack, settings, progress)
         doors = await _doors(settings)
         base_url = settings.public_url or doors.base_url
         if risk := settings.risk():
@@ -265,87 +253,6 @@ async def _trusted(
 async def _slack(stack: AsyncExitStack, identity: IdentitySettings) -> Slack | None:
     client = await stack.enter_async_context(httpx2.AsyncClient())
     return open_slack(identity, Elsewhere(client))
-
-
-async def _storage(
-    stack: AsyncExitStack, settings: NodeSettings, progress: Progress
-) -> tuple[EmbeddedServer | None, PostgresStorage]:
-    with _starting(settings):
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        database, dsn = await _database(stack, settings, progress)
-        opening = open_postgres_storage(
-            dsn, settings=_postgres(settings), new_id=uuid_utils.compat.uuid7, migrates=settings.migrate
-        )
-        storage = await stack.enter_async_context(opening)
-        if database is None and (excess := await excess_rights(dsn, settings=_postgres(settings))):
-            log.warning("database_role_has_more_than_it_needs", rights=excess)
-        return database, storage
-
-
-async def migrate_schema(settings: NodeSettings, progress: Progress) -> Sequence[str]:
-    """Bring the schema up to date, and nothing else; the names of what ran. Raises StartupFault."""
-    async with AsyncExitStack() as stack:
-        with _starting(settings):
-            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _, dsn = await _database(stack, settings, progress)
-            return await migrate_database(dsn, settings=_postgres(settings))
-
-
-def _postgres(settings: NodeSettings) -> PostgresSettings:
-    return PostgresSettings(connect_s=settings.database_wait_s)
-
-
-@contextmanager
-def _starting(settings: NodeSettings) -> Iterator[None]:
-    """Tell the operator what keeps the database from being used, and what to do about it."""
-    try:
-        yield
-    except MigrationFailed as fault:
-        way_out = fault.way_out or "Start the release that wrote this database, or restore a backup"
-        raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
-    except (ServerTooOld, PooledByTransaction) as fault:
-        raise StartupFault("UZ-STARTUP-003", str(fault), fault.way_out, CONFIG) from fault
-    except StartupFailed as fault:
-        way_out = "See the logs in the data folder" if settings.database_url is None else "Check DATABASE_URL"
-        raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
-    except OSError as fault:
-        what = f"{settings.data}: {fault.strerror}"
-        raise StartupFault("UZ-STARTUP-002", what, "Choose another folder with --data", CONFIG) from fault
-
-
-@asynccontextmanager
-async def visit_storage(data: Path, database_url: str | None) -> AsyncIterator[Storage]:
-    """The storage of a server that runs, for a command beside it. Raises StartupFault."""
-    settings = PostgresSettings(connect_s=VISIT_S, signals=False)
-    dsn = embedded_dsn(data) if database_url is None else database_url
-    opening = open_postgres_storage(dsn, settings=settings, new_id=uuid_utils.compat.uuid7, migrates=False)
-    async with AsyncExitStack() as stack:
-        try:
-            storage = await stack.enter_async_context(opening)
-        except MigrationFailed as fault:
-            raise StartupFault(
-                "UZ-STARTUP-005", str(fault), "Use the server's own release", CONFIG
-            ) from fault
-        except StartupFailed as fault:
-            way_out = "Start the server ('sexton up'), or give its folder with --data"
-            raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
-        yield storage
-
-
-async def database_excess(database_url: str) -> Sequence[str]:
-    """What the role of this address may do that a server does not need. Raises StartupFailed."""
-    return await excess_rights(database_url, settings=PostgresSettings(connect_s=VISIT_S))
-
-
-async def _database(
-    stack: AsyncExitStack, settings: NodeSettings, progress: Progress
-) -> tuple[EmbeddedServer | None, str]:
-    if settings.database_url is not None:
-        progress("connecting to the database")
-        return None, settings.database_url
-    embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
-    database = await stack.enter_async_context(embedded)
-    return database, database.dsn
 
 
 def _vault(settings: NodeSettings) -> Vault:

@@ -15,11 +15,11 @@ import trio
 from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Reply, field, open_client
-from sexton_cli.composition import database_excess
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.money import BILLING, dollars_of
+from sexton_cli.node_storage import database_excess
 from sexton_cli.output import moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.sandbox_check import establish

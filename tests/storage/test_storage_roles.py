@@ -13,7 +13,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from sexton_cli import composition
+from sexton_cli.node_storage import open_storage
 from sexton_cli.settings import NodeSettings
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
 from sexton_storage.embedded.accounts import give
@@ -259,7 +259,7 @@ async def test_a_start_warns_of_a_role_that_has_more_than_it_needs(
         with capture_logs() as lines:
             async with AsyncExitStack() as stack:
                 node = NodeSettings(data=tmp_path / "data", database_url=dsn)
-                await composition._storage(stack, node, lambda _: None)
+                await open_storage(stack, node, lambda _: None)
         await ask(portal, admin, "DROP OWNED BY sexton_much; DROP ROLE sexton_much")
         told += [line for line in lines if line["event"] == "database_role_has_more_than_it_needs"]
 

@@ -7,9 +7,9 @@ import trio
 
 from sexton_cli.caller import Caller
 from sexton_cli.commands.options import calling
-from sexton_cli.composition import migrate_schema
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import StartupFault, first_of
+from sexton_cli.node_storage import migrate_schema
 from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
 
 FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -239,7 +239,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     bounds = QueueBounds(*(given.pop(f"max_waiting_{name}") for name in ("agent", "workspace", "age")))  # type: ignore[arg-type]  # click has checked each
     data = given.pop("data") or default_data()
     return NodeSettings(
-        data=data,
+        data=data,  # type: ignore[arg-type]  # click has checked each by its option
         tls=tls,
         log=log,
         trusted_proxies=proxies,

@@ -9,9 +9,9 @@ import trio
 from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.caller import Caller
 from sexton_cli.commands.options import calling
-from sexton_cli.composition import visit_storage
 from sexton_cli.data_folder import default_data, kept_address
 from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault, first_of
+from sexton_cli.node_storage import visit_storage
 from sexton_cli.settings import DATABASE_VARIABLE
 from sexton_http.identity.bootstrap import first_admin
 from sexton_http.identity.browsers import offer_link

@@ -61,21 +61,21 @@ class DirectAsk(Envelope):
 class SingleAsk(DirectAsk):
     """One question of one task."""
 
-    __slots__ = ("_until",)
-
-    opened: AskPort | None
+    __slots__ = ("_ask_port", "_until")
 
     def __init__(self, message: Any, cell: Cell, now: float, until: float, lane: Lane) -> None:
         super().__init__(message, cell, now, lane)
+        self._ask_port: AskPort | None = None
         self._until = until
 
     def open_port(self) -> AskPort:
         """The port, made on first use; must be called in the asker's task."""
-        port = self.opened
+        port = self._ask_port
         if port is None:
             task, cell = trio.lowlevel.current_task(), self._cell
             deadlines = cell.of_kind.env.deadlines
-            port = self.opened = self.port = AskPort(task, self._until, deadlines, cell.count_late_reply)
+            port = AskPort(task, self._until, deadlines, cell.count_late_reply)
+            self._ask_port = self.opened = self.port = port
         return port
 
     def deadline(self) -> float:
