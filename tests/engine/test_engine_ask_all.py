@@ -132,6 +132,7 @@ async def test_a_mailbox_that_is_full_refuses_its_own_question_and_no_other(auto
         *many, other = await system.ask_all("scripted", asks, timeout=5000)
 
         refused = [reply for reply in many if isinstance(reply, MailboxFull)]
+
         assert len(refused) > 0
         assert [reply for reply in many if reply not in refused] == ["x"] * (2000 - len(refused))
         assert other == 1

@@ -74,7 +74,7 @@ async def test_a_server_that_is_behind_goes_on_with_its_runners_and_turns_ingres
         async with trio.open_nursery() as nursery:
             nursery.start_soon(goes_on, world, renew, token, beside)
             webhooks = await crowd(lambda: world.deliver(url), CROWD)
-            people = await crowd(lambda: world.get("/v1/whoami"), CROWD)
+            people = await crowd(lambda: world.get(f"{world.ws}/events?limit=200"), CROWD)
             nursery.cancel_scope.cancel()
         assert beside
         assert {answer.status_code for answer in beside} == {200}
