@@ -31,7 +31,7 @@ ALL = (
     "fairness",
     "startup",
 )
-BY_NAME = ("memory", "peaks", "soak", "day")
+BY_NAME = ("memory", "peaks", "soak", "day", "attacks")
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""
