@@ -9,8 +9,11 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 from tests.worlds.actors import STARTER_NANOS, ActorsWorld
 
-ROUNDS = ("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds", "vault_keeper")
-"""What looks at the database by itself, one of each for a node."""
+ROUNDS = (
+    *("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds", "vault_keeper"),
+    "memory",
+)
+"""What looks by itself at the database, or at the process, one of each for a node."""
 
 
 async def test_a_webhook_becomes_evidence_and_a_bill(world: ActorsWorld, autojump_clock: MockClock) -> None:

@@ -93,7 +93,7 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
     ("words", "expected"),
     [
         ("sexton ag", ["plain,agent"]),
-        ("sexton s", ["plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,steer"]),
+        ("sexton s", ["plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"]),
         ("sexton agent in", ["plain,install"]),
         ("sexton agent list --st", ["plain,--status"]),
         ("sexton agent list --status ki", ["plain,killed"]),

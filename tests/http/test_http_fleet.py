@@ -104,6 +104,8 @@ async def test_a_key_is_told_its_own_name_and_role(world: HttpWorld) -> None:
         "plan_tier": "enterprise",
         "platform_admin": False,
         "workspace_id": None,
+        "member_id": str(world.installation.user_id),
+        "expires_at": None,
     }
 
 

@@ -212,7 +212,7 @@ def test_the_matrix_leaves_no_route_and_no_kind_of_route_out() -> None:
     cells = {(operation.name, name) for operation in OPERATIONS for name in KINDS}
     assert len(cells) == len(OPERATIONS) * len(KINDS)
 
-    for auth in {operation.auth for operation in OPERATIONS} - {Auth.PUBLIC, Auth.WEBHOOK}:
+    for auth in {operation.auth for operation in OPERATIONS} - {Auth.PUBLIC, Auth.WEBHOOK, Auth.SCRAPER}:
         outcomes = {
             expected(operation, kind.worth)
             for operation in OPERATIONS

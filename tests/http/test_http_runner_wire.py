@@ -35,8 +35,9 @@ def report_of(lease: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 async def finished(world: HttpWorld, zombie: dict[str, Any]) -> dict[str, Any]:
-    [event] = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events")).json()["items"]
-    found: dict[str, Any] = event
+    events = f"{world.ws}/zombies/{zombie['zombie_id']}/events"
+    [event] = (await world.get(events)).json()["items"]
+    found: dict[str, Any] = (await world.get(f"{events}/{event['event_id']}")).json()
     return found
 
 

@@ -56,6 +56,10 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     # Not every text of the right length can be seen from end to end.
     "create_workspace": (400,),
     "change_workspace": (400,),
+    # An end that is past, which no schema knows.
+    "create_api_key": (400,),
+    # An heir is named where keys are handed over, and else not.
+    "remove_member": (400,),
     # A form is read when a chat platform has signed it, and no token stands beside it.
     "decide_by_webhook": (400, 415),
     "decide_grant_by_webhook": (400, 415),

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from sexton_http.wire import timeouts
+from sexton_http.wire.connection_ceilings import Ceilings
+from sexton_http.wire.open_connections import OpenConnections
 from tests.worlds.asgi_server import Reader, Stream, dial, echo, serving
 
 SLOW_CONNECTIONS = 10_000
@@ -15,6 +17,7 @@ SPARE_DESCRIPTORS = 512
 HEAD = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 ROUNDS = 2
 PATIENCE_S = 3600.0
+ROOM = Ceilings(most=2 * SLOW_CONNECTIONS, of_address=2 * SLOW_CONNECTIONS)
 LOOK_EVERY = 1_000
 
 
@@ -36,7 +39,7 @@ async def test_slow_senders_keep_nobody_else_waiting(
     monkeypatch.setattr(timeouts, "READ_S", PATIENCE_S)
     assert connections >= LOOK_EVERY
 
-    async with serving(echo) as doors, AsyncExitStack() as held:
+    async with serving(echo, connections=OpenConnections(ROOM)) as doors, AsyncExitStack() as held:
         slow: list[Stream] = []
         for _ in range(connections):
             stream = await dial(doors)

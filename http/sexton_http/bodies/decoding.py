@@ -14,7 +14,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.ids import CANONICAL, check_ids, has_ids, may_lack_dashes
 from sexton_http.bodies.json_faults import check_keys, check_surrogates, escaped
 from sexton_http.bodies.numbers import load_json
-from sexton_http.bodies.weight import SMALL_BODY, check_depth, weigh
+from sexton_http.bodies.weight import MAX_ESCAPES, SMALL_BODY, check_depth, weigh
 
 MAX_QUERY_FIELDS: Final = 64
 MAX_FRACTIONS: Final = 4_096
@@ -49,6 +49,7 @@ class BodyDecoder(Generic[T]):
         self._decoder = msgspec.json.Decoder(shape)
         self._count = key_counter(shape)
         self._has_ids = has_ids(shape)
+        self._max_escapes: int = getattr(shape, "max_escapes", MAX_ESCAPES)
 
     def decode(self, body: bytes) -> T:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
@@ -58,7 +59,7 @@ class BodyDecoder(Generic[T]):
 
     async def decode_in_steps(self, body: bytes) -> T:
         """The same for a large body: it is looked through first, and others have their turn in between."""
-        await weigh(body)
+        await weigh(body, self._max_escapes)
         value = self.read(body)
         await trio.lowlevel.checkpoint()
         self.check(body, value)

@@ -80,7 +80,7 @@ class _Salvaging(BodyDecoder[T]):
         try:
             return await super().decode_in_steps(body)
         except Problem as problem:
-            await weigh(body)
+            await weigh(body, self._max_escapes)
             return self._saved(body, problem)
 
     def _saved(self, body: bytes, problem: Problem) -> T:

@@ -32,9 +32,10 @@ class Scale:
     (5, 0)
     """
 
-    __slots__ = ("_carried", "_in_text", "depth", "escapes", "marks")
+    __slots__ = ("_carried", "_in_text", "_max_escapes", "depth", "escapes", "marks")
 
-    def __init__(self) -> None:
+    def __init__(self, max_escapes: int = MAX_ESCAPES) -> None:
+        self._max_escapes = max_escapes
         self._in_text = False
         self._carried = b""
         """The backslash at the end of a slice: what it escapes is in the next."""
@@ -45,8 +46,8 @@ class Scale:
     def add(self, part: bytes) -> None:
         """Raises Problem UZ-REQ-001 for what is deeper than 64 levels, or has too many values."""
         self.escapes += part.count(b"\\")
-        if self.escapes > MAX_ESCAPES:
-            raise Problem("UZ-REQ-001", f"a body holds {MAX_ESCAPES} backslashes at most")
+        if self.escapes > self._max_escapes:
+            raise Problem("UZ-REQ-001", f"a body holds {self._max_escapes} backslashes at most")
         part = (b'"' if self._in_text else b"") + self._carried + part
         self._carried = b""
         outside, last = [], 0
@@ -91,9 +92,9 @@ def check_depth(body: bytes) -> None:
         Scale().add(body)
 
 
-async def weigh(body: bytes) -> None:
+async def weigh(body: bytes, max_escapes: int = MAX_ESCAPES) -> None:
     """The same, and whether it has too many values; others have their turn after each slice."""
-    scale = Scale()
+    scale = Scale(max_escapes)
     for start in range(0, len(body), SLICE):
         scale.add(body[start : start + SLICE])
         await trio.lowlevel.checkpoint()

@@ -58,6 +58,8 @@ class RunMemory(Body):
 
 class ReportBody(Body):
     mends_nul: ClassVar[bool] = True
+    max_escapes: ClassVar[int] = MAX_BODY_BYTES
+    """What a run leaves may be quotes from end to end; only runners send it, at the end of a run."""
 
     lease_id: UUID
     event_id: UUID
