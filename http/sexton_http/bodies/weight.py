@@ -1,5 +1,6 @@
 """Looks through a large body slice by slice, so that only one that is quick to decode is decoded."""
 
+import codecs
 import re
 from typing import Final
 
@@ -93,8 +94,13 @@ def check_depth(body: bytes) -> None:
 
 
 async def weigh(body: bytes, max_escapes: int = MAX_ESCAPES) -> None:
-    """The same, and whether it has too many values; others have their turn after each slice."""
-    scale = Scale(max_escapes)
+    """The same, and whether it is UTF-8 and has not too many values; others have their turn after each slice."""
+    scale, text = Scale(max_escapes), codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(body), SLICE):
-        scale.add(body[start : start + SLICE])
+        part = body[start : start + SLICE]
+        scale.add(part)
+        try:
+            text.decode(part, final=start + SLICE >= len(body))
+        except UnicodeDecodeError as fault:
+            raise Problem("UZ-REQ-001", "the body is not JSON: it is not UTF-8") from fault
         await trio.lowlevel.checkpoint()
