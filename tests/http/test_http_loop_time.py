@@ -114,7 +114,7 @@ async def test_no_body_keeps_the_loop_for_long(capsys: pytest.CaptureFixture[str
             for kind, body in worst_bodies(operation.max_body, name.encode()):
                 units = await longest(steps, decoder, body)
                 # A report may be quotes from end to end: it comes from a runner, and once a run.
-                units /= 2 if hasattr(shape, "max_escapes") else 1
+                units /= 4 if hasattr(shape, "max_escapes") else 1
                 rows.append((units, empty, f"{operation.method} {operation.path}", kind, len(body)))
     rows.sort(reverse=True)
 

@@ -94,7 +94,7 @@ def check_depth(body: bytes) -> None:
 
 
 async def weigh(body: bytes, max_escapes: int = MAX_ESCAPES) -> None:
-    """The same, and whether it is UTF-8 and has not too many values; others have their turn after each slice."""
+    """The same, whether it is UTF-8, and has not too many values; others have their turn after each slice."""
     scale, text = Scale(max_escapes), codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(body), SLICE):
         part = body[start : start + SLICE]
