@@ -14,11 +14,12 @@ from msgspec.inspect import CollectionType, Metadata, StructType, UnionType, UUI
 from sexton_actors.refusal import Refusal
 from sexton_engine import AskTimeout, EngineError
 from sexton_http.answers import Answer, Problem, RequestHead
-from sexton_http.ceilings import Ceiling
+from sexton_http.ceilings import Ceiling, Full
 from sexton_http.describe.documents import make_documents
 from sexton_http.gateway.limits import Limiter, Quota, Verdict
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, Operation, Wait
 from sexton_http.gateway.pipeline import Mounted
+from sexton_http.gateway.request_body import read_body
 from sexton_http.gateway.services import Services, make_services
 from sexton_http.identity.context import Claims
 from sexton_http.problems import CODES
@@ -31,6 +32,8 @@ from tests.worlds.answer_checks import SEEN
 from tests.worlds.http import HttpWorld
 
 UNKNOWN = UUID("019363b0-0000-7000-8000-00000000ffff")
+TOO_LARGE = b" " * 32 * 1024
+"""A body for which there is no room: larger than what is not counted."""
 SAME_ORIGIN = (b"sec-fetch-site", b"same-origin")
 
 
@@ -51,6 +54,25 @@ class UnreachableIssuer:
 
     async def verify(self, token: str, now_s: float) -> Claims:
         raise Problem("UZ-AUTH-004", "its keys cannot be fetched", wait_s=1)
+
+
+async def without_room(mounted: Mounted, head: RequestHead, params: dict[str, str]) -> Any:
+    """The answer to a body that comes in two parts, where all bodies together have no room left."""
+    parts = iter((True, False))
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": TOO_LARGE, "more_body": next(parts)}
+
+    ticket = await mounted.admit(head, params)
+    if isinstance(ticket, Answer):
+        return ticket
+    try:
+        await read_body(receive, ticket, 2 * len(TOO_LARGE))
+    except Full as full:
+        return await mounted.refuse_body(ticket, full)
+    finally:
+        ticket.leave()
+    return None
 
 
 class Stage:
@@ -110,7 +132,10 @@ class Stage:
         path = re.sub(r"\{(\w+)\}", lambda part: filled[part[1]], operation.path)
         sent = {b"content-type": media, **(self.headers(operation) if headers is None else headers)}
         head = RequestHead(operation.method, path, query, sent, "127.0.0.1")
-        answer = await Mounted(operation, chosen)(head, filled, body)
+        mounted = Mounted(operation, chosen)
+        answer = await (
+            without_room(mounted, head, filled) if body is TOO_LARGE else mounted(head, filled, body)
+        )
         if not isinstance(answer, Answer) or b"application/problem+json" not in dict(answer.headers).values():
             return ""
         code: str = msgspec.json.decode(answer.body)["error_code"]
@@ -175,6 +200,24 @@ async def test_over_its_rate_every_route_says_so_but_those_of_runners(stage: Sta
         assert ("UZ-REQ-006" in operation.all_codes()) != operation.never_shed, operation.path
         if limited:
             assert await stage.code(operation, services=services) == "UZ-REQ-006", operation.path
+
+
+async def test_over_the_rate_of_an_address_a_guess_at_a_runners_token_is_told_so(stage: Stage) -> None:
+    services = stage.other(Refusing(), settings=replace(stage.base.settings, address_rate=1))
+    for operation in OPERATIONS:
+        if operation.auth is Auth.RUNNER:
+            got = await stage.code(operation, services=services, headers={b"authorization": b"Bearer guess"})
+            assert got == "UZ-REQ-006", operation.path
+
+
+async def test_a_body_for_which_there_is_no_room_is_refused_by_every_route_that_reads_one(
+    stage: Stage,
+) -> None:
+    full = replace(stage.services, bodies=Ceiling(0))
+    for operation in OPERATIONS:
+        assert ("UZ-API-004" in operation.all_codes()) == operation.reads_body, operation.path
+        if operation.reads_body:
+            assert await stage.code(operation, services=full, body=TOO_LARGE) == "UZ-API-004", operation.path
 
 
 async def test_an_issuer_that_is_away_is_no_fault_of_the_token(stage: Stage) -> None:
