@@ -301,7 +301,7 @@ async def measure() -> dict[str, Any]:
 
 
 async def measure_renewals() -> list[harness.Figure]:
-    """Of the product, committed, on plain sockets."""
+    """Renewals by the product, committed, on plain sockets."""
     async with AsyncExitStack() as stack:
         client = stack.enter_context(open_client())
         process = await stack.enter_async_context(server.open_folder())

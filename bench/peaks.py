@@ -28,7 +28,7 @@ WEBHOOKS = harness.size("WEBHOOKS", 100)
 QUIET_S = harness.size("QUIET_S", 300)
 FRAMES = harness.size("FRAMES", 64)
 TEXT = "x" * 64 * 1024
-"""Of one frame."""
+"""The text of one frame."""
 MISSED = FRAMES * len(TEXT)
 IDLE_S = 15.0
 """How long those who do not read stay; a server cuts them after 20 s."""

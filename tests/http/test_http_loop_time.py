@@ -22,9 +22,9 @@ UNIT_TURNS = 25_000
 """Turns of a plain loop that take about a millisecond of a quiet machine of today."""
 MOST_UNITS = 5.0
 RUNS = 3
+"""The best of these counts: what else the machine does only adds to a run."""
 MORE_RUNS = 20
-"""Where the machine was busy with something else at each of the first."""
-"""Of these the best counts: what else the machine does only adds to one."""
+"""Tried where the machine was busy with something else in each of the first."""
 SHOWN = 12
 
 
