@@ -214,7 +214,17 @@ def renew_many(site: Site, leases: Sequence[Held]) -> bytes:
 
 
 def report(site: Site, lease: Held) -> bytes:
-    body = {
+    return site.post("/v1/runners/me/reports", report_body(lease), token=lease.token)
+
+
+def report_many(site: Site, leases: Sequence[Held]) -> bytes:
+    """All of one runner."""
+    reports = [report_body(lease) for lease in leases]
+    return site.post("/v1/runners/me/reports:batch", {"reports": reports}, token=leases[0].token)
+
+
+def report_body(lease: Held) -> dict[str, Any]:
+    return {
         "lease_id": lease.lease_id,
         "event_id": lease.event_id,
         "fencing_token": lease.fencing_token,
@@ -224,7 +234,6 @@ def report(site: Site, lease: Held) -> bytes:
         **USAGE,
         "telemetry": {"time_to_first_token_ms": None, "wall_ms": 1},
     }
-    return site.post("/v1/runners/me/reports", body, token=lease.token)
 
 
 def send_renewals(place: Place, requests: Sequence[bytes], per_second: float = 0) -> Conversation:
@@ -254,3 +263,20 @@ def run_cycles(place: Place, site: Site, tokens: Sequence[str], wait_ms: int) ->
             answer = yield Send(report(site, lease), must=True)
             assert answer.status == 200, (answer.status, answer.body)
             place.notes.append((lease.event_id, place.counts(answer.received_ns)))
+
+
+def run_batches(place: Place, site: Site, tokens: Sequence[str], most: int, wait_ms: int) -> Conversation:
+    """A runner with many slots: lease as many as there are, report them together; notes as ``run_cycles``."""
+    token = tokens[place.number % len(tokens)]
+    asked = poll(site, token, most=most, wait_ms=wait_ms)
+    while True:
+        answer = yield Send(asked, timed=False)
+        assert answer.status == 200, (answer.status, answer.body)
+        leases = held(token, answer.json())
+        if not leases:
+            continue
+        answer = yield Send(report_many(site, leases), must=True)
+        assert answer.status == 200, (answer.status, answer.body)
+        assert all(result["ok"] for result in answer.json()["results"]), answer.body
+        counts = place.counts(answer.received_ns)
+        place.notes.extend((lease.event_id, counts) for lease in leases)

@@ -27,6 +27,8 @@ from sexton_runner.wire import (
     Pulse,
     Renewal,
     Renewals,
+    ReportResult,
+    ReportResults,
 )
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
@@ -169,6 +171,13 @@ class ControlPlane:
     async def report(self, report: Body) -> dict[str, Any]:
         """Say how a run ended; the same report again is answered as the first was."""
         return await self._ask("POST", f"{ME}/reports", dict[str, Any], report)
+
+    async def report_many(self, reports: Sequence[Body]) -> list[ReportResult]:
+        """Say how at most 64 runs ended, in one call; each has its own answer."""
+        answer = await self._ask("POST", f"{ME}/reports:batch", ReportResults, {"reports": list(reports)})
+        if len(answer.results) != len(reports):
+            raise Unavailable(f"{len(reports)} reports were sent, {len(answer.results)} results came")
+        return answer.results
 
     async def _ask(
         self,

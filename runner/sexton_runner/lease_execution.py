@@ -15,6 +15,7 @@ from sexton_runner.client import ControlPlane
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, Unavailable
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.renewal import Renewer
+from sexton_runner.reporter import Reporter
 from sexton_runner.reports import fitted, report_body, told_again
 from sexton_runner.run import Ending, Outcome, failed
 from sexton_runner.supervisors.launcher import Launcher, NotStarted
@@ -31,6 +32,7 @@ class RunnerContext:
 
     plane: ControlPlane
     renewer: Renewer
+    reporter: Reporter
     timing: Timing
     rng: random.Random
     clock: Clock
@@ -116,7 +118,7 @@ async def _report(live: LiveLease, context: RunnerContext, ending: Ending, wall_
     attempt, refusals = 0, 0
     while True:
         try:
-            answer = await context.plane.report(body)
+            answer = await context.reporter.report(body)
         except Unavailable as fault:
             await trio.sleep(fault.retry_after_s or backoff(attempt, context.rng.random(), context.timing))
             attempt += 1

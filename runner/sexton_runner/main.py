@@ -18,6 +18,7 @@ from sexton_runner.identity import find_token, load, own_state_dir
 from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
+from sexton_runner.reporter import Reporter
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
@@ -82,6 +83,7 @@ async def run_runner(
             context = RunnerContext(
                 plane=plane,
                 renewer=renewer,
+                reporter=Reporter(plane, pace.gather_s if settings.slots > 1 else 0.0),
                 timing=pace,
                 rng=luck,
                 clock=trio.current_time,

@@ -70,6 +70,7 @@ class Runner:
             # Renewal and heartbeats outlive the runs, and share neither connections nor tasks with them.
             pulse.start_soon(self._context.renewer.run)
             pulse.start_soon(self._heartbeats)
+            pulse.start_soon(self._context.reporter.run)  # Calls for many do not end with one of their runs.
             async with trio.open_nursery() as runs:
                 while self.phase in (Phase.WORKING, Phase.RESTING):
                     await self._fill(runs)

@@ -22,6 +22,7 @@ class Timing:
     heartbeat_s: float = 5.0
     flush_s: float = 0.1
     flush_patience_s: float = 5.0
+    gather_s: float = 0.005  # Reports that are ready this soon after one another share a call.
     call_timeout_s: float = 15.0
     backoff_first_s: float = 0.2
     backoff_max_s: float = 5.0

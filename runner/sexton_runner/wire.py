@@ -7,6 +7,7 @@ import msgspec
 MAX_LEASES_PER_POLL = 64
 MAX_RENEWALS_PER_CALL = 1024
 MAX_FRAMES_PER_CALL = 256
+MAX_REPORTS_PER_CALL = 64
 
 
 class Enrolled(msgspec.Struct, frozen=True):
@@ -161,3 +162,20 @@ class Problem(msgspec.Struct, frozen=True):
     error_code: str = ""
     detail: str | None = None
     title: str | None = None
+
+
+class ReportResult(msgspec.Struct, frozen=True):
+    """What became of one report of many: as alone, with its status."""
+
+    ok: bool
+    status: int
+    report: dict[str, Any] = {}
+    error_code: str = ""
+    problem: Problem = Problem()
+    retry_after_s: float | None = None
+
+
+class ReportResults(msgspec.Struct, frozen=True):
+    """The answer to many reports, in the order in which they were sent."""
+
+    results: list[ReportResult]

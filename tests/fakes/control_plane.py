@@ -116,6 +116,10 @@ class Report(Strict):
     proposals: list[Any] = []
 
 
+class ReportMany(Strict):
+    reports: Annotated[list[Report], msgspec.Meta(max_length=64)]
+
+
 FRAME_FIELDS: Mapping[str, set[str]] = {
     "chunk": {"text"},
     "tool_call_started": {"name", "args_redacted"},
@@ -281,6 +285,13 @@ class Routes:
             ("POST", re.compile(f"{one}/release"), "release", Release, self._release),
             ("POST", re.compile(f"{one}/park"), "park", Park, self._park),
             ("POST", re.compile(r"/v1/runners/me/reports"), "report", Report, self._report),
+            (
+                "POST",
+                re.compile(r"/v1/runners/me/reports:batch"),
+                "report_many",
+                ReportMany,
+                self._report_many,
+            ),
         ]
 
     async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -458,6 +469,23 @@ class Routes:
         if lost := self._plane.faults.get("answer_of_report"):
             raise lost.pop(0)  # It was taken, and the answer goes astray.
         return 200, {"event_status": body.outcome}
+
+    async def _report_many(self, body: ReportMany, *__: object) -> Answer:
+        self._note("report_many", body)
+        results: list[dict[str, Any]] = []
+        for one in body.reports:
+            try:
+                if faults := self._plane.faults.get("report_of_many"):
+                    raise faults.pop(0)
+                _, answer = await self._report(one)
+                result = {"ok": True, "status": 200, "report": answer}
+            except Fault as fault:
+                problem = {"error_code": fault.code, "detail": str(fault)}
+                result = {"ok": False, "status": fault.status, "error_code": fault.code, "problem": problem}
+            results.append({"lease_id": str(one.lease_id), **result})
+        if lost := self._plane.faults.get("answer_of_report_many"):
+            raise lost.pop(0)  # All of them were taken, and the answer goes astray.
+        return 200, {"results": results}
 
 
 async def _serve_connection(plane: Plane, routes: Routes, stream: trio.SocketStream) -> None:

@@ -75,6 +75,15 @@ async def _runner(world: HttpWorld, zombie: dict[str, Any], token: str, lease: d
     approver = (await world.post(f"{at(world, zombie)}/approval-token", {})).json()["approval_token"]
     await world.post(f"/v1/webhooks/{zombie['zombie_id']}/approval", word, approver)
     await world.post(f"{held}/release", {"reason": "drain"}, token)
+    again = await world.lease(token)
+    done = {
+        "lease_id": again["lease_id"],
+        "event_id": again["event"]["event_id"],
+        "fencing_token": again["fencing_token"],
+        "outcome": "processed",
+        **usage,
+    }
+    await world.post("/v1/runners/me/reports:batch", {"reports": [done, {**done, "fencing_token": 1}]}, token)
 
 
 async def _people(world: HttpWorld, admin: str) -> None:

@@ -49,7 +49,7 @@ class BodyDecoder(Generic[T]):
         self._decoder = msgspec.json.Decoder(shape)
         self._count = key_counter(shape)
         self._has_ids = has_ids(shape)
-        self._max_escapes: int = getattr(shape, "max_escapes", MAX_ESCAPES)
+        self.max_escapes: int = getattr(shape, "max_escapes", MAX_ESCAPES)
 
     def decode(self, body: bytes) -> T:
         """Raises Problem UZ-REQ-001, or UZ-UUIDV7-009 for an id of the wrong shape."""
@@ -59,7 +59,7 @@ class BodyDecoder(Generic[T]):
 
     async def decode_in_steps(self, body: bytes) -> T:
         """The same for a large body: it is looked through first, and others have their turn in between."""
-        await weigh(body, self._max_escapes)
+        await weigh(body, self.max_escapes)
         value = self.read(body)
         await trio.lowlevel.checkpoint()
         self.check(body, value)
@@ -91,13 +91,13 @@ class BodyDecoder(Generic[T]):
     def _decode_slowly(self, body: bytes, first: msgspec.ValidationError) -> T:
         """JSON has one kind of number: 9.0 is the integer nine, which the fast decoder does not grant."""
         if not _WHOLE_WANTED.match(str(first)) or body.count(b".") > MAX_FRACTIONS:
-            raise _invalid(first) from first
+            raise invalid(first) from first
         check_depth(body)
         plain = load_json(body, parse_float=_integer_if_whole)
         try:
             return msgspec.convert(plain, self._shape)
         except msgspec.ValidationError as fault:
-            raise _invalid(fault) from fault
+            raise invalid(fault) from fault
 
 
 Counter = Callable[[Any], int]
@@ -178,7 +178,7 @@ def _integer_if_whole(text: str) -> int | float:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _invalid(fault: msgspec.ValidationError) -> Problem:
+def invalid(fault: msgspec.ValidationError) -> Problem:
     text, _, path = str(fault).partition(" - at `")
     pointer = pointer_of(path.rstrip("`"), text)
     code = "UZ-UUIDV7-009" if text == "Invalid UUID" else "UZ-REQ-001"

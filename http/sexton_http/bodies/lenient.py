@@ -8,6 +8,7 @@ import trio
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.decoding import BodyDecoder
+from sexton_http.bodies.items import ItemwiseDecoder, item_of
 from sexton_http.bodies.json_faults import check_keys
 from sexton_http.bodies.weight import check_depth, weigh
 
@@ -34,6 +35,8 @@ def decoder_of(shape: type[T]) -> BodyDecoder[T]:
     """The decoder that a declared type asks for."""
     if getattr(shape, "mends_nul", False):
         return _Mending(shape)
+    if hasattr(shape, "gather"):
+        return ItemwiseDecoder(shape, decoder_of(item_of(shape)))
     return _Salvaging(shape) if hasattr(shape, "salvage") else BodyDecoder(shape)
 
 
@@ -80,7 +83,7 @@ class _Salvaging(BodyDecoder[T]):
         try:
             return await super().decode_in_steps(body)
         except Problem as problem:
-            await weigh(body, self._max_escapes)
+            await weigh(body, self.max_escapes)
             return self._saved(body, problem)
 
     def _saved(self, body: bytes, problem: Problem) -> T:

@@ -33,10 +33,23 @@ class Scale:
     (5, 0)
     """
 
-    __slots__ = ("_carried", "_in_text", "_max_escapes", "depth", "escapes", "marks")
+    __slots__ = (
+        "_carried",
+        "_in_text",
+        "_max_depth",
+        "_max_escapes",
+        "_max_marks",
+        "depth",
+        "escapes",
+        "marks",
+    )
 
-    def __init__(self, max_escapes: int = MAX_ESCAPES) -> None:
+    def __init__(
+        self, max_escapes: int = MAX_ESCAPES, max_marks: int = MAX_MARKS, max_depth: int = MAX_DEPTH
+    ) -> None:
         self._max_escapes = max_escapes
+        self._max_marks = max_marks
+        self._max_depth = max_depth
         self._in_text = False
         self._carried = b""
         """The backslash at the end of a slice: what it escapes is in the next."""
@@ -71,31 +84,38 @@ class Scale:
         if not marks and len(plain) >= SLICE and plain.strip(b"]}"):
             raise Problem("UZ-REQ-001", f"a number or a gap is over {SLICE} characters long")
         self.marks += marks
-        if self.marks > MAX_MARKS:
-            raise Problem("UZ-REQ-001", f"a body over {SMALL_BODY} bytes holds {MAX_MARKS} values at most")
+        if self.marks > self._max_marks:
+            detail = f"a body over {SMALL_BODY} bytes holds {self._max_marks} values at most"
+            raise Problem("UZ-REQ-001", detail)
 
     def _sink(self, plain: bytes, opened: int) -> None:
-        if self.depth + opened <= MAX_DEPTH:
+        if self.depth + opened <= self._max_depth:
             self.depth += opened - plain.count(b"]") - plain.count(b"}")
             return
         for byte in plain.translate(None, _OTHERS):
             if byte in b"[{":
                 self.depth += 1
-                if self.depth > MAX_DEPTH:
-                    raise Problem("UZ-REQ-001", f"the body is nested deeper than {MAX_DEPTH} levels")
+                if self.depth > self._max_depth:
+                    detail = f"the body is nested deeper than {self._max_depth} levels"
+                    raise Problem("UZ-REQ-001", detail)
             else:
                 self.depth -= 1
 
 
-def check_depth(body: bytes) -> None:
+def check_depth(body: bytes, max_depth: int = MAX_DEPTH) -> None:
     """Raises Problem UZ-REQ-001 over 64 levels; looks closely only at what can be deep at all."""
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        Scale().add(body)
+    if body.count(b"[") + body.count(b"{") > max_depth:
+        Scale(max_depth=max_depth).add(body)
 
 
 async def weigh(body: bytes, max_escapes: int = MAX_ESCAPES) -> None:
     """The same, whether it is UTF-8, and has not too many values; others have their turn after each slice."""
-    scale, text = Scale(max_escapes), codecs.getincrementaldecoder("utf-8")()
+    await weigh_on(Scale(max_escapes), body)
+
+
+async def weigh_on(scale: Scale, body: bytes) -> None:
+    """As ``weigh``, with bounds of one's own."""
+    text = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(body), SLICE):
         part = body[start : start + SLICE]
         scale.add(part)

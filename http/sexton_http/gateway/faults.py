@@ -4,6 +4,7 @@ from typing import Final
 
 import structlog
 
+from sexton_actors.refusal import Refusal
 from sexton_engine import ActorStopped, AskTimeout, EngineError, MailboxFull
 from sexton_http.answers import Problem
 from sexton_storage.errors import StorageError, StorageUnavailable
@@ -37,6 +38,17 @@ def as_problem(fault: Exception) -> Problem:
         case _:
             log.error("handler_crashed", exc_info=fault)
             return Problem("UZ-INTERNAL-003", "the server failed; look for the request id in its log")
+
+
+def refused(refusal: Refusal) -> Problem:
+    """The domain's no, as it is answered."""
+    return Problem(
+        refusal.code,
+        refusal.detail,
+        facts=refusal.facts,
+        wait_s=refusal.retry_after_s,
+        status=refusal.status,
+    )
 
 
 async def blamed(fault: Exception, storage: Storage) -> Exception:

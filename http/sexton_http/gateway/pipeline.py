@@ -21,7 +21,7 @@ from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
-from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled
+from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled, refused
 from sexton_http.gateway.idempotency import once
 from sexton_http.gateway.metrics import RouteMeter
 from sexton_http.gateway.operations import Auth, NoQuery, Operation, Wait
@@ -304,13 +304,7 @@ class Mounted:
                     "UZ-API-003", "the request took longer than it may", wait_s=BUSY_WAIT_S
                 ) from None
         if isinstance(result, Refusal):
-            raise Problem(
-                result.code,
-                result.detail,
-                facts=result.facts,
-                wait_s=result.retry_after_s,
-                status=result.status,
-            )
+            raise refused(result)
         return result
 
     def _spell(self, result: Any, request_id: str) -> Answer:

@@ -110,13 +110,19 @@ async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
     A `processed` one that leaves a `checkpoint` could not finish: a new event goes on from there, in the same
     commit.
     """
-    body = call.body
+    message, refused = report_of(call.body, call.host.runner.id)
+    reply = await call.ctx.system.ask("lease", call.body.lease_id, message, timeout=HOT_S)
+    return reply if isinstance(reply, Refusal) else answer_of(reply, refused)
+
+
+def report_of(body: ReportBody, runner_id: UUID) -> tuple[Report, list[RefusedPart]]:
+    """What the lease is told, and the parts that are not."""
     refused: list[RefusedPart] = []
     memory = _kept("memory", body.memory or (), _change_of, refused)
     proposals = _kept("proposals", body.proposals or (), _draft_of, refused)
     telemetry = body.telemetry or Telemetry()
     message = Report(
-        runner_id=call.host.runner.id,
+        runner_id=runner_id,
         event_id=body.event_id,
         fencing_token=body.fencing_token,
         outcome=body.outcome.value,
@@ -133,11 +139,11 @@ async def report_run(call: Call[ReportBody, NoQuery]) -> ReportAnswer | Refusal:
         memory=memory,
         proposals=proposals,
     )
-    match await call.ctx.system.ask("lease", body.lease_id, message, timeout=HOT_S):
-        case Refusal() as refusal:
-            return refusal
-        case Reported(duplicate=duplicate, status=status, charged_nanos=charged):
-            return ReportAnswer(duplicate, status, charged, refused)
+    return message, refused
+
+
+def answer_of(reported: Reported, refused: list[RefusedPart]) -> ReportAnswer:
+    return ReportAnswer(reported.duplicate, reported.status, reported.charged_nanos, refused)
 
 
 def cut(text: str | None) -> str | None:
