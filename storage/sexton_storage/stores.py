@@ -58,6 +58,10 @@ class Journal(Protocol):
         """
         ...
 
+    def submit_all(self, writes: Sequence[tuple[Write[Any], Callable[[Any], None]]]) -> None:
+        """As ``submit``, for writes of one kind that come together: if they fit, one batch takes them."""
+        ...
+
     def statistics(self) -> Any:
         """Depth of each lane, batches, writes, seconds, retries, outages (frozen)."""
         ...

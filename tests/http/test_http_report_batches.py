@@ -13,6 +13,7 @@ from tests.worlds.http import HttpWorld, open_http_world_on
 ONE = "/v1/runners/me/reports"
 BATCH = "/v1/runners/me/reports:batch"
 ANYWHERE = ("request_id",)
+AGENTS = 12
 
 
 async def held(world: HttpWorld, token: str, count: int) -> list[dict[str, Any]]:
@@ -103,6 +104,22 @@ async def test_a_batch_ends_its_runs_in_one_commit(postgres_storage: PostgresSto
         assert all(result["report"]["status"] == "processed" for result in results)
         assert after.writes - before.writes == len(leases)
         assert after.batches - before.batches <= 2
+
+
+async def test_the_leases_of_one_poll_are_claimed_by_one_statement(postgres_storage: PostgresStorage) -> None:
+    async with open_http_world_on(postgres_storage) as world:
+        token = await world.enrol(slots=AGENTS)
+        await world.keep_secret()
+        zombies = [await world.install(f"agent-{number}") for number in range(AGENTS)]
+        for zombie in zombies:
+            assert (await world.deliver(zombie["webhook_urls"]["github"])).status_code == 202
+
+        before = postgres_storage.statistics().journal.hot
+        answer = await world.post("/v1/runners/me/leases", {"max": AGENTS, "wait_ms": 2000}, token)
+        after = postgres_storage.statistics().journal.hot
+
+        assert len({lease["event"]["zombie_id"] for lease in answer.json()["leases"]}) == AGENTS
+        assert (after.writes - before.writes, after.batches - before.batches) == (AGENTS, 1)
 
 
 async def test_a_large_report_among_small_ones_is_taken_with_them(world: HttpWorld) -> None:

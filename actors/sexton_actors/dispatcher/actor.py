@@ -1,8 +1,10 @@
 """The dispatcher: one for a node, it matches ready agents to waiting runners and asks the queues to claim."""
 
+from collections.abc import Sequence
 from typing import Any, assert_never
 from uuid import UUID
 
+from sexton_actors.claim_groups import ClaimGroup, ClaimPart
 from sexton_actors.dispatcher.matching import READY_MAX, Matching
 from sexton_actors.dispatcher.other_nodes import OtherNodes
 from sexton_actors.protocol import dispatcher as m
@@ -58,13 +60,21 @@ class Dispatcher(Actor):
         self._scans_again = False
         self._elsewhere = OtherNodes(context, world, self._matching, self._look_now)
         self._unconfirmed: set[UUID] = set()
+        self._claims: dict[tuple[UUID, int], list[UUID]] = {}
+        """Agents that the message being handled has found runners for, by runner and offer."""
 
     def on_start(self) -> None:
         """Begin looking at once: what was ready before a restart is ready now."""
         self.context.set_timer("rescan", 0, m.Rescan())
 
     def on_receive(self, message: Message) -> Any:
-        """Dispatch."""
+        """Dispatch; what was to be claimed meanwhile is claimed together, poll by poll."""
+        reply = self._receive(message)
+        if self._claims:
+            self._send_claims()
+        return reply
+
+    def _receive(self, message: Message) -> Any:
         match message:
             case m.AgentReady(agent=agent):
                 self._unconfirmed.discard(agent.zombie_id)
@@ -155,7 +165,16 @@ class Dispatcher(Actor):
     # --- what the matching has done -------------------------------------------------------------------------
 
     def claim(self, zombie_id: UUID, runner_id: UUID, offer_id: int) -> None:
-        self.context.tell("queue", zombie_id, Claim(runner_id, offer_id))
+        self._claims.setdefault((runner_id, offer_id), []).append(zombie_id)
+
+    def _send_claims(self) -> None:
+        claims, self._claims = self._claims, {}
+        for (runner_id, offer_id), zombie_ids in claims.items():
+            parts: Sequence[ClaimPart | None] = (None,)
+            if len(zombie_ids) > 1:
+                parts = ClaimGroup(self._world.storage.journal, len(zombie_ids)).parts()
+            for zombie_id, part in zip(zombie_ids, parts, strict=True):
+                self.context.tell("queue", zombie_id, Claim(runner_id, offer_id, part))
 
     def give_back(self, grant: Grant) -> None:
         # At once, rather than after a whole term.

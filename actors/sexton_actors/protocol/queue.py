@@ -1,5 +1,6 @@
 """What can be asked of an agent's queue."""
 
+from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -10,7 +11,7 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
-from sexton_storage.writes import Exhausted, NothingToClaim
+from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 
 class EventQueued(msgspec.Struct, Message[None], frozen=True):
@@ -46,11 +47,25 @@ class Grant(msgspec.Struct, frozen=True):
 ClaimOutcome = Grant | NothingToClaim | Exhausted
 
 
+class Part(Protocol):
+    """What one claim has of those that one poll found agents for: they are written together."""
+
+    async def write(self, write: ClaimEvent) -> Claimed | NothingToClaim | Exhausted | None:
+        """As ``Journal.write``; None when the part was used already."""
+        ...
+
+    def drop(self) -> None:
+        """There is nothing to write: the others need not wait."""
+        ...
+
+
 class Claim(msgspec.Struct, Message[None], frozen=True):
     """Give the oldest received event to this runner; the dispatcher is told what came of it."""
 
     runner_id: UUID
     offer_id: int
+    part: Part | None = None
+    """None: it is the only one of its poll."""
 
 
 class LeaseEnded(msgspec.Struct, Message[None], frozen=True):

@@ -1,7 +1,6 @@
 """Claims the oldest event for a runner, and settles a claim of which nobody knows whether it was kept."""
 
 from typing import Final
-from uuid import UUID
 
 from sexton_actors.loans import withheld
 from sexton_actors.manifest.model import Manifest, Runtime
@@ -32,8 +31,10 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
     queue.announced = False
     outcome: m.ClaimOutcome = NothingToClaim("unavailable")
     try:
-        outcome = await _take(queue, message.runner_id)
+        outcome = await _take(queue, message)
     finally:
+        if message.part is not None:
+            message.part.drop()
         # Told even when storage failed: an offer must never wait for an answer that will not come.
         queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
     if isinstance(outcome, NothingToClaim) and outcome.reason in NOT_FOR_RUNNER:
@@ -45,7 +46,8 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
         await announce(queue)
 
 
-async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
+async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
+    runner_id = message.runner_id
     zombie, manifest = await queue.refresh(), queue.manifest
     if zombie is None or manifest is None:
         return NothingToClaim("gone")
@@ -56,7 +58,7 @@ async def _take(queue: QueueState, runner_id: UUID) -> m.ClaimOutcome:
         return NothingToClaim(NOT_GRANTED)
     missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
     choice = await _choice(queue, zombie, manifest)
-    taken = await _write(queue, runner_id, zombie, manifest, choice)
+    taken = await _write(queue, message, zombie, manifest, choice)
     if not isinstance(taken, Claimed):
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
@@ -95,7 +97,7 @@ async def _choice(queue: QueueState, zombie: Zombie, manifest: Manifest) -> Prov
 
 async def _write(
     queue: QueueState,
-    runner_id: UUID,
+    message: m.Claim,
     zombie: Zombie,
     manifest: Manifest,
     choice: ProviderChoice | Refusal | None,
@@ -107,7 +109,7 @@ async def _write(
     write = ClaimEvent(
         zombie_id=queue.id,
         lease_id=lease_id,
-        runner_id=runner_id,
+        runner_id=message.runner_id,
         now=world.now_ms(),
         term_ms=LEASE_TERM_MS,
         ceiling_ms=EVENT_CEILING_MS,
@@ -121,7 +123,8 @@ async def _write(
         own_key=own_key,
     )
     try:
-        return await queue.world.storage.journal.write(write)
+        together = None if message.part is None else await message.part.write(write)
+        return await queue.world.storage.journal.write(write) if together is None else together
     except StorageUnavailable:
         queue.context.set_timer(lease_id, SETTLE_AFTER_S, m.SettleClaim(lease_id))
         raise

@@ -91,6 +91,10 @@ class MemoryJournal:
         self._queue.append((write, done))
         self._awake.set()
 
+    def submit_all(self, writes: Sequence[tuple[Write[Any], Done]]) -> None:
+        for write, done in writes:
+            self.submit(write, done)
+
     def listen(self, listener: Listener) -> None:
         """See ``Storage.on_frames``."""
         self._listeners.append(listener)

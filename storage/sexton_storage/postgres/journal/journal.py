@@ -90,6 +90,19 @@ class PostgresJournal:
             return
         self._put(lane, write, done)
 
+    def submit_all(self, writes: Sequence[tuple[Write[Any], Done]]) -> None:
+        if not writes:
+            return
+        try:
+            lane = self._open_lane(writes[0][0])
+        except StorageUnavailable as error:
+            token = trio.lowlevel.current_trio_token()
+            for _, done in writes:
+                token.run_sync_soon(_tell, done, error)
+            return
+        self._portal.outstanding += len(writes)
+        lane.put_all(writes)
+
     def _open_lane(self, write: Write[Any]) -> Lane:
         lane = self._lanes.get(type(write))
         if lane is None:

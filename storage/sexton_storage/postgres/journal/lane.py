@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -83,7 +83,12 @@ class Lane:
 
     def put(self, write: Write[Any], done: Done) -> None:
         """Queue a write; the lane must be neither full nor closed."""
-        self._queue.append(Waiting(write, done, time.monotonic()))
+        self.put_all(((write, done),))
+
+    def put_all(self, writes: Iterable[tuple[Write[Any], Done]]) -> None:
+        """The same for writes that came together: the task finds all of them, or none yet."""
+        now = time.monotonic()
+        self._queue.extend([Waiting(write, done, now) for write, done in writes])
         # The task says that it sleeps before it looks at the queue for the last time, so one of the two sees
         # the other.
         if self._asleep:
