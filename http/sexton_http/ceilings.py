@@ -54,16 +54,17 @@ class Claim(msgspec.Struct, frozen=True):
     principal: object = None
     """None also for admins, who may take as much as their tenant may."""
     standing: Standing = Standing.USER
+    keys: tuple[tuple[Bound, object], ...] = ()
+    """What a place of this caller is counted with, beside the whole; reckoned once."""
 
-    @property
-    def keys(self) -> tuple[tuple[Bound, object], ...]:
-        """What a place of this caller is counted with, beside the whole."""
+    def __post_init__(self) -> None:
         named = (
             (Bound.ADDRESS, self.address),
             (Bound.TENANT, self.tenant),
             (Bound.PRINCIPAL, self.principal),
         )
-        return tuple([key for key in named if key[1] is not None])
+        keys = tuple([key for key in named if key[1] is not None])
+        msgspec.structs.force_setattr(self, "keys", keys)
 
 
 def network_of(address: str) -> str:

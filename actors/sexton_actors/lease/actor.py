@@ -48,12 +48,14 @@ class LeaseActor(Actor):
         return not self._held.is_live()
 
     def on_receive(self, message: FromRunner | FromPlatform) -> Any:
-        """A plain function: renewals and activity, nearly all there is, begin in their askers' own tasks."""
+        """A plain function: renewals, activity and most reports begin in their askers' own tasks."""
         match message:
             case m.Renew():
                 return renewals.renew(self._held, message)
             case m.Activity():
                 return activity.activity(self._held, message)
+            case m.Report() if (state := reports.is_plain(self._held, message)) is not None:
+                return reports.end(self._held, message, state)
             case m.Granted():
                 return self._granted(message)
             case _:

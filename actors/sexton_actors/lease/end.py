@@ -17,8 +17,8 @@ from sexton_storage.writes import Ended, EndLease
 Decide = Callable[[LeaseState, int], EndLease | Refusal | None]
 
 
-async def end_lease(held: HeldLease, decide: Decide) -> Ended | Refusal | None:
-    """Decide, save, adopt, tell; None when there is nothing to end."""
+async def end_lease(held: HeldLease, decide: Decide, *, lost: int = 0) -> Ended | Refusal | None:
+    """Decide, save, adopt, tell; None when there is nothing to end. ``lost``: races noted before."""
 
     async def attempt(state: LeaseState, now: int) -> Ended | Refusal | Lost | None:
         write = decide(state, now)
@@ -30,12 +30,17 @@ async def end_lease(held: HeldLease, decide: Decide) -> Ended | Refusal | None:
         ended = await held.world.storage.journal.write(write)
         if isinstance(ended, Lost):
             return ended
-        _adopt(held, state, write)
-        _tell(held, state, ended)
-        _count(held.world.meters, write, ended)
+        follow(held, state, write, ended)
         return ended
 
-    return await held.until_kept(attempt, write="end")
+    return await held.until_kept(attempt, write="end", lost=lost)
+
+
+def follow(held: HeldLease, state: LeaseState, write: EndLease, ended: Ended) -> None:
+    """What follows from an end that was saved."""
+    _adopt(held, state, write)
+    _tell(held, state, ended)
+    _count(held.world.meters, write, ended)
 
 
 def _count(meters: Meters, write: EndLease, ended: Ended) -> None:

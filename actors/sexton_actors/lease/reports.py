@@ -1,20 +1,79 @@
 """Takes a run's report: its end, its proposals, and what goes on from its checkpoint."""
 
-from sexton_actors.lease.end import end_lease
-from sexton_actors.lease.record import HeldLease
+from collections.abc import Coroutine
+from typing import Any
+
+from sexton_actors.lease.end import end_lease, follow
+from sexton_actors.lease.record import HeldLease, is_waiting
 from sexton_actors.lease.transitions import reports as transitions
+from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.proposal.drafts import BY_RUN, Origin, draft_fault, proposed
 from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
+from sexton_engine import DEFERRED, Deferred
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.events import Event
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.leases import Lease, LeaseStatus
-from sexton_storage.writes import Ended
+from sexton_storage.refusals import Lost
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.writes import Ended, EndLease
+
+Reply = m.Reported | Refusal | Deferred
+"""``DEFERRED`` while the message is held until its batch has committed: that costs no task a report."""
 
 
-async def report(held: HeldLease, message: m.Report) -> m.Reported | Refusal:
-    """The run's own end; the same report again is answered as such, also when the first answer was lost."""
+def is_plain(held: HeldLease, message: m.Report) -> LeaseState | None:
+    """The lease as it is held here, where nothing has to be read to decide on the report: nearly always."""
+    state = held.record
+    if state is None or held.freshness.shared or is_waiting(state):
+        return None
+    if message.proposals or message.checkpoint is not None or state.lease.status not in LIVE_LEASE:
+        return None
+    return state
+
+
+def end(held: HeldLease, message: m.Report, state: LeaseState) -> Reply:
+    """The run's own end, as ``report`` has it, of a lease that ``is_plain``."""
+    decision = transitions.report(state, message, held.world.now_ms())
+    if isinstance(decision, Refusal):
+        held.world.meters.refused("report", decision)
+        return decision
+    hold = held.context.hold()
+    held.world.storage.journal.submit(
+        decision, lambda saved: hold.finish(_saved, held, message, state, decision, saved)
+    )
+    return DEFERRED
+
+
+def _saved(
+    held: HeldLease, message: m.Report, state: LeaseState, decision: EndLease, saved: Ended | Lost | Exception
+) -> m.Reported | Coroutine[Any, Any, m.Reported | Refusal]:
+    if isinstance(saved, Exception):
+        raise saved
+    if isinstance(saved, Lost):
+        held.race_lost("end")
+        return _again(held, message)
+    follow(held, state, decision, saved)
+    return _reported(held, message, saved)
+
+
+async def _again(held: HeldLease, message: m.Report) -> m.Reported | Refusal:
+    reply = await report(held, message, lost=1)
+    held.world.meters.refused("report", reply)
+    return reply
+
+
+def _reported(held: HeldLease, message: m.Report, ended: Ended) -> m.Reported:
+    held.world.meters.heard[message.runner_id] = held.world.now_ms()
+    return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
+
+
+async def report(held: HeldLease, message: m.Report, *, lost: int = 0) -> m.Reported | Refusal:
+    """The run's own end; the same report again is answered as such, also when the first answer was lost.
+
+    ``lost``: races that this decision has lost before, noted by whoever lost them.
+    """
     if (again := await _reported_before(held, message)) is not None:
         return again
     proposals = await _proposals(held, message)
@@ -22,11 +81,10 @@ async def report(held: HeldLease, message: m.Report) -> m.Reported | Refusal:
         return proposals
     continuation = await _continuation(held, message)
     ended = await end_lease(
-        held, lambda state, now: transitions.report(state, message, now, proposals, continuation)
+        held, lambda state, now: transitions.report(state, message, now, proposals, continuation), lost=lost
     )
     if isinstance(ended, Ended):
-        held.world.meters.heard[message.runner_id] = held.world.now_ms()
-        return m.Reported(duplicate=False, status=str(ended.event.status), charged_nanos=ended.charged_nanos)
+        return _reported(held, message, ended)
     # Lost to our own first try, of which nobody heard: the row has this very report by now.
     return await _reported_before(held, message) or ended or held.raced()
 

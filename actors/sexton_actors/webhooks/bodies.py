@@ -49,7 +49,7 @@ def read_content(body: bytes) -> Content | Malformed:
         return Malformed(f"the body is not JSON: {error}")
     if not isinstance(document, dict):
         return Malformed("the body must be a JSON object")
-    if _is_too_deep(document):
+    if text.count(b"{") + text.count(b"[") > MAX_BODY_DEPTH and _is_too_deep(document):
         return Malformed(f"the body is nested deeper than {MAX_BODY_DEPTH}")
     return Content(document, spelled)
 

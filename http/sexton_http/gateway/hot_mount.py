@@ -18,7 +18,7 @@ from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
-from sexton_http.wire.asgi import RESERVED, App, Message, Receive
+from sexton_http.wire.asgi import RESERVED, WHOLE_BODY, App, Message, Receive
 from sexton_http.wire.forwarded import forwarded_scope
 from sexton_http.wire.hang_ups import unless_gone
 
@@ -53,6 +53,12 @@ def head_of(scope: Mapping[str, Any]) -> RequestHead:
     )
 
 
+def _twice(headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+    """A header that a request may have once, and has more often."""
+    names = [name for name, _ in headers]
+    return next((name for name in ONCE if names.count(name) > 1), None)
+
+
 class HotMount:
     """The ASGI app of the server: finds the route, asks it by the head alone, and only then reads the body.
 
@@ -79,23 +85,22 @@ class HotMount:
             return
         if self._proxies:
             scope = forwarded_scope(scope, self._proxies)
-        names = [name for name, _ in scope["headers"]]
-        twice = [name for name in ONCE if names.count(name) > 1]
-        if twice:
-            problem = Problem("UZ-REQ-001", f"a request has one {twice[0].decode().title()} header")
-            await send_answer(send, refuse_stranger(self._services, head_of(scope), problem))
+        head = head_of(scope)
+        if len(head.headers) < len(scope["headers"]) and (twice := _twice(scope["headers"])):
+            problem = Problem("UZ-REQ-001", f"a request has one {twice.decode().title()} header")
+            await send_answer(send, refuse_stranger(self._services, head, problem))
             return
         found = self._routes.find(scope["method"], scope["path"])
         if RESERVED in scope.get("extensions", ()) and not (found and found[0].operation.never_shed):
-            await send_answer(send, self._full(head_of(scope), found and found[0].operation))
+            await send_answer(send, self._full(head, found and found[0].operation))
             return
         if found is None:
             # What no route reads need not be sent: asking for it would be the 100 Continue.
-            await self._behind(scope, _after_body(receive, None if b"expect" in names else b""), send)
+            await self._behind(scope, _after_body(receive, None if b"expect" in head.headers else b""), send)
             return
         mounted, params = found
-        operation, head = mounted.operation, head_of(scope)
-        oversize = operation.reads_body and is_over(scope, operation.max_body)
+        operation = mounted.operation
+        oversize = mounted.reads_body and is_over(scope, operation.max_body)
         ticket = await mounted.admit(head, params, oversize=oversize)
         if isinstance(ticket, Answer):
             await send_answer(send, ticket)
@@ -110,9 +115,9 @@ class HotMount:
     ) -> None:
         operation, hot = mounted.operation, self._fast and mounted.operation.hot
         body: bytes | None = b""
-        if operation.reads_body:
+        if mounted.reads_body:
             try:
-                body = await read_body(receive, ticket, operation.max_body)
+                body = await read_body(receive, ticket, operation.max_body, scope.get(WHOLE_BODY))
             except Full as full:
                 await send_answer(send, await mounted.refuse_body(ticket, full))
                 return

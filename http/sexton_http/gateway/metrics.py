@@ -124,6 +124,7 @@ class HttpMetrics:
             ("outcome",),
             registry=registry,
         )
+        self._outcomes: dict[str, Counter] = {}
         self.problems = Counter(
             "sexton_http_problems",
             "Problem documents, by route template and code",
@@ -136,6 +137,13 @@ class HttpMetrics:
             ("route", "code"),
             registry=registry,
         )
+
+    def webhook(self, outcome: str) -> None:
+        """Count a delivery; its child is looked up once."""
+        child = self._outcomes.get(outcome)
+        if child is None:
+            child = self._outcomes[outcome] = self.webhooks.labels(outcome)
+        child.inc()
 
     def door(self, name: str, limit: Callable[[], float], waiting: Callable[[], float]) -> DoorMeter:
         """What one door of the admission tells."""

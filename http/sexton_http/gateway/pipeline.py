@@ -24,7 +24,7 @@ from sexton_http.gateway.callers import Callers
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled, refused
 from sexton_http.gateway.idempotency import once
 from sexton_http.gateway.metrics import RouteMeter
-from sexton_http.gateway.operations import Auth, NoQuery, Operation, Wait
+from sexton_http.gateway.operations import Auth, Creates, NoQuery, Operation, Wait
 from sexton_http.gateway.request_log import begin_request, log_answer
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
@@ -66,7 +66,12 @@ class Mounted:
         self._query: QueryDecoder[Any] | None = (
             None if operation.query is NoQuery else QueryDecoder(operation.query)
         )
+        # What the declaration would reckon again for each request.
         self._ids = operation.ids
+        self._in_workspace = operation.in_workspace
+        self._takes_nothing = operation.takes_nothing
+        self.reads_body = operation.reads_body
+        self._once = operation.creates is not Creates.NOTHING
         self._callers = Callers(operation, services)
         self._door = services.admission.door(operation.ingress)
         self._too_busy = operation.status_of("UZ-API-001")
@@ -131,7 +136,7 @@ class Mounted:
         try:
             await ticket.enter()
             call = await self._call(ticket, body)
-            answer = await once(self.operation, call, self._answer)
+            answer = await (once(self.operation, call, self._answer) if self._once else self._answer(call))
             if isinstance(answer, Answer):
                 await self._fit(len(answer.body), ticket)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
@@ -226,14 +231,14 @@ class Mounted:
         checked = ticket.params
         if isinstance(principal, Delegate):
             self._callers.confine(principal, checked)
-        if operation.in_workspace and isinstance(principal, Member):
+        if self._in_workspace and isinstance(principal, Member):
             workspace = await services.scopes.workspace(principal, checked["workspace_id"])
             if workspace.paused and operation.starts_work:
                 raise Problem("UZ-WORKSPACE-002", "the workspace is paused")
         await self._callers.limit(head, principal, checked, verdicts)
         if oversize and operation.oversize is not None:
             raise await operation.oversize(services, checked)
-        if operation.reads_body and announces_body(head):
+        if b"content-encoding" in head.headers and self.reads_body and announces_body(head):
             await self._check_coding(head, checked)
         ticket.principal = principal
         ticket.name(await self._callers.claim(head, principal, checked))
@@ -244,7 +249,7 @@ class Mounted:
             if operation.oversize is not None:
                 raise await operation.oversize(services, ticket.params)
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
-        if body and operation.reads_body:
+        if body and self.reads_body and b"content-encoding" in head.headers:
             await self._check_coding(head, ticket.params)
         decoder = None if isinstance(ticket.principal, Presser) else self._body
         return Call(
@@ -276,7 +281,7 @@ class Mounted:
         raise problem
 
     async def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
-        if not body and (self.operation.body_optional or self.operation.takes_nothing):
+        if not body and (self._takes_nothing or self.operation.body_optional):
             return self.operation.body()
         content_type = head.headers.get(b"content-type")
         if content_type != b"application/json" and not is_json(head.header(b"content-type")):

@@ -7,7 +7,7 @@ import trio
 
 from sexton_http.bodies.numbers import read_number
 from sexton_http.gateway.ticket import Ticket
-from sexton_http.wire.asgi import Message, Receive
+from sexton_http.wire.asgi import Message, Receive, TakeBody
 
 GONE: Final = b"\0gone"
 """What ``read_body`` gives for a client that left; told apart by identity."""
@@ -17,11 +17,21 @@ UNCOUNTED_BYTES: Final = 16 * 1024
 """A body up to this size that came with its head is not worth counting: requests in flight are."""
 
 
-async def read_body(receive: Receive, ticket: Ticket, limit: int) -> bytes | None:
+async def read_body(
+    receive: Receive, ticket: Ticket, limit: int, take: TakeBody | None = None
+) -> bytes | None:
     """The whole body; None when it is over the limit, and then no more of it is kept.
 
-    What came is counted with all other bodies until the ticket leaves. Raises Full.
+    What came is counted with all other bodies until the ticket leaves. ``take`` spares those that came with
+    their heads, which are nearly all, the waiting. Raises Full.
     """
+    whole = None if take is None else take()
+    if whole is not None:
+        if len(whole) > limit:
+            return None
+        if len(whole) > UNCOUNTED_BYTES:
+            ticket.keep(len(whole))
+        return whole
     message: Message | None = None
     with trio.move_on_after(PROMPT_S):
         message = await receive()

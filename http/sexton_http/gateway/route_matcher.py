@@ -1,9 +1,13 @@
 """Decides which route a request is for, whichever mount answers it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sexton_http.gateway.operations import Operation
 from sexton_http.gateway.pipeline import Mounted
+
+START: Final = 2
+"""The place of the second part of a path; before the first there is nothing but a slash."""
 
 
 class RouteMatcher:
@@ -15,7 +19,9 @@ class RouteMatcher:
 
     def __init__(self, routes: Sequence[Mounted]) -> None:
         self._fixed: dict[str, dict[str, Mounted]] = {}
-        self._by_length: dict[tuple[str, int], list[tuple[_Pattern, Mounted]]] = {}
+        self._by_length: dict[tuple[str, int], list[_Found]] = {}
+        self._by_start: dict[tuple[str, int, str, str], list[_Found]] = {}
+        """What can be found of those, where the first two parts of a path are known."""
         for mounted in routes:
             operation = mounted.operation
             if not operation.params:
@@ -28,6 +34,10 @@ class RouteMatcher:
             # parameter with an action behind it matches what a bare one never does, so it may come last: no
             # hot route has one, and none is to wait for it.
             patterns.sort(key=lambda found: (found[0].has_action, found[0].is_open))
+        for (method, length), patterns in self._by_length.items():
+            for start in {pattern.start for pattern, _ in patterns if pattern.start is not None}:
+                fitting = [found for found in patterns if found[0].start in {None, start}]
+                self._by_start[method, length, *start] = fitting
 
     def find(self, method: str, path: str) -> tuple[Mounted, Mapping[str, str]] | None:
         """The route and the parameters of the path, as they were sent; HEAD finds the route of GET."""
@@ -37,7 +47,9 @@ class RouteMatcher:
             fixed = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
             return None if fixed is None else (fixed, {})
         parts = path.split("/")
-        for pattern, mounted in self._by_length.get((method, len(parts)), ()):
+        length = len(parts)
+        found = None if length <= START else self._by_start.get((method, length, parts[1], parts[START]))
+        for pattern, mounted in self._by_length.get((method, length), ()) if found is None else found:
             params = pattern.match(parts)
             if params is not None:
                 return mounted, params
@@ -45,12 +57,15 @@ class RouteMatcher:
 
 
 class _Pattern:
-    __slots__ = ("_actions", "_checks", "_params", "has_action", "is_open", "length")
+    __slots__ = ("_actions", "_checks", "_params", "has_action", "is_open", "length", "start")
 
     def __init__(self, operation: Operation) -> None:
         parts = operation.path.split("/")
         self.length = len(parts)
         self.is_open = ["{" in part for part in parts]
+        fixed = self.length > START and not any(self.is_open[: START + 1])
+        self.start = (parts[1], parts[START]) if fixed else None
+        """The first two parts; None where one of them is a parameter."""
         self._checks = [(place, part) for place, part in enumerate(parts) if "{" not in part]
         self._params: list[tuple[int, str]] = []
         self._actions: list[tuple[int, str]] = []
@@ -75,3 +90,6 @@ class _Pattern:
         params = {name: parts[place] for place, name in self._params}
         # A colon begins an action, so no parameter has one.
         return params if all(value and ":" not in value for value in params.values()) else None
+
+
+_Found = tuple[_Pattern, Mounted]

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from sexton_http.answers import Answer, Headers, Problem, RequestHead, StreamAnswer
+from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.gateway.limits import Verdict
 from sexton_http.gateway.request_log import begin_request, log_answer
 from sexton_http.gateway.safe_headers import safe_headers
@@ -13,6 +13,11 @@ from sexton_http.gateway.services import Services
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+JSON_ONLY: Final[Headers] = (JSON_TYPE,)
+"""What nearly all answers have of their own, so what is added to it is reckoned once."""
+JSON_HTTP: Final[Headers] = (*JSON_ONLY, *safe_headers(JSON_ONLY, https=False))
+JSON_HTTPS: Final[Headers] = (*JSON_ONLY, *safe_headers(JSON_ONLY, https=True))
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer | StreamAnswer)
 
@@ -77,9 +82,13 @@ def limits_of(verdicts: list[Verdict]) -> Headers:
 def traced(
     answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = (), *, https: bool
 ) -> AnyAnswer:
-    headers: Headers = (*answer.headers, *more, *safe_headers(answer.headers, https=https))
-    if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.
-        headers = (*headers, (b"x-request-id", request_id.encode()))
+    headers: Headers
+    if answer.headers == JSON_ONLY:
+        headers = (*(JSON_HTTPS if https else JSON_HTTP), *more, (b"x-request-id", request_id.encode()))
+    else:
+        headers = (*answer.headers, *more, *safe_headers(answer.headers, https=https))
+        if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.
+            headers = (*headers, (b"x-request-id", request_id.encode()))
     if traceparent is not None:
         headers = (*headers, (b"traceparent", traceparent.encode()))
     return msgspec.structs.replace(answer, headers=headers)

@@ -95,12 +95,12 @@ async def _ask(
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.head.headers.items()}
     message = Deliver(segment, headers, call.raw, multisig, call.traceparent)
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
-    outcomes = call.services.metrics.webhooks
+    metrics = call.services.metrics
     if isinstance(reply, Refusal):
-        outcomes.labels(reply.code).inc()
+        metrics.webhook(reply.code)
         return reply
     status, delivery = _word_back(reply)
-    outcomes.labels(delivery.status).inc()
+    metrics.webhook(delivery.status)
     body = msgspec.json.encode(delivery)
     traced = b'%b,"request_id":"%b"}' % (body[:-1], call.request_id.encode())
     return Answer(status, (JSON_TYPE,), traced)

@@ -54,7 +54,10 @@ class Http1Connection:
         self.is_gone = False
         """The client has hung up, or takes nothing."""
         self.reserved = reserved
-        self._hang_ups = hang_ups
+        self.extensions: dict[str, Any] = {RESERVED: True} if reserved else {}
+        """The part that every request's scope shares."""
+        if hang_ups is not None:
+            self.extensions[UNLESS_GONE] = partial(self._unless_gone, hang_ups)
         self._parser = Parser()
         self._scope = trio.CancelScope()
         self._one_reads = trio.Lock()
@@ -68,6 +71,12 @@ class Http1Connection:
 
     async def run(self) -> bytes:
         """Raises nothing but a cancellation and OSError. The transport is the caller's to close."""
+        try:
+            return await self._run()
+        finally:
+            self.extensions.clear()  # They hold this connection.
+
+    async def _run(self) -> bytes:
         ends, secure = self._transport.ends(), self._transport.secure
         with self._scope:
             preface = await self._first()
@@ -152,7 +161,7 @@ class Http1Connection:
                 # All that is here in one message: the app gets a small body in its first.
                 body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
                 request.body.clear()
-                request.ended = request.complete
+                request.begun, request.ended = True, request.complete
                 return {"type": "http.request", "body": body, "more_body": not request.complete}
             if request.complete and not request.ended:
                 request.ended = True
@@ -192,13 +201,6 @@ class Http1Connection:
     def _note_begin(self) -> None:
         if self._begun is None:
             self._begun = trio.current_time()
-
-    @property
-    def extensions(self) -> dict[str, Any]:
-        """The part that every request's scope shares."""
-        hang_ups = self._hang_ups
-        shared = {} if hang_ups is None else {UNLESS_GONE: partial(self._unless_gone, hang_ups)}
-        return {**shared, RESERVED: True} if self.reserved else shared
 
     async def _unless_gone(self, hang_ups: HangUps, ask: Callable[[], Awaitable[T]]) -> T | None:
         descriptor = self._transport.descriptor

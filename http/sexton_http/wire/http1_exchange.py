@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import structlog
 import trio
 
-from sexton_http.wire.asgi import App, Header, Message
+from sexton_http.wire.asgi import WHOLE_BODY, App, Header, Message
 from sexton_http.wire.http1_parser import Request
 from sexton_http.wire.masking import masked
 from sexton_http.wire.transport import Ends
@@ -29,8 +29,7 @@ class Line(Protocol):
     reserved: bool
     """The connection ends with this answer."""
 
-    @property
-    def extensions(self) -> dict[str, Any]: ...
+    extensions: dict[str, Any]
 
     def is_stopping(self) -> bool: ...
     def date(self) -> Sequence[Header]: ...
@@ -75,6 +74,7 @@ class Exchange:
             "server": ends[1],
             "state": {},
             "extensions": line.extensions,
+            WHOLE_BODY: request.take_whole,
         }
         try:
             await app(scope, self.receive, self.send)

@@ -13,6 +13,7 @@ class Request:
 
     __slots__ = (
         "awaits_go",
+        "begun",
         "body",
         "complete",
         "declared",
@@ -45,8 +46,19 @@ class Request:
         """All of the body has come."""
         self.discarding = False
         """Nobody is to be given the rest of the body."""
+        self.begun = False
+        """A part of the body was handed on."""
         self.ended = False
         """The end of the body was handed on."""
+
+    def take_whole(self) -> bytes | None:
+        """The body, if all of it is here and nothing of it was handed on; then it is taken."""
+        if not self.complete or self.ended or self.discarding or self.begun:
+            return None
+        body = self.body[0] if len(self.body) == 1 else b"".join(self.body)
+        self.body.clear()
+        self.ended = True
+        return body
 
 
 class Parser:
