@@ -81,9 +81,9 @@ class Secrets:
         """The ``names`` that the workspace's vault does not hold, in their order."""
         return [name for name in names if await self.open(workspace_id, name) is None]
 
-    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
-        """Names and times only, of those that people gave: the platform's own have a slash in their names."""
-        return [row for row in await self._store.list(workspace_id) if "/" not in row.name]
+    async def list(self, workspace_id: UUID, *, limit: int, after: str | None = None) -> Sequence[Credential]:
+        """Names, hosts and times only, of those that people gave, by name; those behind ``after``."""
+        return await self._store.list(workspace_id, limit=limit, after=after)
 
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         """False when there was none."""

@@ -17,6 +17,7 @@ from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
+from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.stores import Storage
 
 
@@ -41,6 +42,8 @@ class World:
     """What an operator has added for the runners, so that no agent is warned of it."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it; what it knows is no older."""
+    device_logins: SessionBounds = field(default_factory=SessionBounds)
+    """How many terminals may wait for a token at once."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)

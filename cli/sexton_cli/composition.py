@@ -169,6 +169,7 @@ async def open_node(settings: NodeSettings, progress: Progress) -> AsyncIterator
             look_every_s=settings.look_every_s,
             memory=ProcessMemory(),
             backlog=Backlog(settings.queue_bounds),
+            device_logins=settings.device_logins,
         )
         installation = await _installation(storage, vault, world)
         api_key = keep_api_key(settings.data, installation.api_key)

@@ -13,6 +13,7 @@ from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
+from sexton_storage.records.auth_sessions import SessionBounds
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DEFAULT_ANSWER_MIB = 64
@@ -65,6 +66,8 @@ class NodeSettings:
     """In all; fewer where the server may not open as many files."""
     max_connections_per_address: int | None = None
     """None: half of all."""
+    device_logins: SessionBounds = field(default_factory=SessionBounds)
+    """How many terminals may wait for a token at once."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""
 

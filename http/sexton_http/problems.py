@@ -83,7 +83,7 @@ CODES = Table(
         ("UZ-AUTH-005", 404, "Session not found", "No such auth session, or it has expired.", _A),
         ("UZ-AUTH-006", 401, "Session expired", "The auth session expired before it was completed.", _A),
         ("UZ-AUTH-007", 409, "Session already complete", "The auth session was completed before.", _A),
-        ("UZ-AUTH-008", 503, "Session limit reached", "Too many auth sessions are open.", _A),
+        ("UZ-AUTH-008", 503, "Session limit reached", "Too many auth sessions are open, in all or from this address.", _A),
         ("UZ-AUTH-009", 403, "Insufficient role", "The caller's role is too low.", _A),
         ("UZ-AUTH-010", 403, "Unsupported role", "The token claims a role that does not exist here.", _A),
         ("UZ-AUTH-011", 400, "Wrong verification code", "The six digits are not those on the approval page.", _A),

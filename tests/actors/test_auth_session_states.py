@@ -8,7 +8,6 @@ import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from sexton_actors.auth_session.actor import MAX_OPEN
 from sexton_actors.auth_session.transitions import (
     EXPIRED,
     MAX_WRONG_CODES,
@@ -20,7 +19,7 @@ from sexton_actors.auth_session.transitions import (
 from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
+from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus, SessionBounds
 from tests.worlds.actors import ActorsWorld, open_actors_world
 from tests.worlds.states_page import cells
 
@@ -248,7 +247,7 @@ async def test_one_more_than_may_be_open_is_turned_away(
 ) -> None:
     first = await begin(world)
     row = world.storage.tables.auth_sessions[first]
-    for _ in range(MAX_OPEN - 1):
+    for _ in range(SessionBounds().all - 1):
         other = world.actors_world.new_id()
         world.storage.tables.auth_sessions[other] = replace(row, id=other)
     full = await world.system.ask("session", world.actors_world.new_id(), m.Open(None, None))

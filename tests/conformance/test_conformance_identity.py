@@ -7,7 +7,7 @@ import trio
 from msgspec.structs import replace
 
 from sexton_storage.errors import Conflict, NameTaken
-from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
+from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus, SessionBounds, SessionsFull
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInKind, SignInLink
 from sexton_storage.records.users import Role, User
 from sexton_storage.terms import AUTH_SESSION_KEEP_MS
@@ -37,7 +37,7 @@ async def user_of(world: StorageWorld) -> User:
 
 async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(world: StorageWorld) -> None:
     store, session = world.storage.auth_sessions, session_of(world)
-    assert await store.create(session, limit=1)
+    assert await store.create(session, SessionBounds(all=1)) is None
     assert await store.load(session.id) == session
 
     approved = replace(
@@ -54,6 +54,7 @@ async def test_an_auth_session_is_saved_by_version_with_all_that_it_holds(world:
         sealed_token=b"sealed",
         consumed_at=7,
         consumer_mac=b"who",
+        origin=b"where",
     )
     await store.save(approved)
     assert await store.load(session.id) == approved
@@ -69,13 +70,25 @@ async def test_no_more_sessions_are_open_than_the_limit_says(world: StorageWorld
     store, made = world.storage.auth_sessions, []
 
     async def create() -> None:
-        made.append(await store.create(session_of(world), limit=3))
+        made.append(await store.create(session_of(world), SessionBounds(all=3)))
 
     async with trio.open_nursery() as nursery:
         for _ in range(6):
             nursery.start_soon(create)
 
-    assert sorted(made) == [False] * 3 + [True] * 3
+    assert made.count(None) == 3
+    assert made.count(SessionsFull.ALL) == 3
+
+
+async def test_an_address_has_its_share_of_sessions_and_the_last_quarter_is_for_others(
+    world: StorageWorld,
+) -> None:
+    store, bounds = world.storage.auth_sessions, SessionBounds(all=8, address=3)
+    origins = (*([b"a"] * 4), *([b"b"] * 4), b"c", b"c", b"d")
+    made = [await store.create(session_of(world, origin=origin), bounds) for origin in (*origins, b"e")]
+    share, whole = SessionsFull.ADDRESS, SessionsFull.ALL
+
+    assert made == [None, None, None, share, None, None, None, share, None, share, None, whole]
 
 
 @pytest.mark.parametrize(
@@ -87,11 +100,11 @@ async def test_no_more_sessions_are_open_than_the_limit_says(world: StorageWorld
     ],
 )
 async def test_a_session_that_is_over_makes_room(world: StorageWorld, over: dict[str, Any]) -> None:
-    store = world.storage.auth_sessions
+    store, one = world.storage.auth_sessions, SessionBounds(all=1)
 
-    assert await store.create(session_of(world, **over), limit=1)
-    assert await store.create(session_of(world), limit=1)
-    assert not await store.create(session_of(world), limit=1)
+    assert await store.create(session_of(world, **over), one) is None
+    assert await store.create(session_of(world), one) is None
+    assert await store.create(session_of(world), one) is SessionsFull.ALL
 
 
 async def test_open_sessions_are_listed_by_who_approved_them(world: StorageWorld) -> None:
@@ -99,7 +112,7 @@ async def test_open_sessions_are_listed_by_who_approved_them(world: StorageWorld
     first, second = session_of(world, created_at=1), session_of(world, created_at=2, approved_by="user:1")
     third = session_of(world, created_at=3, approved_by="user:2", status=AuthSessionStatus.COMPLETE)
     for session in (third, second, first, session_of(world, status=AuthSessionStatus.CONSUMED)):
-        assert await store.create(session, limit=9)
+        assert await store.create(session, SessionBounds()) is None
 
     assert await store.list_open(approved_by=None, limit=9) == [first.id, second.id, third.id]
     assert await store.list_open(approved_by=None, limit=2) == [first.id, second.id]
@@ -206,7 +219,7 @@ async def test_a_sign_in_under_way_is_given_to_the_first_who_comes_back(world: S
 async def test_a_sweep_takes_what_signs_nobody_in_any_more(world: StorageWorld) -> None:
     storage, user, now = world.storage, await user_of(world), world.now
     session = session_of(world, expires_at=now)
-    await storage.auth_sessions.create(session, limit=9)
+    await storage.auth_sessions.create(session, SessionBounds())
     await storage.sign_ins.offer(SignInLink(b"link", user.id, now, now + 10))
     idle = browser_of(user, now, idle_ends_at=now + 10)
     old = browser_of(user, now, ends_at=now + 10)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.api_keys import ApiKey
-from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus
+from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus, SessionBounds
 from sexton_storage.records.members import MemberChange, MemberChanged, MemberRefusal
 from sexton_storage.records.sign_ins import BrowserSession, SignInLink
 from sexton_storage.records.users import MemberStatus, Rank, Role, User
@@ -78,7 +78,7 @@ async def furnish(world: StorageWorld, user: User) -> tuple[ApiKey, AgentKey, Br
     assert await storage.agent_keys.create(agent_key)
     await storage.sign_ins.offer(SignInLink(new_id().bytes, user.id, now, now + HOUR_MS))
     assert await storage.sign_ins.sign_in(session, link_hash=None)
-    assert await storage.auth_sessions.create(terminal, limit=99)
+    assert await storage.auth_sessions.create(terminal, SessionBounds()) is None
     return key, agent_key, session, terminal
 
 

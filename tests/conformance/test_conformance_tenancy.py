@@ -172,13 +172,24 @@ async def test_a_credential_is_replaced_under_its_name(world: StorageWorld) -> N
     second = replace(first, sealed=b"two", updated_at=20, hosts=hosts)
 
     assert await store.load(world.workspace_id, "github") == second
-    assert [(c.name, c.sealed, c.hosts) for c in await store.list(world.workspace_id)] == [
+    assert [(c.name, c.sealed, c.hosts) for c in await store.list(world.workspace_id, limit=9)] == [
         ("Alpha", b"", ()),
         ("github", b"", hosts),
     ]
     assert await store.delete(world.workspace_id, "github")
     assert not await store.delete(world.workspace_id, "github")
     assert await store.load(world.workspace_id, "github") is None
+
+
+async def test_credentials_are_listed_by_name_without_the_platforms_own(world: StorageWorld) -> None:
+    store = world.storage.credentials
+    for name in ("_c", "b", "B", "llm/key", "a"):
+        await store.put(Credential(world.workspace_id, name, b"x", 10, 10))
+    first = await store.list(world.workspace_id, limit=2)
+    rest = await store.list(world.workspace_id, limit=9, after="_c")
+
+    assert [credential.name for credential in first] == ["B", "_c"]
+    assert [credential.name for credential in rest] == ["a", "b"]
 
 
 async def test_an_enrolment_token_admits_one_runner(world: StorageWorld) -> None:

@@ -9,13 +9,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec.structs import replace
 
-from sexton_actors.auth_session.actor import MAX_OPEN
-from sexton_actors.auth_session.transitions import SESSION_TTL_MS
 from sexton_actors.protocol.auth_session import Open
 from sexton_http.retry_after import SPREAD_MIN_S
-from sexton_http.routes.auth_sessions import CREATIONS
+from sexton_http.wire.forwarded import read_networks
 from sexton_storage.memory import open_memory_storage
-from sexton_storage.records.auth_sessions import AuthSession
+from sexton_storage.postgres import PostgresStorage
+from sexton_storage.records.auth_sessions import AuthSession, SessionBounds
 from tests.fakes.login_terminal import Party, raw, text
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.samples import START_MS
@@ -377,7 +376,7 @@ async def test_an_address_begins_ten_a_minute(world: HttpWorld) -> None:
 async def test_a_server_that_is_full_says_so(world: HttpWorld) -> None:
     first = await begin(world)
     rows = world.memory.tables.auth_sessions
-    for _ in range(MAX_OPEN - 1):
+    for _ in range(SessionBounds().all - 1):
         other = world.actors_world.new_id()
         rows[other] = rows[UUID(first)]
     full = await world.post(SESSIONS, None, None)
@@ -386,7 +385,27 @@ async def test_a_server_that_is_full_says_so(world: HttpWorld) -> None:
     assert "retry-after" in full.headers
 
 
-def test_a_hundred_addresses_do_not_fill_all_device_logins() -> None:
-    each = CREATIONS.count * SESSION_TTL_MS // (1000 * CREATIONS.window_s)
+async def test_however_few_addresses_begin_device_logins_another_is_still_served(
+    postgres_storage: PostgresStorage,
+) -> None:
+    bounds = SessionBounds(all=16, address=3)
+    proxy = read_networks(["127.0.0.1"])
+    async with open_http_world_on(postgres_storage, device_logins=bounds, trusted_proxies=proxy) as world:
 
-    assert 104 * each < MAX_OPEN * 3 // 4
+        async def begun(address: str, times: int) -> list[int]:
+            """Counted by the address that the proxy names, whatever its port of it."""
+            headers = {"x-forwarded-for": address}
+            answers = [await world.post(SESSIONS, None, None, headers=headers) for _ in range(times)]
+            assert {a.json()["error_code"] for a in answers if a.is_error} <= {"UZ-AUTH-008"}
+            assert all("retry-after" in a.headers for a in answers if a.is_error)
+            return [answer.status_code for answer in answers]
+
+        one = await begun("192.0.2.1", 6)
+        same_network = [*await begun("2001:db8::1", 3), *await begun("2001:db8::2", 3)]
+        few = [await begun(f"192.0.2.{host}", 6) for host in range(2, 6)]
+        others = [await begun(f"198.51.100.{host}", 1) for host in range(1, 4)]
+
+    assert one == [201] * 3 + [503] * 3, "one address"
+    assert same_network == [201] * 3 + [503] * 3, "one network of IPv6"
+    assert few == [[201] * 3 + [503] * 3] * 2 + [[201] + [503] * 5] * 2, "the last quarter is for others"
+    assert others == [[201], [201], [503]], "and others get in until all is full"

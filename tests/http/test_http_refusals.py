@@ -253,6 +253,36 @@ async def test_credentials_are_bounded_and_never_shown(world: HttpWorld) -> None
     assert (await world.get(path)).json()["items"] == []
 
 
+async def test_credentials_come_page_by_page_where_that_is_asked_for(world: HttpWorld) -> None:
+    path, names = f"{world.ws}/credentials", ["B", "a", "b", "c-1", "c_1"]
+    for name in reversed(names):
+        assert await code(world, "POST", path, json={"name": name, "data": {"k": "v"}}) == (201, "")
+    pages: list[list[str]] = []
+    query = "?limit=2"
+    while query:
+        page = (await world.get(path + query)).json()
+        pages.append([item["name"] for item in page["credentials"]])
+        query = f"?limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
+    whole = (await world.get(path)).json()
+
+    assert pages == [names[:2], names[2:4], names[4:]]
+    assert [item["name"] for item in whole["items"]] == names
+    assert whole["next_cursor"] is None
+
+
+async def test_a_cursor_of_credentials_is_good_for_its_workspace_only(world: HttpWorld) -> None:
+    path = f"{world.ws}/credentials"
+    for name in ("a", "b"):
+        assert await code(world, "POST", path, json={"name": name, "data": {"k": "v"}}) == (201, "")
+    other = (await world.post("/v1/workspaces", {"name": "elsewhere"})).json()["workspace_id"]
+    cursor = (await world.get(f"{path}?limit=1")).json()["next_cursor"]
+    strange = f"/v1/workspaces/{other}/credentials?cursor={cursor}"
+    wrong = (strange, *(f"{path}?{q}" for q in ("limit=0", "limit=201", "cursor=WyJcdTAwMDAiLCJ4Il0")))
+    answers = {await code(world, "GET", one) for one in wrong}
+
+    assert answers == {(400, "UZ-REQ-001")}
+
+
 async def test_an_agent_that_does_not_compile_is_told_where(world: HttpWorld) -> None:
     path = f"{world.ws}/zombies"
     bad = {"source_markdown": "no front matter", "trigger_markdown": "---\nname: x\n---\n"}

@@ -34,6 +34,7 @@ from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
+from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
@@ -200,6 +201,7 @@ async def open_http_world_on(
     vault: Vault | None = None,
     turns: LoopTurns | None = None,
     connections: OpenConnections | None = None,
+    device_logins: SessionBounds | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
@@ -215,6 +217,7 @@ async def open_http_world_on(
         chat=slack,
         terms=terms,
         vault=vault,
+        device_logins=device_logins or SessionBounds(),
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

@@ -1,6 +1,6 @@
 """Holds one auth session: decides, saves, and only then answers."""
 
-from typing import Any
+from typing import Any, Final
 
 from sexton_actors.auth_session import transitions
 from sexton_actors.auth_session.record import HeldSession
@@ -9,13 +9,12 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.auth_sessions import AuthSession
+from sexton_storage.records.auth_sessions import AuthSession, SessionsFull
 
-MAX_OPEN = 8_192
-"""Sessions that may be open at once; one more is turned away.
-
-One address may begin ten a minute, and so have fifty open: a hundred and sixty addresses to fill it all.
-"""
+FULL: Final = {
+    SessionsFull.ALL: "As many sessions are open as there may be.",
+    SessionsFull.ADDRESS: "As many sessions of your address are open as there is room for.",
+}
 TRY_AGAIN_S = 30
 """Sessions end within minutes, so there is room again soon."""
 
@@ -42,9 +41,10 @@ class AuthSessionActor(Actor):
     async def _open(self, message: m.Open) -> AuthSession | Refusal:
         world = self._held.world
         session = transitions.opened(self._held.id, message, world.now_ms())
-        if not await world.storage.auth_sessions.create(session, limit=MAX_OPEN):
-            return Refusal("UZ-AUTH-008", f"{MAX_OPEN} sessions are open.", retry_after_s=TRY_AGAIN_S)
-        return self._held.adopt(session)
+        lacks = await world.storage.auth_sessions.create(session, world.device_logins)
+        if lacks is None:
+            return self._held.adopt(session)
+        return Refusal("UZ-AUTH-008", FULL[lacks], retry_after_s=TRY_AGAIN_S)
 
     async def _ask(self, message: m.Ask) -> Any:
         async def attempt(session: AuthSession, now: int) -> Any:

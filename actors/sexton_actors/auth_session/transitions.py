@@ -38,6 +38,7 @@ def opened(session_id: UUID, message: m.Open, now: int) -> AuthSession:
         expires_at=now + SESSION_TTL_MS,
         public_key=message.public_key,
         token_name=message.token_name,
+        origin=message.origin,
     )
 
 

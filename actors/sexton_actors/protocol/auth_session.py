@@ -28,6 +28,8 @@ class Open(msgspec.Struct, Message[AuthSession | Refusal], frozen=True):
 
     public_key: str | None
     token_name: str | None
+    origin: bytes | None = None
+    """The MAC of the address that asks."""
 
 
 class Read(msgspec.Struct, Message[Seen | Refusal], frozen=True):

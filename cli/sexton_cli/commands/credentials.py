@@ -9,11 +9,10 @@ import click
 import orjson
 
 from sexton_cli.caller import Caller
-from sexton_cli.client import rows
 from sexton_cli.commands import credential_grants
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
-from sexton_cli.lookups import segment, workspace_path
+from sexton_cli.lookups import segment, walk, workspace_path
 from sexton_cli.output import Column, moment
 
 FILE = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
@@ -40,7 +39,7 @@ credentials.add_command(credential_grants.grants)
 def list_(caller: Caller) -> None:
     """List names and times; what is kept is never shown."""
     with caller.client() as client:
-        found = rows(client.get(f"{workspace_path(caller, client)}/credentials"), CREDENTIAL)
+        found = list(walk(client, f"{workspace_path(caller, client)}/credentials", {}, CREDENTIAL))
     if caller.output.as_json:
         caller.output.document({"items": found, "total": len(found)})
         return

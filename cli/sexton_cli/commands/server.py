@@ -5,41 +5,19 @@ from pathlib import Path
 
 import click
 
-from sexton_actors.backlog import QueueBounds
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
-from sexton_cli.commands.ceiling_options import CEILING_OPTIONS
+from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
-from sexton_cli.settings import (
-    DATABASE_VARIABLE,
-    DEFAULT_ANSWER_MIB,
-    DEFAULT_BUSY_AT_MS,
-    DEFAULT_DATABASE_WAIT_S,
-    NodeSettings,
-)
+from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
 from sexton_cli.up import UpSettings, run_serve, run_up
-from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.wire.forwarded import read_networks
 from sexton_http.wire.tls import Tls
 from sexton_runner.__main__ import command as runner_command
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
 from sexton_runner.settings import DEFAULT_DRAIN_S, SandboxTier
 
-MIB = 1024 * 1024
-SHARES = (
-    ("caller-share", DEFAULT_SHARES.principal, 1, 100, "Percent of a ceiling that one caller may hold."),
-    ("tenant-share", DEFAULT_SHARES.tenant, 1, 100, "Percent of a ceiling that one tenant may hold."),
-    ("address-share", DEFAULT_SHARES.address, 1, 100, "Percent of a ceiling that one address may hold."),
-    (
-        "operator-reserve",
-        DEFAULT_SHARES.reserve,
-        0,
-        49,
-        "Percent of all these kept for operators, and again for admins and runners.",
-    ),
-)
-"""In the order of the fields of Shares: option, default, least, most, help."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -85,39 +63,6 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="Seconds between checks for what other servers of the database did without notice.",
             ),
             click.option(
-                "--busy-at",
-                "busy_at_ms",
-                type=click.FloatRange(0, 10_000),
-                default=DEFAULT_BUSY_AT_MS,
-                show_default=True,
-                envvar="SEXTON_BUSY_AT",
-                help="Milliseconds of delay in the event loop at which ingress is held back; 0: never.",
-            ),
-            click.option(
-                "--max-waiting-agent",
-                type=click.IntRange(0),
-                default=QueueBounds().agent,
-                show_default=True,
-                envvar="SEXTON_MAX_WAITING_AGENT",
-                help="Events of one agent that may wait; 0: as many as come.",
-            ),
-            click.option(
-                "--max-waiting-workspace",
-                type=click.IntRange(0),
-                default=QueueBounds().workspace,
-                show_default=True,
-                envvar="SEXTON_MAX_WAITING_WORKSPACE",
-                help="Events of one workspace that may wait; 0: as many as come.",
-            ),
-            click.option(
-                "--max-waiting-age",
-                type=click.FloatRange(0),
-                default=QueueBounds().age_s,
-                show_default=True,
-                envvar="SEXTON_MAX_WAITING_AGE",
-                help="Seconds that an agent's oldest event may wait before no more are taken; 0: for ever.",
-            ),
-            click.option(
                 "--migrate/--no-migrate",
                 default=True,
                 show_default=True,
@@ -157,26 +102,6 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_TRUSTED_PROXIES",
                 help="Address or network whose Forwarded or X-Forwarded-For is believed; may be repeated.",
             ),
-            click.option(
-                "--max-body-memory",
-                "max_body_mib",
-                type=click.IntRange(1),
-                default=DEFAULT_BODY_MEMORY // MIB,
-                show_default=True,
-                envvar="SEXTON_MAX_BODY_MEMORY",
-                help="MiB for the bodies of all requests that are being read or answered.",
-            ),
-            *(
-                click.option(
-                    f"--{name}",
-                    type=click.IntRange(least, most),
-                    default=value,
-                    show_default=True,
-                    envvar=f"SEXTON_{name.replace('-', '_').upper()}",
-                    help=words,
-                )
-                for name, value, least, most, words in SHARES
-            ),
             click.option("--tls-key", type=FILE, envvar="SEXTON_TLS_KEY", help="PEM file."),
             click.option(
                 "--metrics-token",
@@ -207,14 +132,6 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
             ),
             *CEILING_OPTIONS,
             click.option(
-                "--max-answer-mib",
-                type=click.IntRange(16, 65_536),
-                default=DEFAULT_ANSWER_MIB,
-                show_default=True,
-                envvar="SEXTON_MAX_ANSWER_MIB",
-                help="MiB of all large answers that are made or sent at once; the next wait, then get 503.",
-            ),
-            click.option(
                 "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."
             ),
         )
@@ -233,18 +150,15 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         proxies = read_networks([str(word) for word in words] if isinstance(words, tuple) else [])
     except ValueError as fault:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
-    given["max_body_memory"] = int(str(given.pop("max_body_mib"))) * MIB
-    shares = Shares(*(int(str(given.pop(row[0].replace("-", "_")))) for row in SHARES))
+    ceilings = take_ceilings(given)
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
-    bounds = QueueBounds(*(given.pop(f"max_waiting_{name}") for name in ("agent", "workspace", "age")))  # type: ignore[arg-type]  # click has checked each
     data = given.pop("data") or default_data()
     return NodeSettings(
         data=data,  # type: ignore[arg-type]  # click has checked each by its option
         tls=tls,
         log=log,
         trusted_proxies=proxies,
-        shares=shares,
-        queue_bounds=bounds,
+        **ceilings,  # type: ignore[arg-type]  # these, too
         **given,  # type: ignore[arg-type]  # click has checked each by its option
     )
 

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -28,21 +28,40 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
         return Page(self.created_at, self.id)
 
 
+class NamedPlace(msgspec.Struct, frozen=True, array_like=True):
+    """After which row of a list by name to go on."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,64}$")]
+    filters: str
+
+
+P = TypeVar("P", Place, NamedPlace)
+
+
 def fingerprint(*filters: Any) -> str:
     """Short for a set of filters; not a secret, only a check against mistakes."""
     return hashlib.sha256(repr(filters).encode()).hexdigest()[:16]
 
 
-def encode(place: Place) -> str:
+def encode(place: Place | NamedPlace) -> str:
     """Base64url without padding."""
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
 
 
 def decode(text: str, filters: str) -> Place:
     """Raises Problem UZ-REQ-001 for a cursor that is malformed, or was made with other filters."""
+    return _decode(text, filters, Place)
+
+
+def decode_name(text: str, filters: str) -> NamedPlace:
+    """The same for a list by name."""
+    return _decode(text, filters, NamedPlace)
+
+
+def _decode(text: str, filters: str, shape: type[P]) -> P:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        place = msgspec.json.decode(raw, type=Place)
+        place = msgspec.json.decode(raw, type=shape)
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as fault:
         raise Problem("UZ-REQ-001", "cursor: not from this listing; start again without it") from fault
     if encode(place) != text:  # Padded, longer, or otherwise spelled: it was made by somebody else.

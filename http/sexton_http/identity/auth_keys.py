@@ -24,6 +24,7 @@ class AuthKeys:
     def __init__(self, secret: bytes, new_token: Callable[[int], str]) -> None:
         self._code = _derive(secret, b"code")
         self._client = _derive(secret, b"client")
+        self._origin = _derive(secret, b"origin")
         self._state = _derive(secret, b"state")
         self._cipher = AESGCM(_derive(secret, b"seal"))
         self._new_token = new_token
@@ -38,6 +39,10 @@ class AuthKeys:
     def client_mac(self, session_id: UUID, address: str) -> bytes:
         """Who was answered, without keeping his address."""
         return hmac.digest(self._client, session_id.bytes + address.encode(), "sha256")
+
+    def origin_mac(self, network: str) -> bytes:
+        """From where somebody began, to be counted by, without keeping his address."""
+        return hmac.digest(self._origin, network.encode(), "sha256")
 
     def seal(self, text: str, identity: bytes) -> bytes:
         """Sealed for one place: only the same ``identity`` opens it."""

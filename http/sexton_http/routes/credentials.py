@@ -7,8 +7,9 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
+from sexton_http.bodies.cursors import NamedPlace, decode_name, encode, fingerprint
 from sexton_http.bodies.names import fitting
-from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.routes.shared.plan_limits import FULL, leave_room
@@ -21,6 +22,8 @@ LLM = "llm"
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
 LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 MAX_HOSTS = 32
+WITHOUT_LIMIT = 2_000
+"""All that a tenant of the plan `team` may have: whoever asks for no page has them in one answer."""
 Host = Annotated[str, fitting(rf"^(\*\.)?{LABEL}(\.{LABEL})*$"), msgspec.Meta(max_length=255)]
 
 
@@ -52,6 +55,13 @@ class CredentialList(Shape):
     credentials: list[CredentialItem]
     items: list[CredentialItem]
     """The same."""
+    next_cursor: str | None
+
+
+class CredentialQuery(Query):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] | None = None
+    """Without it, 2,000."""
+    cursor: Cursor | None = None
 
 
 @operation(
@@ -86,11 +96,16 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
 
 
 @operation("GET", "/v1/workspaces/{workspace_id}/credentials", tag=TAG)
-async def list_credentials(call: Call[NoBody, NoQuery]) -> CredentialList:
-    """List names and times; what was kept is never shown."""
-    rows = await call.ctx.world.secrets.list(_workspace(call))
-    items = [CredentialItem(row.name, row.created_at, row.updated_at, row.hosts) for row in rows]
-    return CredentialList(items, items)
+async def list_credentials(call: Call[NoBody, CredentialQuery]) -> CredentialList:
+    """List names and times, by name; what was kept is never shown."""
+    query, workspace_id = call.query, _workspace(call)
+    filters = fingerprint("credentials", workspace_id)
+    after = None if query.cursor is None else decode_name(query.cursor, filters).name
+    limit = query.limit or WITHOUT_LIMIT
+    rows = await call.ctx.world.secrets.list(workspace_id, limit=limit + 1, after=after)
+    items = [CredentialItem(row.name, row.created_at, row.updated_at, row.hosts) for row in rows[:limit]]
+    following = encode(NamedPlace(items[-1].name, filters)) if len(rows) > limit else None
+    return CredentialList(items, items, following)
 
 
 @operation(

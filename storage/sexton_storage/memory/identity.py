@@ -5,21 +5,24 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions import device_logins
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession
+from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession, SessionBounds, SessionsFull
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 
 
 class MemoryAuthSessions(MemoryStore):
-    async def create(self, session: AuthSession, *, limit: int) -> bool:
+    async def create(self, session: AuthSession, bounds: SessionBounds) -> SessionsFull | None:
         await self._round_trip()
-        if len(self._open()) >= limit:
-            return False
-        self._tables.auth_sessions[session.id] = session
-        return True
+        there = self._open()
+        here = sum(session.origin is not None and s.origin == session.origin for s in there)
+        lacks = device_logins.full(len(there), here, bounds)
+        if lacks is None:
+            self._tables.auth_sessions[session.id] = session
+        return lacks
 
     async def load(self, session_id: UUID) -> AuthSession | None:
         await self._round_trip()

@@ -190,14 +190,14 @@ class MemoryCredentials(MemoryStore):
         await self._round_trip()
         return self._tables.credentials.get((workspace_id, name))
 
-    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
+    async def list(self, workspace_id: UUID, *, limit: int, after: str | None = None) -> Sequence[Credential]:
         await self._round_trip()
         mine = (
             replace(c, sealed=b"")
             for c in self._tables.credentials.values()
-            if c.workspace_id == workspace_id
+            if c.workspace_id == workspace_id and "/" not in c.name and (after is None or c.name > after)
         )
-        return sorted(mine, key=lambda c: c.name)
+        return sorted(mine, key=lambda c: c.name)[:limit]
 
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         await self._round_trip()

@@ -48,11 +48,31 @@ class AuthSession(msgspec.Struct, frozen=True, gc=False):
     consumed_at: int | None = None
     consumer_mac: bytes | None = None
     """The MAC of the address that was given the ciphertext."""
+    origin: bytes | None = None
+    """The MAC of the address that it was begun from; None: a server of an earlier release made it."""
+
+
+class SessionBounds(msgspec.Struct, frozen=True):
+    """How many sessions may be open at once, on all nodes together."""
+
+    all: int = 8_192
+    address: int = 16
+    """From one address. Of all, the last quarter is for addresses that have none open."""
+
+
+class SessionsFull(StrEnum):
+    """Why there is no room for another session."""
+
+    ALL = "all"
+    ADDRESS = "address"
 
 
 class AuthSessionStore(Protocol):
-    async def create(self, session: AuthSession, *, limit: int) -> bool:
-        """False, and nothing is made, when ``limit`` are open by the database's clock."""
+    async def create(self, session: AuthSession, bounds: SessionBounds) -> SessionsFull | None:
+        """Make it where ``decisions.device_logins`` finds room; None: it was made.
+
+        Which are open is told by the database's clock.
+        """
         ...
 
     async def load(self, session_id: UUID) -> AuthSession | None: ...

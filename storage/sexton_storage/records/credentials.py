@@ -27,8 +27,11 @@ class CredentialStore(Protocol):
         ...
 
     async def load(self, workspace_id: UUID, name: str) -> Credential | None: ...
-    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
-        """By name; ``sealed`` is empty in a listing."""
+    async def list(self, workspace_id: UUID, *, limit: int, after: str | None = None) -> Sequence[Credential]:
+        """Those that people gave, by name; ``sealed`` is empty in a listing.
+
+        The platform's own have a slash in their names and are left out.
+        """
         ...
 
     async def delete(self, workspace_id: UUID, name: str) -> bool: ...

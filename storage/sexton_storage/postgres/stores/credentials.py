@@ -27,12 +27,15 @@ class PostgresCredentials(PostgresStore):
         query = f"SELECT {CREDENTIALS.columns()} FROM credentials WHERE workspace_id = $1 AND name = $2"
         return CREDENTIALS.maybe(await self._row(query, workspace_id, name))
 
-    async def list(self, workspace_id: UUID) -> Sequence[Credential]:
+    async def list(self, workspace_id: UUID, *, limit: int, after: str | None = None) -> Sequence[Credential]:
+        where = Conditions("workspace_id = $1 AND position('/' in name) = 0", workspace_id)
+        if after is not None:
+            where.add('name COLLATE "C" > {}', after)
         query = (
             "SELECT workspace_id, name, ''::bytea, created_at, updated_at, hosts FROM credentials"
-            ' WHERE workspace_id = $1 ORDER BY name COLLATE "C"'
+            f' WHERE {where} ORDER BY name COLLATE "C" LIMIT {int(limit)}'
         )
-        return CREDENTIALS.many(await self._rows(query, workspace_id))
+        return CREDENTIALS.many(await self._rows(query, *where.args))
 
     async def delete(self, workspace_id: UUID, name: str) -> bool:
         query = "DELETE FROM credentials WHERE workspace_id = $1 AND name = $2 RETURNING name"

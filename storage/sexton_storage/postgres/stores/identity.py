@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.decisions import device_logins
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession
+from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession, SessionBounds, SessionsFull
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 
@@ -21,7 +22,10 @@ CREATE_LOCK = 0x5E870B
 _OPEN = (
     f"status IN ({', '.join(repr(str(status)) for status in OPEN_SESSION)}) AND expires_at > sexton_now_ms()"
 )
-_COUNT_OPEN = f"SELECT count(*) FROM auth_sessions WHERE {_OPEN}"
+_COUNT_OPEN = f"""
+SELECT count(*) AS open_all, count(*) FILTER (WHERE origin = $1::bytea) AS open_here
+  FROM auth_sessions WHERE {_OPEN}
+"""
 _LIST_OPEN = f"""
 SELECT id FROM auth_sessions WHERE {_OPEN} AND ($1::text IS NULL OR approved_by = $1)
  ORDER BY created_at, id LIMIT $2
@@ -57,13 +61,15 @@ _TAKE = f"DELETE FROM sign_in_attempts WHERE state_hash = $1 RETURNING {ATTEMPTS
 
 
 class PostgresAuthSessions(PostgresStore):
-    async def create(self, session: AuthSession, *, limit: int) -> bool:
-        async def work(connection: Connection) -> bool:
+    async def create(self, session: AuthSession, bounds: SessionBounds) -> SessionsFull | None:
+        async def work(connection: Connection) -> SessionsFull | None:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", CREATE_LOCK)
-            if await connection.fetchval(_COUNT_OPEN) >= limit:
-                return False
-            await connection.execute(AUTH_SESSIONS.insert("auth_sessions"), *AUTH_SESSIONS.values(session))
-            return True
+            [row] = await connection.fetch(_COUNT_OPEN, session.origin)
+            lacks = device_logins.full(row["open_all"], row["open_here"], bounds)
+            if lacks is None:
+                insert = AUTH_SESSIONS.insert("auth_sessions")
+                await connection.execute(insert, *AUTH_SESSIONS.values(session))
+            return lacks
 
         return await self._database.change(work)
 
