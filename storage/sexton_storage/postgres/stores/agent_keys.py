@@ -13,11 +13,6 @@ from sexton_storage.records.agent_keys import AgentKey
 KEYS = Rows(AgentKey)
 NAMES = {"agent_keys_name_taken": NameTaken}
 _SELECT = f"SELECT {KEYS.columns()} FROM agent_keys"
-_TOUCH = """
-UPDATE agent_keys k SET last_used_at = greatest(k.last_used_at, v.at)
-  FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u(id, at) GROUP BY id) v
- WHERE k.id = v.id AND v.at > coalesce(k.last_used_at, 0)
-"""
 
 
 class PostgresAgentKeys(PostgresStore):
@@ -44,18 +39,12 @@ class PostgresAgentKeys(PostgresStore):
         where = Conditions("workspace_id = $1", workspace_id)
         if zombie_id is not None:
             where.add("zombie_id = {}", zombie_id)
-        total = await self._value(f"SELECT count(*) FROM agent_keys WHERE {where}", *where.args)
-        query = (
-            f"{_SELECT} WHERE {where} ORDER BY created_at DESC, id DESC"
-            f" LIMIT {int(page_size)} OFFSET {int((page - 1) * page_size)}"
-        )
-        return KEYS.many(await self._rows(query, *where.args)), total
+        order = "created_at DESC, id DESC"
+        return await self._page(KEYS, "agent_keys", where, order, page=page, page_size=page_size)
 
     async def delete(self, workspace_id: UUID, key_id: UUID) -> bool:
         query = "DELETE FROM agent_keys WHERE workspace_id = $1 AND id = $2 RETURNING id"
         return await self._database.change(lambda c: c.fetchval(query, workspace_id, key_id)) is not None
 
     async def touch(self, used: Sequence[tuple[UUID, int]]) -> None:
-        # Moving a time forward twice is moving it once: no transaction with a mark is needed.
-        ids, times = [key_id for key_id, _ in used], [at for _, at in used]
-        await self._database.read(lambda c: c.execute(_TOUCH, ids, times))
+        await self._move_on("agent_keys", "last_used_at", used)

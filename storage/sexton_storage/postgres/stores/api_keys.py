@@ -10,11 +10,6 @@ from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.api_keys import ApiKey
 
 KEY_NAMES = {"api_keys_name_taken": NameTaken}
-_TOUCH = """
-UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, v.at)
-  FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u(id, at) GROUP BY id) v
- WHERE k.id = v.id AND v.at > coalesce(k.last_used_at, 0)
-"""
 
 
 class PostgresApiKeys(PostgresStore):
@@ -34,13 +29,8 @@ class PostgresApiKeys(PostgresStore):
         where = Conditions("tenant_id = $1", tenant_id)
         if owner_id is not None:
             where.add("owner_id = {}", owner_id)
-        query = (
-            f"SELECT {API_KEYS.columns()} FROM api_keys WHERE {where} ORDER BY {field} {way}, id {way}"
-            f" LIMIT {int(page_size)} OFFSET {int((page - 1) * page_size)}"
-        )
-        rows = await self._rows(query, *where.args)
-        total = await self._value(f"SELECT count(*) FROM api_keys WHERE {where}", *where.args)
-        return API_KEYS.many(rows), total
+        order = f"{field} {way}, id {way}"
+        return await self._page(API_KEYS, "api_keys", where, order, page=page, page_size=page_size)
 
     async def load(self, tenant_id: UUID, key_id: UUID) -> ApiKey | None:
         query = f"SELECT {API_KEYS.columns()} FROM api_keys WHERE tenant_id = $1 AND id = $2"
@@ -63,6 +53,4 @@ class PostgresApiKeys(PostgresStore):
         return deleted is not None
 
     async def touch(self, used: Sequence[tuple[UUID, int]]) -> None:
-        # Moving a time forward twice is moving it once: no transaction with a mark is needed.
-        ids, times = [key_id for key_id, _ in used], [at for _, at in used]
-        await self._database.read(lambda c: c.execute(_TOUCH, ids, times))
+        await self._move_on("api_keys", "last_used_at", used)

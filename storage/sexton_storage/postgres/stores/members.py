@@ -67,12 +67,7 @@ class PostgresMembers(PostgresStore):
         where = Conditions("tenant_id = $1", tenant_id)
         if status is not None:
             where.add("status = {}", status)
-        total = await self._value(f"SELECT count(*) FROM users WHERE {where}", *where.args)
-        query = (
-            f"{_SELECT} WHERE {where} ORDER BY created_at, id"
-            f" LIMIT {int(page_size)} OFFSET {int((page - 1) * page_size)}"
-        )
-        return USERS.many(await self._rows(query, *where.args)), total
+        return await self._page(USERS, "users", where, "created_at, id", page=page, page_size=page_size)
 
     async def change(
         self, tenant_id: UUID, user_id: UUID, change: MemberChange

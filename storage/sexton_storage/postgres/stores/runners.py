@@ -8,7 +8,7 @@ from sexton_storage.paging import RUNNER_SORTS, sort_key
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.sql.schema import ENROLMENTS, RUNNERS
-from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
 
 CHANGES = Rows(RunnerChange)
@@ -23,11 +23,6 @@ SELECT {ENROLMENTS.columns()} FROM enrolment_tokens
 """
 _SAVE = """
 UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id
-"""
-_TOUCH = """
-UPDATE runners r SET last_seen_at = greatest(r.last_seen_at, v.at)
-  FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u(id, at) GROUP BY id) v
- WHERE r.id = v.id AND v.at > coalesce(r.last_seen_at, 0)
 """
 
 
@@ -50,9 +45,8 @@ class PostgresRunners(PostgresStore):
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]:
         field, descends = sort_key(sort, RUNNER_SORTS)
         way = "DESC" if descends else "ASC"
-        query = f"{_RUNNER} ORDER BY {field} {way}, id {way} LIMIT $1 OFFSET $2"
-        rows = await self._rows(query, page_size, (page - 1) * page_size)
-        return RUNNERS.many(rows), await self._value("SELECT count(*) FROM runners")
+        everyone, order = Conditions("true"), f"{field} {way}, id {way}"
+        return await self._page(RUNNERS, "runners", everyone, order, page=page, page_size=page_size)
 
     async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
         async def work(connection: Connection) -> bool:
@@ -67,9 +61,7 @@ class PostgresRunners(PostgresStore):
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:
-        # Moving a time forward twice is moving it once: no transaction with a mark is needed.
-        ids, times = [runner_id for runner_id, _ in seen], [at for _, at in seen]
-        await self._database.read(lambda c: c.execute(_TOUCH, ids, times))
+        await self._move_on("runners", "last_seen_at", seen)
 
     async def mint_enrolment(self, token: EnrolmentToken) -> None:
         values = ENROLMENTS.values(token)
