@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import trio
 
-from sexton_http.identity.authenticator import REMEMBER_S
+from sexton_http.identity.remembered_tokens import REMEMBER_S
 from tests.worlds.nodes import Node, open_nodes
 
 ROUNDS = 5

@@ -16,6 +16,7 @@ from sexton_http.identity.access import AccessChanges
 from sexton_http.identity.browsers import DAY_MS, Browsers
 from sexton_http.identity.context import Claims, HttpContext, Issuer
 from sexton_http.identity.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
+from sexton_http.identity.remembered_tokens import REMEMBER_COUNT, REMEMBER_S, RememberedTokens
 from sexton_http.identity.tokens import TokenKind, digest, same
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.api_keys import ApiKey
@@ -23,9 +24,6 @@ from sexton_storage.records.runners import AdminState
 from sexton_storage.records.users import Rank, Role, User
 from sexton_storage.stores import Storage
 
-REMEMBER_S: Final = 1.0
-"""How long another node may go on accepting a token that was revoked here."""
-REMEMBER_COUNT: Final = 16_384
 JWT_DOTS: Final = 2
 KEY_USE_MS: Final = 60_000
 """How often a key's ``last_used_at`` is written at most."""
@@ -34,14 +32,8 @@ log = structlog.get_logger()
 _ROLES: Final = frozenset(role.value for role in Role)
 
 
-Known = Member | RunnerHost | Delegate
 Touch = Callable[[Sequence[tuple[UUID, int]]], Awaitable[None]]
 """Writes down when keys were used last."""
-
-
-class _Known(msgspec.Struct, frozen=True):
-    principal: Known
-    until: float
 
 
 def bearer(head: RequestHead) -> str | None:
@@ -62,17 +54,15 @@ class Authenticator:
     def __init__(self, ctx: HttpContext, browsers: Browsers, access: AccessChanges | None = None) -> None:
         self._browsers = browsers
         self._new_id = ctx.world.new_id
-        self._changes = 0
         self._warned: dict[UUID, int] = {}
+        self._remembered = RememberedTokens(ctx.monotonic)
         if access is not None:
-            access.on_change(self.forget_access)
+            access.on_change(self._remembered.forget_access)
         self._builtin = ctx.issuer.name
         self._storage: Storage = ctx.world.storage
         self._issuers: dict[str, Issuer] = {
             issuer.name: issuer for issuer in (ctx.issuer, *ctx.other_issuers)
         }
-        self._monotonic: Callable[[], float] = ctx.monotonic
-        self._known: dict[bytes, _Known] = {}
         self._used: dict[UUID, int] = {}
 
     async def member(self, head: RequestHead) -> Member:
@@ -81,7 +71,7 @@ class Authenticator:
         if token is None:
             raise Problem("UZ-AUTH-002", "this needs a bearer token")
         hashed = digest(token)
-        known = self._recall(hashed)
+        known = self._remembered.recall(hashed)
         if isinstance(known, Member):
             return known
         if token.startswith(TokenKind.API_KEY):
@@ -99,7 +89,7 @@ class Authenticator:
         if token is None or not token.startswith(TokenKind.AGENT):
             return None
         hashed = digest(token)
-        known = self._recall(hashed)
+        known = self._remembered.recall(hashed)
         return known if isinstance(known, Delegate) else await self._delegate_by_key(hashed)
 
     async def runner(self, head: RequestHead) -> RunnerHost:
@@ -108,7 +98,7 @@ class Authenticator:
         if token is None or not token.startswith(TokenKind.RUNNER):
             raise Problem("UZ-RUN-001", "send a runner's bearer token")
         hashed = digest(token)
-        known = self._recall(hashed)
+        known = self._remembered.recall(hashed)
         if isinstance(known, RunnerHost):
             return known
         runner = await self._storage.runners.find_by_hash(hashed)
@@ -117,7 +107,7 @@ class Authenticator:
         if runner.admin_state is AdminState.REVOKED:
             raise Problem("UZ-RUN-009", "this runner was revoked")
         host = RunnerHost(runner)
-        self._remember(hashed, host)
+        self._remembered.remember(hashed, host)
         return host
 
     async def enroller(self, head: RequestHead) -> Enroller:
@@ -152,32 +142,14 @@ class Authenticator:
 
     def forget(self, token_hash: bytes) -> None:
         """The record behind a token has changed."""
-        self._known.pop(token_hash, None)
-
-    def forget_access(self, ids: frozenset[UUID]) -> None:
-        """What these people, keys and sign-ins may do was changed."""
-        self._changes += 1
-        theirs = [
-            hashed
-            for hashed, known in self._known.items()
-            if isinstance(known.principal, Member | Delegate)
-            and not ids.isdisjoint(known.principal.ends_with)
-        ]
-        for hashed in theirs:
-            del self._known[hashed]
+        self._remembered.forget(token_hash)
 
     def forget_tenant(self, tenant_id: UUID) -> None:
         """Note that the tenant's plan was changed."""
-        theirs = [
-            hashed
-            for hashed, known in self._known.items()
-            if isinstance(known.principal, Member | Delegate) and known.principal.tenant_id == tenant_id
-        ]
-        for hashed in theirs:
-            del self._known[hashed]
+        self._remembered.forget_tenant(tenant_id)
 
     async def _member_by_key(self, hashed: bytes) -> Member:
-        changes, now = self._changes, self._storage.clock.now_ms()
+        changes, now = self._remembered.changes, self._storage.clock.now_ms()
         key = await self._storage.api_keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
             raise Problem("UZ-AUTH-002", "no API key has this value")
@@ -206,7 +178,7 @@ class Authenticator:
             expires_at=key.expires_at,
         )
         if key.expires_at is None or key.expires_at - now > REMEMBER_S * 1000:
-            self._remember(hashed, member, changes)
+            self._remembered.remember(hashed, member, changes)
         return member
 
     def _warn(self, key: ApiKey, now: int) -> None:
@@ -220,7 +192,7 @@ class Authenticator:
         log.warning("api_key_expires_soon", key=str(key.id), key_name=key.key_name, expires_at=key.expires_at)
 
     async def _delegate_by_key(self, hashed: bytes) -> Delegate:
-        changes, keys = self._changes, self._storage.agent_keys
+        changes, keys = self._remembered.changes, self._storage.agent_keys
         key = await keys.find_by_hash(hashed)
         if key is None or not same(key.token_hash, hashed):
             raise Problem("UZ-AUTH-002", "no agent has a key of this value")
@@ -232,7 +204,7 @@ class Authenticator:
         delegate = Delegate(
             key.id, key.tenant_id, key.workspace_id, key.zombie_id, tenant.plan_tier, key.owner_id
         )
-        self._remember(hashed, delegate, changes)
+        self._remembered.remember(hashed, delegate, changes)
         return delegate
 
     async def _owner(self, owner_id: UUID | None) -> User | None:
@@ -265,7 +237,7 @@ class Authenticator:
         claims = await issuer.verify(token, now_s)
         if claims.role not in _ROLES:
             raise Problem("UZ-AUTH-010", f"the role {claims.role!r} does not exist here")
-        changes = self._changes
+        changes = self._remembered.changes
         browser = await self._browser_of(claims)
         tenant = await self._storage.tenants.load(claims.tenant_id)
         if tenant is None:
@@ -289,7 +261,7 @@ class Authenticator:
             expires_at=claims.expires_at * 1000,
         )
         if claims.expires_at - now_s > REMEMBER_S:
-            self._remember(hashed, member, changes)
+            self._remembered.remember(hashed, member, changes)
         return member
 
     async def _person_of(self, claims: Claims) -> User | None:
@@ -316,22 +288,6 @@ class Authenticator:
         if not await self._browsers.left_ms(claims.browser):
             raise Problem("UZ-AUTH-002", "the sign-in that this token belongs to has ended")
         return claims.browser
-
-    def _recall(self, hashed: bytes) -> Known | None:
-        known = self._known.get(hashed)
-        if known is None:
-            return None
-        if known.until <= self._monotonic():
-            del self._known[hashed]
-            return None
-        return known.principal
-
-    def _remember(self, hashed: bytes, principal: Known, changes: int | None = None) -> None:
-        if changes is not None and changes != self._changes:
-            return  # What was read may be older than a change that was told of meanwhile.
-        if len(self._known) >= REMEMBER_COUNT:
-            self._known.clear()
-        self._known[hashed] = _Known(principal, self._monotonic() + REMEMBER_S)
 
 
 def _admitted(user: User) -> User:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 
 from sexton_actors.loans import withheld
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR, from_json
+from sexton_actors.manifest.model import from_json
 from sexton_actors.protocol.zombie import (
     Accepted,
     AlreadyAccepted,
@@ -22,9 +22,8 @@ from sexton_actors.protocol.zombie import (
     Steer,
 )
 from sexton_actors.refusal import Refusal
-from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.versions import masked_paths
-from sexton_actors.zombie.waits import WaitingFor, waiting_for
+from sexton_actors.zombie.waits import waiting_for
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
@@ -41,9 +40,17 @@ from sexton_http.routes.shared.agent_files import (
     warnings_of,
     warnings_of_active,
 )
+from sexton_http.routes.shared.agent_views import (
+    Spend,
+    ZombiePage,
+    ZombieRecord,
+    budget_of,
+    is_over,
+    view_agent,
+)
 from sexton_http.routes.shared.plan_limits import FULL, entitled_of
 from sexton_storage.records.users import Role
-from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.records.zombies import ZombieStatus
 
 TAG = "Agents"
 MARKDOWN_BYTES = 64 * 1024
@@ -72,61 +79,12 @@ class ZombieInstalled(Shape):
     """What is good, but will probably not do what its author wants."""
 
 
-class ZombieItem(Shape):
-    id: UUID
-    zombie_id: UUID
-    name: str
-    status: ZombieStatus
-    required_tags: tuple[str, ...]
-    triggers: list[Mapping[str, Any]]
-    created_at: int
-    updated_at: int
-    last_event_at: int | None
-
-
-class ZombiePage(Shape):
-    items: list[ZombieItem]
-    total: int
-    """The number of all agents in the workspace."""
-    cursor: str | None
-    next_cursor: str | None
-
-
 class ZombieQuery(Query):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     cursor: Cursor | None = None
     status: ZombieStatus | None = None
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
     """A glob."""
-
-
-class Spend(Shape):
-    day_nanos: int
-    month_nanos: int
-
-
-class BudgetItem(Shape):
-    """As it is declared, and in nanos as it is counted."""
-
-    daily_dollars: float
-    monthly_dollars: float | None
-    daily_nanos: int
-    monthly_nanos: int | None
-
-
-class ZombieRecord(ZombieItem):
-    workspace_id: UUID
-    source_markdown: str
-    trigger_markdown: str
-    config_version_id: UUID
-    config_revision: int
-    budget: BudgetItem | None
-    spend: Spend
-    """In the UTC day and month of now."""
-    waiting_for: WaitingFor | None
-    """What has to happen before it works again; null when nothing waits, or only behind a run."""
-    webhook_urls: Mapping[str, str]
-    """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
 
 
 class ZombieTarget(StrEnum):
@@ -225,7 +183,7 @@ async def list_zombies(call: Call[NoBody, ZombieQuery]) -> ZombiePage:
     more = len(rows) > query.limit
     following = encode(Place(shown[-1].created_at, shown[-1].id, filters)) if more else None
     total = await zombies.count(workspace_id)
-    return ZombiePage([_item(zombie) for zombie in shown], total, following, following)
+    return ZombiePage([view_agent(zombie) for zombie in shown], total, following, following)
 
 
 @operation("GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}", tag=TAG, codes=HELD)
@@ -237,10 +195,10 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         raise Problem("UZ-ZMB-009", f"the workspace has no agent {zombie_id}")
     config = await world.storage.zombies.load_config(zombie.config_version_id)
     day, month = await world.storage.zombies.spend(zombie_id, world.now_ms())
-    budget = _budget(zombie)
+    budget = budget_of(zombie)
     workspace = await call.services.scopes.workspace(call.member, zombie.workspace_id)
     return ZombieRecord(
-        **msgspec.structs.asdict(_item(zombie)),
+        **msgspec.structs.asdict(view_agent(zombie)),
         workspace_id=zombie.workspace_id,
         source_markdown="" if config is None else config.source_markdown,
         trigger_markdown="" if config is None else config.trigger_markdown,
@@ -251,7 +209,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         waiting_for=waiting_for(
             zombie.status,
             await world.storage.events.waits(zombie_id),
-            is_over_budget=_is_over(budget, day, month),
+            is_over_budget=is_over(budget, day, month),
             is_workspace_paused=workspace.paused,
             is_withheld=bool(withheld(zombie.lending, from_json(zombie.compiled))),
         ),
@@ -354,35 +312,6 @@ async def _leave_room(call: Call[NewZombie, NoQuery], workspace_id: UUID) -> Non
     limit, zombies = entitled.limits.agents_per_workspace, call.ctx.world.storage.zombies
     if limit is not None and await zombies.count(workspace_id) >= limit:
         raise Problem("UZ-WORKSPACE-003", f"the {entitled.tier} plan allows {limit} agents per workspace")
-
-
-def _item(zombie: Zombie) -> ZombieItem:
-    return ZombieItem(
-        id=zombie.id,
-        zombie_id=zombie.id,
-        name=zombie.name,
-        status=zombie.status,
-        required_tags=zombie.required_tags,
-        triggers=[filled_in(trigger) for trigger in zombie.compiled.get("triggers", ())],
-        created_at=zombie.created_at,
-        updated_at=zombie.updated_at,
-        last_event_at=zombie.last_event_at,
-    )
-
-
-def _budget(zombie: Zombie) -> BudgetItem | None:
-    kept = zombie.compiled.get("budget")
-    if kept is None:
-        return None
-    daily, monthly = kept["daily_nanos"], kept["monthly_nanos"]
-    dollars = None if monthly is None else monthly / NANOS_PER_DOLLAR
-    return BudgetItem(daily / NANOS_PER_DOLLAR, dollars, daily, monthly)
-
-
-def _is_over(budget: BudgetItem | None, day: int, month: int) -> bool:
-    if budget is None:
-        return False
-    return day >= budget.daily_nanos or (budget.monthly_nanos is not None and month >= budget.monthly_nanos)
 
 
 def _bounded(field: str, text: str, limit: int) -> None:

@@ -1,0 +1,92 @@
+"""Agents as they are shown."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from sexton_actors.manifest.model import NANOS_PER_DOLLAR
+from sexton_actors.webhooks.trigger_view import filled_in
+from sexton_actors.zombie.waits import WaitingFor
+from sexton_http.bodies.shapes import Shape
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+
+
+class ZombieItem(Shape):
+    id: UUID
+    zombie_id: UUID
+    name: str
+    status: ZombieStatus
+    required_tags: tuple[str, ...]
+    triggers: list[Mapping[str, Any]]
+    created_at: int
+    updated_at: int
+    last_event_at: int | None
+
+
+class ZombiePage(Shape):
+    items: list[ZombieItem]
+    total: int
+    """The number of all agents in the workspace."""
+    cursor: str | None
+    next_cursor: str | None
+
+
+class Spend(Shape):
+    day_nanos: int
+    month_nanos: int
+
+
+class BudgetItem(Shape):
+    """As it is declared, and in nanos as it is counted."""
+
+    daily_dollars: float
+    monthly_dollars: float | None
+    daily_nanos: int
+    monthly_nanos: int | None
+
+
+class ZombieRecord(ZombieItem):
+    workspace_id: UUID
+    source_markdown: str
+    trigger_markdown: str
+    config_version_id: UUID
+    config_revision: int
+    budget: BudgetItem | None
+    spend: Spend
+    """In the UTC day and month of now."""
+    waiting_for: WaitingFor | None
+    """What has to happen before it works again; null when nothing waits, or only behind a run."""
+    webhook_urls: Mapping[str, str]
+    """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
+
+
+def view_agent(zombie: Zombie) -> ZombieItem:
+    """As a list shows it."""
+    return ZombieItem(
+        id=zombie.id,
+        zombie_id=zombie.id,
+        name=zombie.name,
+        status=zombie.status,
+        required_tags=zombie.required_tags,
+        triggers=[filled_in(trigger) for trigger in zombie.compiled.get("triggers", ())],
+        created_at=zombie.created_at,
+        updated_at=zombie.updated_at,
+        last_event_at=zombie.last_event_at,
+    )
+
+
+def budget_of(zombie: Zombie) -> BudgetItem | None:
+    """What its files allow it to spend; None: all that its tenant may."""
+    kept = zombie.compiled.get("budget")
+    if kept is None:
+        return None
+    daily, monthly = kept["daily_nanos"], kept["monthly_nanos"]
+    dollars = None if monthly is None else monthly / NANOS_PER_DOLLAR
+    return BudgetItem(daily / NANOS_PER_DOLLAR, dollars, daily, monthly)
+
+
+def is_over(budget: BudgetItem | None, day: int, month: int) -> bool:
+    """Whether what was spent in the day or the month, in nanos, is as much as may be."""
+    if budget is None:
+        return False
+    return day >= budget.daily_nanos or (budget.monthly_nanos is not None and month >= budget.monthly_nanos)
