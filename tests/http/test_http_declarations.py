@@ -171,7 +171,11 @@ async def test_a_server_describes_itself(world: HttpWorld) -> None:
 def test_what_a_pages_form_sends_is_described() -> None:
     document = make_document(OPERATIONS, "http://x")
     forms = {route.name: route for route in OPERATIONS if route.form is not None}
-    assert forms.keys() == {"submit_key", "submit_workspace", "submit_change"}
+    assert forms.keys() == {
+        *("submit_key", "submit_workspace", "submit_change"),
+        *("submit_member", "submit_role", "submit_standing", "submit_removal", "submit_invitation"),
+        *("submit_credential_grant", "submit_grant"),
+    }
 
     for route in forms.values():
         described = document["paths"][route.path]["post"]["requestBody"]

@@ -37,17 +37,19 @@ class Field:
     rule: str
     max_chars: int
     required: bool = False
+    kind: str = "text"
+    """As HTML names it: with `date` a browser shows a calendar, and sends `2026-12-31`."""
 
 
 _ERROR: Final = """<p class="bad" role="alert" id="{id}">{sentence}
 <span class="trace">{code}, request {request_id}</span></p>"""
 _INPUT: Final = """<p class="field"><label for="{id}">{label}</label>
-<input id="{id}" name="{name}" value="{value}" maxlength="{max_chars}" autocomplete="off"
+<input id="{id}" type="{kind}" name="{name}" value="{value}" maxlength="{max_chars}" autocomplete="off"
  autocapitalize="none" spellcheck="false" aria-describedby="{id}-rule{described}"{marks}>
 <span class="soft" id="{id}-rule">{rule}</span></p>{error}"""
 _SELECT: Final = """<p class="field"><label for="{id}">{label}</label>
 <select id="{id}" name="{name}">{options}</select></p>"""
-_OPTION: Final = '<option value="{value}"{chosen}>{value}</option>'
+_OPTION: Final = '<option value="{value}"{chosen}>{text}</option>'
 _TIME: Final = '<time datetime="{iso}">{text}</time>'
 
 
@@ -62,7 +64,8 @@ def trouble_of(
         raise problem
     if problem.code != "UZ-REQ-001":
         return Trouble(problem.status, problem.code, sentence(problem.detail), request_id, at, item)
-    named = [field for field in fields if field.name == problem.facts.get("parameter")]
+    about = problem.facts.get("parameter") or problem.facts.get("pointer", "").removeprefix("/")
+    named = [field for field in fields if field.name == about]
     if not named:
         raise problem
     return Trouble(problem.status, problem.code, named[0].rule, request_id, named[0].name, item)
@@ -105,18 +108,46 @@ def text_field(field: Field, value: str = "", trouble: Trouble | None = None, *,
         rule=field.rule,
         value=value,
         max_chars=field.max_chars,
+        kind=field.kind,
         described=f" {element}-error" if wrong.markup else "",
         marks=Safe(marks),
         error=wrong,
     )
 
 
-def choice(name: str, label: str, options: Sequence[str], chosen: str) -> Safe:
+Option = str | tuple[str, str]
+"""What is sent; as a pair, with what is shown in its place."""
+
+
+def choice(name: str, label: str, options: Sequence[Option], chosen: str, *, item: str = "") -> Safe:
     """One of a few."""
+    pairs = [(option, option) if isinstance(option, str) else option for option in options]
     rows = [
-        safe(_OPTION, value=value, chosen=Safe(" selected" if value == chosen else "")) for value in options
+        safe(_OPTION, value=value, text=text, chosen=Safe(" selected" if value == chosen else ""))
+        for value, text in pairs
     ]
-    return safe(_SELECT, id=name, name=name, label=label, options=joined(rows))
+    element = f"{name}-{item}" if item else name
+    return safe(_SELECT, id=element, name=name, label=label, options=joined(rows))
+
+
+def more_links(links: Sequence[tuple[str, str]], name: str) -> Safe:
+    """Where more of a list is: addresses with their words."""
+    rows = [safe('<a href="{to}">{words}</a>', to=to, words=words) for to, words in links]
+    if not rows:
+        return Safe("")
+    return safe('<nav class="actions" aria-label="{name}">{rows}</nav>', name=name, rows=joined(rows))
+
+
+def page_links(
+    path: str, name: str, words: tuple[str, str], *, page: int, page_size: int, total: int
+) -> Safe:
+    """The pages before and behind this one; ``words`` are what leads to them."""
+    links = []
+    if page > 1:
+        links.append((f"{path}?page={page - 1}", words[0]))
+    if page * page_size < total:
+        links.append((f"{path}?page={page + 1}", words[1]))
+    return more_links(links, name)
 
 
 def moment(ms: int | None, never: str = "never") -> Safe:

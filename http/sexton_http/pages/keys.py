@@ -6,7 +6,7 @@ from typing import Final
 from sexton_http.answers import Answer
 from sexton_http.bodies.shapes import KeyItem, KeyMade, KeyPage
 from sexton_http.identity.principals import SignedIn
-from sexton_http.pages.forms import Field, Trouble, choice, error, moment, text_field
+from sexton_http.pages.forms import Field, Trouble, choice, error, moment, page_links, text_field
 from sexton_http.pages.layout import Safe, joined, page, safe
 
 TITLE: Final = "API keys"
@@ -16,7 +16,14 @@ KEY_NAME: Final = Field(
     "key_name", "Name", "Use 1 to 64 letters, digits, hyphens and underscores.", 64, required=True
 )
 DESCRIPTION: Final = Field("description", "Description", "Use at most 256 characters, or none.", 256)
-FIELDS: Final = (KEY_NAME, DESCRIPTION)
+EXPIRES: Final = Field(
+    "expires_at",
+    "Last day (optional)",
+    "Use a day to come, as in 2027-01-31: the key works until it is over, in UTC. Without, it has no end.",
+    10,
+    kind="date",
+)
+FIELDS: Final = (KEY_NAME, DESCRIPTION, EXPIRES)
 
 _INTRO: Final = "<p>Programs use a key in place of a person. A key is shown once, when it is made.</p>"
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a key</h2>
@@ -112,14 +119,5 @@ def _end(key: KeyItem) -> Safe:
 
 
 def _pages(keys: KeyPage) -> Safe:
-    """Where more of them are."""
-    links = []
-    if keys.page > 1:
-        links.append(safe('<a rel="prev" href="/keys?page={n}">Newer keys</a>', n=keys.page - 1))
-    if keys.page * keys.page_size < keys.total:
-        links.append(safe('<a rel="next" href="/keys?page={n}">Older keys</a>', n=keys.page + 1))
-    return (
-        safe('<nav class="actions" aria-label="More keys">{links}</nav>', links=joined(links))
-        if links
-        else Safe("")
-    )
+    words = ("Newer keys", "Older keys")
+    return page_links("/keys", "More keys", words, page=keys.page, page_size=keys.page_size, total=keys.total)

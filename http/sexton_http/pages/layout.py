@@ -72,7 +72,13 @@ _FRAME: Final = """<!doctype html>
 """
 _WHO: Final = """<form class="who" method="post" action="/auth/sign-out">
 <span>{name}</span> <button class="quiet">Sign out</button></form>"""
-PLACES: Final = (("Overview", "/"), ("API keys", "/keys"), ("Workspaces", "/workspaces"))
+PLACES: Final = (
+    ("Overview", "/"),
+    ("Grants", "/grants"),
+    ("API keys", "/keys"),
+    ("Members", "/members"),
+    ("Workspaces", "/workspaces"),
+)
 _PLACE: Final = '<li><a href="{to}"{here}>{name}</a></li>'
 SEE_OTHER: Final = 303
 

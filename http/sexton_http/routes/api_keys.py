@@ -31,7 +31,8 @@ from sexton_storage.records.holdings import Holding
 from sexton_storage.records.users import Rank, Role
 
 TAG = "API keys"
-NAME = r"^[A-Za-z0-9_-]{1,64}$"
+KeyName = Annotated[str, fitting(r"^[A-Za-z0-9_-]{1,64}$")]
+Description = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class KeySort(StrEnum):
@@ -50,8 +51,8 @@ class KeyQuery(Query):
 
 
 class NewKey(Body):
-    key_name: Annotated[str, fitting(NAME)]
-    description: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    key_name: KeyName
+    description: Description = ""
     role: Role = Role.OPERATOR
     platform_admin: bool = False
     """Only a platform admin makes such a key. It reaches the fleet and all else that is the platform's."""

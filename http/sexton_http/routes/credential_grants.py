@@ -10,10 +10,10 @@ from sexton_actors.manifest.model import from_json
 from sexton_actors.protocol.zombie import DecideCredential
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
-from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.bodies.grant_shapes import CredentialGrantItem, CredentialGrantPage, GrantTarget
+from sexton_http.bodies.shapes import Body, Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
-from sexton_http.routes.grants import GrantTarget
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import Zombie
@@ -21,27 +21,6 @@ from sexton_storage.records.zombies import Zombie
 TAG = "Credentials"
 ONE = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/credential-grants/{credential}"
 CODES = ("UZ-ZMB-009", "UZ-ZMB-010", "UZ-APPROVAL-002", "UZ-REQ-009")
-
-
-class CredentialGrantItem(Shape):
-    zombie_id: UUID
-    credential: str
-    status: GrantStatus
-    hosts: tuple[str, ...]
-    """The hosts that the agent may reach, as far as this was granted or is asked for."""
-    tools: tuple[str, ...]
-    """The agent's tools, likewise."""
-    requested_at: int
-    requested_by: str
-    """`user:<id>` or `api:<id>`; `system:upgrade` for what agents had before there were such grants."""
-    decided_at: int | None
-    decided_by: str | None
-
-
-class CredentialGrantPage(Shape):
-    items: list[CredentialGrantItem]
-    """All of `limit` agents at most."""
-    next_cursor: str | None
 
 
 class CredentialGrantQuery(Query):

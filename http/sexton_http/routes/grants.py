@@ -1,7 +1,6 @@
 """Integration grants: an agent asks for a service, people decide, and may take it back."""
 
 import re
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from sexton_actors.protocol.lease import AskIntegration, Lend, Lent
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.grant_shapes import GrantItem, GrantMade, GrantPage, GrantTarget
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
@@ -37,29 +37,6 @@ class NewRequest(Body):
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS)]
 
 
-class GrantMade(Shape):
-    grant_id: UUID
-    zombie_id: UUID
-    service: str
-    status: GrantStatus
-    requested_at: int
-
-
-class GrantItem(GrantMade):
-    workspace_id: UUID
-    reason: str
-    requested_by: str
-    decided_at: int | None
-    approved_at: int | None
-    """When the grant was approved; null unless it is approved now."""
-    decided_by: str | None
-
-
-class GrantPage(Shape):
-    items: list[GrantItem]
-    next_cursor: str | None
-
-
 class GrantQuery(Query):
     status: GrantStatus | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
@@ -68,14 +45,6 @@ class GrantQuery(Query):
 
 class WorkspaceGrantQuery(GrantQuery):
     zombie_id: UUID | None = None
-
-
-class GrantTarget(StrEnum):
-    """``pending`` comes of a request only."""
-
-    APPROVED = "approved"
-    DENIED = "denied"
-    REVOKED = "revoked"
 
 
 class GrantPatch(Body):

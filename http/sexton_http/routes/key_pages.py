@@ -1,9 +1,10 @@
 """The pages of API keys: what the interface does, in forms that need no script."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from sexton_http.answers import Answer, Problem
-from sexton_http.bodies.shapes import KeyMade, KeyPage
+from sexton_http.bodies.shapes import Body, KeyMade, KeyPage
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.principals import SignedIn, is_enough
@@ -13,6 +14,8 @@ from sexton_http.pages.keys import FIELDS, KEY_NAME, keys_page, made_page
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.routes.api_keys import (
+    Description,
+    KeyName,
     KeyPatch,
     KeyQuery,
     NewKey,
@@ -30,7 +33,20 @@ CREATED: Final = 201
 # With these the page comes back and says why.
 NOT_MADE: Final = (400, 403, 409)
 NOT_ENDED: Final = (403, 404, 409)
-_NEW_KEY: Final = FormDecoder(NewKey)
+DAY: Final = timedelta(days=1)
+
+
+class KeyForm(Body):
+    """What the form of a new key sends."""
+
+    key_name: KeyName
+    description: Description = ""
+    role: Role = Role.OPERATOR
+    expires_at: str = ""
+    """The last day on which the key works, in UTC, as in `2027-01-31`; empty: it has none."""
+
+
+_FORM: Final = FormDecoder(KeyForm)
 _MAKERS: Final = create_api_key.role or Role.USER
 
 
@@ -53,13 +69,13 @@ async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
     extra_statuses=NOT_MADE,
     codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
     max_body=MAX_FORM_BYTES,
-    form=NewKey,
+    form=KeyForm,
 )
 async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
     """Mint a key and show it, this once; the same form sent again finds its name taken."""
     who = call.signed_in
     try:
-        made: KeyMade = await act(call, who, create_api_key, body=_NEW_KEY.decode(call))
+        made: KeyMade = await act(call, who, create_api_key, body=_new_key(_FORM.decode(call)))
     except Problem as problem:
         at = KEY_NAME.name if problem.code == "UZ-APIKEY-005" else ""
         return await _page(call, who, KeyQuery(), trouble_of(problem, call.request_id, FIELDS, at=at))
@@ -102,6 +118,25 @@ async def submit_deletion(call: Call[NoBody, NoQuery]) -> Answer:
     return see(HOME)
 
 
+def _new_key(form: KeyForm) -> NewKey:
+    """As the interface takes it. Raises Problem UZ-REQ-001."""
+    until = end_of_day(form.expires_at) if form.expires_at else None
+    return NewKey(form.key_name, form.description, form.role, expires_at=until)
+
+
+def end_of_day(day: str) -> int:
+    """When a day is over, in ms. Raises Problem UZ-REQ-001.
+
+    >>> end_of_day("1970-01-01")
+    86400000
+    """
+    try:
+        begins = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+        return round((begins + DAY).timestamp() * 1000)
+    except (ValueError, OverflowError) as fault:
+        raise Problem("UZ-REQ-001", "expires_at: no day", facts={"parameter": "expires_at"}) from fault
+
+
 async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
     """The key may be gone or on another page of the list, so it is said above all of them."""
     trouble = trouble_of(problem, call.request_id, FIELDS)
@@ -121,6 +156,6 @@ async def _page(
         keys,
         roles=roles if may(who, create_api_key) else (),
         needed=_MAKERS.value,
-        typed={"role": NewKey(key_name="").role.value, **sent_fields(call.raw)},
+        typed={"role": Role.OPERATOR.value, **sent_fields(call.raw)},
         trouble=trouble,
     )

@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.bodies.shapes import MAX_PAGE, Body, Positive, Query, Shape
+from sexton_http.bodies.member_shapes import Invited, MemberItem, MemberPage, Removed
+from sexton_http.bodies.shapes import MAX_PAGE, Body, Positive, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.identity.browsers import LINK_MS, offer_link
@@ -22,29 +23,6 @@ NAME_CHARS = 128
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS)]
 Subject = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-
-
-class MemberItem(Shape):
-    id: UUID
-    name: str
-    subject: str
-    """Provider or issuer and subject, as in `https://id.example.com#42`."""
-    issuer: str | None
-    """The issuer of the tokens that the member comes with; null: the member signs in at this server."""
-    role: Role
-    """For somebody from elsewhere: as the last token said."""
-    platform_admin: bool
-    status: MemberStatus
-    created_at: int
-    changed_at: int | None
-    changed_by: str
-
-
-class MemberPage(Shape):
-    items: list[MemberItem]
-    total: int
-    page: int
-    page_size: int
 
 
 class MemberQuery(Query):
@@ -63,13 +41,6 @@ class NewMember(Body):
 class Invitation(Body):
     role: Role | None = None
     """The role of somebody who was removed, from now on; `user` if it is not said."""
-
-
-class Invited(Shape):
-    member: MemberItem
-    sign_in_url: str
-    """Signs one browser in, once; shown in this answer only."""
-    expires_at: int
 
 
 class Standing(StrEnum):
@@ -95,13 +66,6 @@ class RemovalQuery(Query):
     keys: KeysAfter = KeysAfter.END
     to: UUID | None = None
     """The member who is given the keys; without it, the caller."""
-
-
-class Removed(Shape):
-    member: MemberItem
-    sign_ins_ended: int
-    keys_ended: int
-    keys_handed_over: int
 
 
 @operation("GET", PATH, tag=TAG, role=Role.ADMIN, tenant_wide=True)
