@@ -19,6 +19,7 @@ from bench.table import table
 ALL = (
     "mailbox",
     "journal",
+    "rows",
     "lease_renewal",
     "http_renewal",
     "http_webhook",

@@ -10,6 +10,8 @@ import asyncpg
 import msgspec
 
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.events import EventStatus
+from sexton_storage.rules import LIVE_LEASE
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "tenants": ("id",),
@@ -32,13 +34,20 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "proposals": ("id",),
     "memories": ("zombie_id", "key"),
     "frames": ("zombie_id", "seq"),
+    "waiting_events": ("zombie_id", "arrival"),
+    "live_leases": ("zombie_id",),
 }
 """All that the writes compared here read or change, in an order in which rows can be inserted."""
+FOLLOWING = {"waiting_events", "live_leases"}
+"""Tables that PostgreSQL alone has, and fills by itself."""
+OF_POSTGRES_ALONE = ("unusual_status", "look_at")
+"""Columns that follow from others, and when a deadline is looked at next."""
 Row = Mapping[str, Any]
 Snapshot = Mapping[str, Mapping[tuple[Any, ...], Row]]
 """By table and key."""
 
-_SELECT_ALL = " UNION ALL ".join(f"SELECT '{name}', to_jsonb(t)::text FROM {name} t" for name in KEYS)
+_PLAIN = " - ".join(["to_jsonb(t)", *(f"'{name}'" for name in OF_POSTGRES_ALONE)])
+_SELECT_ALL = " UNION ALL ".join(f"SELECT '{name}', ({_PLAIN})::text FROM {name} t" for name in KEYS)
 
 
 def plain(value: Any) -> Any:
@@ -132,6 +141,28 @@ def rows_in_memory(tables: Tables) -> Snapshot:
             for memory in entries.values()
         ],
         "frames": [row_of(frame) for frames in tables.frames.values() for frame in frames],
+        "waiting_events": [
+            {
+                "zombie_id": str(event.zombie_id),
+                "arrival": tables.arrivals[event.id],
+                "event_id": str(event.id),
+                "workspace_id": str(event.workspace_id),
+                "created_at": event.created_at,
+            }
+            for event in events.values()
+            if event.status is EventStatus.RECEIVED
+        ],
+        "live_leases": [
+            {
+                "workspace_id": str(lease.workspace_id),
+                "zombie_id": str(lease.zombie_id),
+                "lease_id": str(lease.id),
+                "event_id": str(lease.event_id),
+                "runner_id": str(lease.runner_id),
+            }
+            for lease in tables.leases.values()
+            if lease.status in LIVE_LEASE
+        ],
     }
     return {name: _by_key(name, rows[name]) for name in KEYS}
 
@@ -143,10 +174,13 @@ def _by_key(table: str, rows: Sequence[Row]) -> Mapping[tuple[Any, ...], Row]:
 async def load(connection: asyncpg.Connection, snapshot: Snapshot, next_arrival: int) -> None:
     """Insert the rows into empty tables; the next event takes ``next_arrival``."""
     for name, rows in snapshot.items():
-        if rows:
+        if rows and name not in FOLLOWING:
+            listed = list(rows.values())
+            columns = ", ".join(listed[0])
             await connection.execute(
-                f"INSERT INTO {name} SELECT * FROM json_populate_recordset(null::{name}, $1::json)",
-                json.dumps(list(rows.values())),
+                f"INSERT INTO {name} ({columns})"
+                f" SELECT {columns} FROM json_populate_recordset(null::{name}, $1::json)",
+                json.dumps(listed),
             )
     await connection.fetchval("SELECT setval('events_arrival', $1, false)", next_arrival)
 

@@ -59,20 +59,20 @@ def test_neither_census_nor_history_reads_a_whole_table(postgres_dsn: str) -> No
         try:
             await connection.execute(_EVENTS, ROWS, RUNNER)
             await connection.execute(_LEASES, ROWS, RUNNER)
-            await connection.execute("VACUUM ANALYZE events, leases")
+            await connection.execute("VACUUM ANALYZE events, leases, waiting_events, live_leases")
             census = await nodes_of(connection, overview.COUNTS, 100_000, LOOKED_AT)
-            assert "events_oldest" in indexes(census)
+            assert "waiting_events_oldest" in indexes(census)
             assert scanned(census) & {"events", "leases", "gates"} == set()
             waiting = await nodes_of(connection, overview.WAITING, 100)
-            assert "events_oldest" in indexes(waiting)
-            assert "events" not in scanned(waiting)
+            assert "waiting_events_oldest" in indexes(waiting)
+            assert scanned(waiting) & {"events", "waiting_events"} == set()
             newest = (overview.NEWEST.created_at, overview.NEWEST.id)
             history = await nodes_of(connection, overview.HISTORY, RUNNER, *newest, 50)
             assert {"leases_of_runner", "runner_changes_newest"} <= indexes(history)
             assert scanned(history) & {"leases", "runner_changes"} == set()
             assert "events" not in scanned(await nodes_of(connection, BACKLOG))
             live = await nodes_of(connection, overview.LIVE_LEASES, 50)
-            assert scanned(live) == set()
+            assert scanned(live) <= {"live_leases"}, "which holds nothing else"
         finally:
             await connection.close()
 

@@ -73,7 +73,7 @@ class Explained(PostgresEvents):
         return sum(
             round((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
             for node in self.nodes()
-            if node.get("Relation Name") == "events"
+            if node.get("Relation Name") in {"events", "waiting_events", "live_leases"}
         )
 
 
@@ -86,7 +86,7 @@ async def history(dsn: str) -> AsyncIterator[Explained]:
             try:
                 ids = (WORKSPACE, BUSY, QUIET, UUID(int=5), OTHER)
                 await connection.execute(_FILL, *ids, BEGAN, STEP_MS, ROWS)
-                await connection.execute("ANALYZE events")
+                await connection.execute("ANALYZE events, waiting_events, live_leases")
             finally:
                 await connection.close()
 

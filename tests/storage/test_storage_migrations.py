@@ -43,6 +43,42 @@ INSERT INTO zombies (id, workspace_id, tenant_id, name, status, version, config_
 SELECT zombie_id, gen_random_uuid(), gen_random_uuid(), 'old', 'active', 1, id, 1, '{}', '', '{}', 7, 7, false
   FROM config
 """
+NARROW = next(m.version for m in shipped_migrations() if m.name.endswith("_narrow_rows.sql"))
+"""The migration that keeps what waits and what runs in tables of their own."""
+_OLD_ROWS = """
+INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
+                    created_at, updated_at)
+SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'steer:ann', 'message',
+       status, '{}', n, n
+  FROM generate_series(1, 500) n
+ CROSS JOIN unnest(array['received', 'waiting_approval', 'running', 'processed', 'agent_error',
+                         'gate_blocked', 'cancelled', 'dead_lettered']) status;
+INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
+                    status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
+                    input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok)
+SELECT gen_random_uuid(), id, zombie_id, workspace_id, tenant_id, gen_random_uuid(), 1, 1,
+       CASE status WHEN 'running' THEN (array['active', 'cancelling'])[1 + arrival % 2] ELSE 'reported' END,
+       1, 1, created_at, 1, 1, 1, 0, 0, 0
+  FROM events WHERE status <> 'received'
+"""
+_MISSED = """
+SELECT (SELECT count(*) FROM (
+           (SELECT zombie_id, arrival, id, workspace_id, created_at FROM events WHERE status = 'received')
+           EXCEPT SELECT zombie_id, arrival, event_id, workspace_id, created_at FROM waiting_events) missed)
+     + (SELECT count(*) FROM (
+           (SELECT workspace_id, zombie_id, id, event_id, runner_id FROM leases
+             WHERE status IN ('active', 'cancelling'))
+           EXCEPT SELECT workspace_id, zombie_id, lease_id, event_id, runner_id FROM live_leases) missed)
+"""
+_KEPT = "SELECT ARRAY[(SELECT count(*) FROM waiting_events), (SELECT count(*) FROM live_leases)]"
+# What a server of the release before does meanwhile, which has not heard of the tables.
+_OLD_WRITES = """
+UPDATE events SET status = 'running' WHERE status = 'received' AND created_at <= 100;
+UPDATE leases SET status = 'reported' WHERE status = 'active';
+UPDATE events SET status = 'received' WHERE status = 'gate_blocked' AND created_at <= 30;
+DELETE FROM events WHERE status = 'received' AND created_at > 490;
+UPDATE leases SET status = 'cancelling', version = 2 WHERE status = 'cancelling';
+"""
 BROKEN = Migration(9002, "9002_broken.sql", "CREATE TABLE half (id int); SELECT no_such_column FROM half")
 
 
@@ -68,6 +104,18 @@ async def _value(dsn: str, query: str) -> object:
 
     async with open_portal() as portal:
         return await portal.run(work)
+
+
+async def _run(dsn: str, script: str) -> None:
+    async def work() -> None:
+        connection: Connection = await connect(dsn, MIGRATION_SESSION)
+        try:
+            await connection.execute(script)
+        finally:
+            await connection.close()
+
+    async with open_portal() as portal:
+        await portal.run(work)
 
 
 def test_the_shipped_files_are_numbered_without_gaps() -> None:
@@ -161,6 +209,26 @@ async def _begin_before(dsn: str, version: int) -> None:
     await _value(dsn, "DROP SCHEMA public CASCADE")
     await _value(dsn, "CREATE SCHEMA public")
     await _migrate(dsn, [m for m in shipped_migrations() if m.version < version])
+
+
+async def test_what_waits_and_what_runs_is_found_after_the_change_and_followed_whoever_writes(
+    postgres_dsn: str,
+) -> None:
+    await _begin_before(postgres_dsn, NARROW)
+    await _run(postgres_dsn, _OLD_ROWS)
+    await _migrate(postgres_dsn, shipped_migrations())
+
+    assert await _value(postgres_dsn, _MISSED) == 0
+    assert await _value(postgres_dsn, _KEPT) == [500, 500]
+
+    await _run(postgres_dsn, _OLD_WRITES)
+
+    assert await _value(postgres_dsn, _MISSED) == 0
+    assert await _value(postgres_dsn, _KEPT) == [500 - 100 + 30 - 10, 250]
+
+    seldom = "SELECT count(*) FROM events WHERE unusual_status IS NOT NULL AND unusual_status <> status"
+
+    assert await _value(postgres_dsn, seldom) == 0
 
 
 async def test_agents_that_were_there_before_credentials_were_granted_keep_what_their_files_name(

@@ -11,7 +11,7 @@ from sexton_storage.memory import MemoryStorage
 from sexton_storage.memory.tables import Tables
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.postgres.stores.purge import HISTORY, KEPT, RECORD
+from sexton_storage.postgres.stores.purge import FOLLOWING, HISTORY, KEPT, RECORD
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.writes import EventEnd, OpenGate
@@ -53,6 +53,9 @@ async def lived(world: StorageWorld) -> UUID:
         proposals=(made,),
     )
     await world.storage.zombies.keep_config(version_of(world, agent, 2), None)
+    for _ in range(2):
+        await world.append(agent)
+    await world.claim(agent)
     return agent.id
 
 
@@ -61,8 +64,10 @@ async def test_every_table_with_an_agents_id_is_purged_or_kept_by_decision(
 ) -> None:
     found = {row[0] for row in await fetch(postgres_dsn, WITH_ZOMBIE)}
 
-    assert found == {*HISTORY, *RECORD, *KEPT}
-    assert len(HISTORY) + len(RECORD) + len(KEPT) == len(found), "no table stands in two places"
+    places = (HISTORY, RECORD, FOLLOWING, KEPT)
+
+    assert found == {*HISTORY, *RECORD, *FOLLOWING, *KEPT}
+    assert sum(map(len, places)) == len(found), "no table stands in two places"
 
 
 async def test_a_purge_leaves_nothing_but_the_accounts(
@@ -72,8 +77,9 @@ async def test_a_purge_leaves_nothing_but_the_accounts(
     other = await lived(world)
     zombie_id = await lived(world)
     before = await left(postgres_dsn, zombie_id)
+    history = {"events", "leases", "gates", "frames", "proposals", "scores", "spend"}
 
-    assert {"events", "leases", "gates", "frames", "proposals", "scores", "spend"} <= before
+    assert {*history, *FOLLOWING} <= before
     assert await postgres_storage.zombies.delete(zombie_id)
     assert await left(postgres_dsn, zombie_id) <= set(KEPT)
     assert await left(postgres_dsn, other) == before, "its neighbour keeps everything"

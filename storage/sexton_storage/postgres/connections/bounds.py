@@ -68,6 +68,8 @@ def pool_session(read_s: float, long_s: float) -> Mapping[str, str]:
     """
     return {
         **_COMMON,
+        # Plans are kept: one that was made while a queue was empty must not read all of it when it is long.
+        "enable_seqscan": "off",
         "lock_timeout": str(LOCK_MS),
         "statement_timeout": str(int(read_s * 1000)),
         "transaction_timeout": str(int(long_s * 1000)),

@@ -8,7 +8,7 @@ from sexton_storage.postgres.journal.frames import NumberedFrames
 from sexton_storage.postgres.sql.columns import Columns
 from sexton_storage.postgres.sql.fragments import insert_from, same
 from sexton_storage.postgres.sql.periods import Period, period_of
-from sexton_storage.postgres.sql.schema import EVENTS, LIVE
+from sexton_storage.postgres.sql.schema import EVENTS
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.refusals import OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
@@ -57,11 +57,13 @@ _GRANT = insert_from(
     },
     "running",
 )
+_NO_EVENT = ", ".join(["NULL"] * len(EVENTS.names))
 # Every part of a statement sees the rows as they were before it, so each part takes what it needs from the
 # part above and not from the table: ``o`` says what is found for each claim taken alone; ``f`` counts those
 # that were found against the runner's free slots, in order of arrival, as claims of one batch do not see
 # one another's leases; only then are event, lease and head changed, each by its own part, from the same
-# row.
+# row. The claims that hold are told from ``running`` and the others from ``f``: joined, each row of a batch
+# would be compared with each other one.
 _CLAIM = f"""
 WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}
@@ -82,16 +84,17 @@ WITH v AS (
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id
-      LEFT JOIN LATERAL (SELECT id FROM events r WHERE r.zombie_id = v.zombie_id AND r.status = 'received'
+      LEFT JOIN LATERAL (SELECT r.event_id AS id FROM waiting_events r WHERE r.zombie_id = v.zombie_id
                          ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.period_day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month
             FROM spend p
            WHERE p.zombie_id = v.zombie_id AND p.day >= v.period_month AND p.day < v.period_next_month
-      ) s ON v.budget_daily_nanos IS NOT NULL OR v.budget_monthly_nanos IS NOT NULL
+             AND (v.budget_daily_nanos IS NOT NULL OR v.budget_monthly_nanos IS NOT NULL)
+      ) s ON true
 ), room AS (
-    SELECT r.id, r.slots - (SELECT count(*) FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) AS free
+    SELECT r.id, r.slots - (SELECT count(*) FROM live_leases l WHERE l.runner_id = r.id) AS free
       FROM runners r WHERE r.id IN (SELECT runner_id FROM v)
 ), f AS (
     SELECT o.*,
@@ -120,13 +123,15 @@ WITH v AS (
     UPDATE agent_heads h SET fence = f.token, live_lease_id = f.lease_id, last_runner_id = f.runner_id
       FROM f WHERE h.zombie_id = f.zombie_id AND f.outcome = 'claimed'
 )
-SELECT {EVENTS.columns("r")}, f.ord, f.outcome, f.event_id,
-       EXISTS (SELECT FROM events m
-                WHERE m.zombie_id = f.zombie_id AND m.status = 'received' AND m.id <> f.event_id) AS more,
-       EXISTS (SELECT FROM grants g WHERE g.zombie_id = f.zombie_id)
-           OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = f.zombie_id) AS endowed,
+SELECT {EVENTS.columns("r")}, r.ord, 'claimed' AS outcome, r.id AS event_id,
+       EXISTS (SELECT FROM waiting_events m WHERE m.zombie_id = r.zombie_id AND m.event_id <> r.id) AS more,
+       EXISTS (SELECT FROM grants g WHERE g.zombie_id = r.zombie_id)
+           OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = r.zombie_id) AS endowed,
        r.token, r.lease_count, r.expires_at, r.ceiling_at
-  FROM f LEFT JOIN running r ON r.ord = f.ord
+  FROM running r
+ UNION ALL
+SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM f WHERE f.outcome <> 'claimed'
 """
 # In a statement of its own, so that the claim's counts what others have committed. Nobody waits: two nodes
 # that claim for one runner at the same moment are rare, and the later one tries again.

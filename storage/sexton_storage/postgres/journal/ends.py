@@ -133,8 +133,8 @@ UPDATE events e
  WHERE e.id = f.event_id
 RETURNING {EVENTS.columns("e")}, f.ord,
           least(CASE WHEN f.status = 'received' THEN e.created_at END,
-                (SELECT r.created_at FROM events r
-                  WHERE r.zombie_id = e.zombie_id AND r.status = 'received' AND r.id <> e.id
+                (SELECT r.created_at FROM waiting_events r
+                  WHERE r.zombie_id = e.zombie_id AND r.event_id <> e.id
                   ORDER BY r.zombie_id, r.arrival LIMIT 1)) AS next_event_at,
           CASE WHEN f.finished THEN
                (SELECT count(*)::int FROM gates g

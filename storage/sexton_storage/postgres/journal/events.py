@@ -140,7 +140,8 @@ WITH v AS (
                  coalesce(sum(nanos), 0) AS in_month
             FROM spend p
            WHERE p.zombie_id = v.event_zombie_id AND p.day >= v.period_month AND p.day < v.period_next_month
-      ) s ON v.budget_daily_nanos IS NOT NULL OR v.budget_monthly_nanos IS NOT NULL
+             AND (v.budget_daily_nanos IS NOT NULL OR v.budget_monthly_nanos IS NOT NULL)
+      ) s ON true
 ), f AS (
     SELECT k.*, CASE WHEN k.verdict = 'kept' AND k.counted + count(*) FILTER (WHERE k.verdict = 'kept')
                               OVER (PARTITION BY k.event_tenant_id, k.period_day ORDER BY k.ord)

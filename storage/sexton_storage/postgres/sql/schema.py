@@ -35,13 +35,8 @@ SCORES = Rows(Score)
 RUNNERS = Rows(Runner)
 ENROLMENTS = Rows(EnrolmentToken)
 
-# Each index of what waits or runs has a condition of its own, which always holds (migration 0012): a
-# statement that repeats it is served by that index, and one that does not is never tempted to read all of it.
-RECEIVED = "status = 'received' AND created_at >= 0"
-"""Events that wait, by age."""
-LIVE = "status IN ('active', 'cancelling') AND granted_at >= 0"
-"""Live leases, by runner or all of them."""
-LIVE_OF_AGENT = "status IN ('active', 'cancelling') AND fencing_token >= 0"
-"""The live lease of an agent."""
-BLOCKED = "status = 'gate_blocked' AND failure_label = 'balance_exhausted'"
+# What waits and what runs stands in two narrow tables, ``waiting_events`` and ``live_leases``, which follow
+# the statuses by triggers (the migration ``narrow_rows``). No index of the wide tables holds a status, except
+# for those that few events come to.
+BLOCKED = "unusual_status = 'gate_blocked' AND failure_label = 'balance_exhausted'"
 """Events that wait for credit."""

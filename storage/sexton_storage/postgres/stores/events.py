@@ -1,6 +1,6 @@
 """Events in PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
@@ -51,33 +51,50 @@ SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed,
   JOIN agent_heads h ON h.zombie_id = a.zombie_id AND h.status = 'active' AND h.live_lease_id IS NULL
   JOIN zombies z ON z.id = a.zombie_id
   JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
-  CROSS JOIN LATERAL (SELECT created_at FROM events r
-                       WHERE r.zombie_id = a.zombie_id AND r.status = 'received'
+  CROSS JOIN LATERAL (SELECT created_at FROM waiting_events r
+                       WHERE r.zombie_id = a.zombie_id
                        ORDER BY r.zombie_id, r.arrival LIMIT 1) e
 """
 # Steps from agent to agent through the index of received events, however many each has; the walk goes only as
 # far as the LIMIT pulls it.
 _WALK = """
 WITH RECURSIVE a AS (
-    (SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > $1 ORDER BY zombie_id LIMIT 1)
+    (SELECT zombie_id FROM waiting_events WHERE zombie_id > $1 ORDER BY zombie_id LIMIT 1)
     UNION ALL
     SELECT n.zombie_id FROM a CROSS JOIN LATERAL (
-        SELECT zombie_id FROM events WHERE status = 'received' AND zombie_id > a.zombie_id
-         ORDER BY zombie_id LIMIT 1) n
+        SELECT zombie_id FROM waiting_events WHERE zombie_id > a.zombie_id ORDER BY zombie_id LIMIT 1) n
 )
 """
-_READY_PAGE = f"{_WALK} SELECT * FROM ({_READY.format(agents='a')} LIMIT $2) found ORDER BY id"
+READY_PAGE = f"{_WALK} SELECT * FROM ({_READY.format(agents='a')} LIMIT $2) found ORDER BY id"
 _READY_ONE = _READY.format(agents="(SELECT $1::uuid AS zombie_id) a")
 _BEFORE_ALL = UUID(int=0)
 # Of an event that was purged meanwhile the time alone is left to go on from.
-_BEFORE = "(e.created_at, e.arrival) < ({}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {}), 0))"
+_BEFORE = (
+    "({row}.created_at, {row}.arrival)"
+    " < ({{}}, coalesce((SELECT p.arrival FROM events p WHERE p.id = {{}}), 0))"
+)
+_SOURCES: Mapping[EventStatus | None, tuple[str, str, str]] = {
+    None: ("events e", "e", "true"),
+    EventStatus.RECEIVED: ("waiting_events w JOIN events e ON e.id = w.event_id", "w", "true"),
+    EventStatus.RUNNING: (
+        "live_leases n JOIN events e ON e.id = n.event_id",
+        "e",
+        "n.workspace_id = $1 AND e.status = 'running'",
+    ),
+    EventStatus.PROCESSED: ("events e", "e", "e.status = 'processed'"),
+}
+"""By status: where its events are found, the row there that has their place in the list, and a condition.
+
+Those that are not named are found by ``unusual_status``. Spelled out, all of them: of a parameter the planner
+could not tell that the index for what is rare has it.
+"""
 
 BACKLOG = """
-SELECT zombie_id, workspace_id, count(*), min(created_at) FROM events WHERE status = 'received'
+SELECT zombie_id, workspace_id, count(*), min(created_at) FROM waiting_events
  GROUP BY zombie_id, workspace_id
 """
 _WAITS = f"""
-SELECT EXISTS (SELECT FROM events e WHERE e.zombie_id = h.zombie_id AND e.status = 'received'),
+SELECT EXISTS (SELECT FROM waiting_events e WHERE e.zombie_id = h.zombie_id),
        EXISTS (SELECT FROM events e
                 WHERE e.tenant_id = h.tenant_id AND e.zombie_id = h.zombie_id AND {BLOCKED}),
        EXISTS (SELECT FROM gates g WHERE g.zombie_id = h.zombie_id AND g.status = 'pending'),
@@ -102,21 +119,20 @@ class PostgresEvents(PostgresStore):
         status: EventStatus | None = None,
         whole_bytes: int = WHOLE_BYTES,
     ) -> Sequence[ListedEvent]:
-        where = Conditions("e.workspace_id = $1", workspace_id)
+        rare = ("events e", "e", f"e.unusual_status = '{status}' AND e.created_at >= 0")
+        source, row, kind = _SOURCES.get(status, rare)
+        where = Conditions(f"{row}.workspace_id = $1 AND {kind}", workspace_id)
         if zombie_id is not None:
-            where.add("e.zombie_id = {}", zombie_id)
+            where.add(f"{row}.zombie_id = {{}}", zombie_id)
         if before is not None:
-            where.add(_BEFORE, before.created_at, before.id)
+            where.add(_BEFORE.format(row=row), before.created_at, before.id)
         if since is not None:
-            where.add("e.created_at >= {}", since)
+            where.add(f"{row}.created_at >= {{}}", since)
         if actor_glob is not None:
             _add_actor(where, actor_glob)
-        if status is not None:
-            # Spelled out: of a parameter the planner could not tell that the index for what is rare has it.
-            where.add(f"e.status = '{status.value}' AND e.created_at >= 0")
-        newest = "ORDER BY e.created_at DESC, e.arrival DESC"
+        newest = f"ORDER BY {row}.created_at DESC, {row}.arrival DESC"
         columns = _LISTED_COLUMNS.format(whole=int(whole_bytes))
-        query = f"SELECT {columns} FROM events e WHERE {where} {newest} LIMIT {int(limit)}"
+        query = f"SELECT {columns} FROM {source} WHERE {where} {newest} LIMIT {int(limit)}"
         return LISTED_EVENTS.many(await self._rows(query, *where.args))
 
     async def seen(
@@ -126,7 +142,7 @@ class PostgresEvents(PostgresStore):
         return first
 
     async def ready(self, *, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
-        return [_ready(row) for row in await self._rows(_READY_PAGE, after or _BEFORE_ALL, limit)]
+        return [_ready(row) for row in await self._rows(READY_PAGE, after or _BEFORE_ALL, limit)]
 
     async def ready_agent(self, zombie_id: UUID) -> ReadyAgent | None:
         row = await self._row(_READY_ONE, zombie_id)

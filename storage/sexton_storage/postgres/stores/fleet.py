@@ -6,7 +6,7 @@ from uuid import UUID
 from sexton_storage.documents import from_json
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection
-from sexton_storage.postgres.sql.schema import BLOCKED, LIVE, RECEIVED
+from sexton_storage.postgres.sql.schema import BLOCKED
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.fleet import (
     COUNT_CAP,
@@ -43,20 +43,20 @@ SELECT id, kind, at, data FROM (
 ) h ORDER BY at DESC, id DESC LIMIT $4
 """
 NEWEST = Page(2**62, UUID(int=2**128 - 1))
-LIVE_LEASES = f"""
-SELECT id, event_id, zombie_id, workspace_id, runner_id, attempt, status = 'cancelling', granted_at,
-       expires_at, ceiling_at
-  FROM leases WHERE {LIVE} ORDER BY expires_at, id LIMIT $1
+LIVE_LEASES = """
+SELECT l.id, l.event_id, l.zombie_id, l.workspace_id, l.runner_id, l.attempt, l.status = 'cancelling',
+       l.granted_at, l.expires_at, l.ceiling_at
+  FROM live_leases n JOIN leases l ON l.id = n.lease_id ORDER BY l.expires_at, l.id LIMIT $1
 """
 COUNTS = f"""
 SELECT sexton_now_ms(),
-       (SELECT count(*) FROM (SELECT FROM events WHERE {RECEIVED} LIMIT $1) e),
+       (SELECT count(*) FROM (SELECT FROM waiting_events LIMIT $1) e),
        (SELECT min(e.created_at)
-          FROM (SELECT zombie_id, workspace_id, created_at FROM events
-                 WHERE {RECEIVED} ORDER BY created_at LIMIT $2) e
+          FROM (SELECT zombie_id, workspace_id, created_at FROM waiting_events
+                 ORDER BY created_at LIMIT $2) e
           JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
           JOIN workspaces w ON w.id = e.workspace_id AND NOT w.paused),
-       (SELECT count(*) FROM (SELECT FROM leases WHERE {LIVE} LIMIT $1) l),
+       (SELECT count(*) FROM (SELECT FROM live_leases LIMIT $1) l),
        g.pending, g.oldest,
        (SELECT count(*) FROM (SELECT FROM events WHERE {BLOCKED} LIMIT $1) b),
        (SELECT count(*) FROM (SELECT FROM tenants WHERE exhausted_at IS NOT NULL LIMIT $1) t),
@@ -64,11 +64,10 @@ SELECT sexton_now_ms(),
   FROM (SELECT count(*) AS pending, min(requested_at) AS oldest
           FROM (SELECT requested_at FROM gates WHERE status = 'pending' LIMIT $1) p) g
 """
-WAITING = f"""
+WAITING = """
 SELECT z.required_tags, z.allows_unsandboxed, count(*),
        min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused), t.tenant_id, s.workspace_id
-  FROM (SELECT zombie_id, workspace_id, created_at FROM events
-         WHERE {RECEIVED} ORDER BY created_at LIMIT $1) e
+  FROM (SELECT zombie_id, workspace_id, created_at FROM waiting_events ORDER BY created_at LIMIT $1) e
   JOIN zombies z ON z.id = e.zombie_id
   JOIN agent_heads h ON h.zombie_id = e.zombie_id
   JOIN workspaces w ON w.id = e.workspace_id
@@ -77,11 +76,11 @@ SELECT z.required_tags, z.allows_unsandboxed, count(*),
  GROUP BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
  ORDER BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
 """
-_RUNNERS = f"""
+_RUNNERS = """
 SELECT liveness, admin_state, count(*), sum(slots)
   FROM (SELECT r.admin_state, r.slots,
                CASE WHEN r.last_seen_at IS NULL THEN 'registered'
-                    WHEN EXISTS (SELECT FROM leases l WHERE l.runner_id = r.id AND l.{LIVE}) THEN 'busy'
+                    WHEN EXISTS (SELECT FROM live_leases l WHERE l.runner_id = r.id) THEN 'busy'
                     WHEN r.last_seen_at >= sexton_now_ms() - $1 THEN 'online'
                     ELSE 'offline' END AS liveness
           FROM runners r) s

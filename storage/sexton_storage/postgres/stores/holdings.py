@@ -27,8 +27,7 @@ _ROWS: Final[Mapping[Holding, str]] = MappingProxyType(
             " WHERE w.tenant_id = $1 AND c.status NOT IN ('ACTIVE', 'SUPERSEDED')"
         ),
         Holding.QUEUED_MESSAGES: (
-            "workspaces w JOIN events e ON e.workspace_id = w.id"
-            " WHERE w.tenant_id = $1 AND e.status = 'received'"
+            "workspaces w JOIN waiting_events e ON e.workspace_id = w.id WHERE w.tenant_id = $1"
         ),
         Holding.CRONS: f"{_OF_AGENTS} JOIN cron_triggers k ON k.zombie_id = z.id WHERE w.tenant_id = $1",
     }

@@ -1,6 +1,6 @@
 """What goes with an agent that is deleted: the one list of it.
 
-Every table with a column ``zombie_id`` stands here, in one of three places; a test walks the schema for it.
+Every table with a column ``zombie_id`` stands here, in one of four places; a test walks the schema for it.
 """
 
 from typing import Final
@@ -25,6 +25,8 @@ HISTORY: Final = (
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
 """Gone in one commit with the agent's own row, after it."""
+FOLLOWING: Final = ("waiting_events", "live_leases")
+"""Gone with the rows that they follow: triggers see to it."""
 KEPT: Final = ("metering", "charges")
 """Accounts: money that is gone stays accounted for."""
 

@@ -36,7 +36,7 @@ VALUES ($1, $2, $3, $4, $5, sexton_now_ms()) ON CONFLICT (credit_id) DO NOTHING 
 """
 _FREE = """
 UPDATE events SET status = 'received', failure_label = NULL, error_code = NULL, updated_at = sexton_now_ms()
- WHERE tenant_id = $1 AND status = 'gate_blocked' AND failure_label = $2 AND completed_at IS NULL
+ WHERE tenant_id = $1 AND unusual_status = 'gate_blocked' AND failure_label = $2 AND completed_at IS NULL
 """
 
 
