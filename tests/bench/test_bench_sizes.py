@@ -54,10 +54,19 @@ def test_the_most_agents_are_held_against_the_fewest() -> None:
 
 
 def test_the_warm_up_is_no_part_of_a_quiet_workspaces_wait() -> None:
-    waits = {"alone": [[9000 * MS], [1 * MS], [3 * MS]], "flooded": [[9000 * MS], [4 * MS], [6 * MS]]}
+    waits = {
+        "alone": [[9000 * MS], [1 * MS], [3 * MS]],
+        "flooded": [[9000 * MS], [8 * MS], [12 * MS]],
+        "varied": [[9000 * MS], [4 * MS], [6 * MS]],
+    }
     told = [figure.as_json() for figure in fairness.figures(waits, 2)]
 
-    assert [(figure["value"], figure["ratio"]) for figure in told] == [(2.0, None), (5.0, 3.0)] * 2
+    assert [(figure["value"], figure["ratio"]) for figure in told] == [
+        (2.0, None),
+        (10.0, 6.0),
+        (5.0, 3.0),
+    ] * 2
+    assert [figure["met"] for figure in told] == [None, None, None, None, False, True]
 
 
 def node(name: str, role: str, live: int, *children: dict[str, Any]) -> dict[str, Any]:
