@@ -178,7 +178,7 @@ def figures(samples: dict[str, list[float]]) -> list[harness.Figure]:
         made.append(harness.Figure(f"{COUNTS[0]:,} {label}", harness.Spread.of(fewest), "ms"))
         for count in COUNTS[1:]:
             mine = samples[f"{kind} {count}"]
-            budgets = (harness.at_most_times(1.5),) if count == MOST else ()
+            budgets = (harness.at_most_times(1.2),) if count == MOST else ()
             made.append(
                 harness.Figure(
                     f"{count:,} {label}",

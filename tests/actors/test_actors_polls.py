@@ -1,13 +1,19 @@
 """How work and runners come together."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
 import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
 
+from sexton_actors.dispatcher import actor as dispatcher
 from sexton_actors.protocol.dispatcher import QueueView, ViewQueue
 from sexton_actors.protocol.runner import Leases
-from sexton_storage.records.events import EventStatus
+from sexton_storage.records.events import EventStatus, ReadyAgent
 from sexton_storage.records.workspaces import Workspace
+from sexton_storage.records.zombies import Zombie
 from tests.worlds.actors import ActorsWorld, Later, clock
 
 
@@ -244,3 +250,49 @@ async def test_the_view_tells_what_waits_and_forgets_what_another_node_has_taken
     world.storage.tables.waiting[zombie_id].clear()
     await trio.sleep(2.1)
     assert await world.system.ask("dispatcher", "", ViewQueue()) == QueueView(0, None, {}, 0)
+
+
+async def test_the_agent_that_comes_next_is_read_before_a_runner_asks_for_it(
+    world: ActorsWorld, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner_id, agents = await world.enrol(), [await world.install(name) for name in ("one", "two", "three")]
+    for zombie_id in agents:
+        await world.deliver(zombie_id)
+    await trio.sleep(5)  # What their queues know of them is out of date by now.
+    read: list[UUID] = []
+    load = world.storage.zombies.load
+
+    async def noted(zombie_id: UUID) -> Zombie | None:
+        read.append(zombie_id)
+        return await load(zombie_id)
+
+    monkeypatch.setattr(world.storage.zombies, "load", noted)
+    read_before = []
+    for _ in agents:
+        before = list(read)
+        taken = (await world.grant(runner_id)).event.zombie_id
+        read_before.append(taken in before)
+        await trio.sleep(0.1)
+
+    assert read_before == [False, True, True]
+
+
+async def test_a_long_queue_that_is_known_is_walked_through_at_leisure(
+    world: ActorsWorld, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SCAN_PAGE", 2)
+    looks: list[float] = []
+    ready = world.storage.events.ready
+
+    async def noted(*, after: UUID | None, limit: int) -> Sequence[ReadyAgent]:
+        looks.append(trio.current_time())
+        return await ready(after=after, limit=limit)
+
+    monkeypatch.setattr(world.storage.events, "ready", noted)
+    for number in range(9):
+        await world.deliver(await world.install(f"agent-{number}"))
+    await trio.sleep(2)
+    known = len(looks)
+    await trio.sleep(10)
+
+    assert len(looks) - known <= 10 / dispatcher.KNOWN_INTERVAL_S + 2

@@ -53,9 +53,13 @@ class FakeDesk:
     returned: list[Grant] = field(default_factory=list)
     reminders: dict[int, float] = field(default_factory=dict)
     expected: set[int] = field(default_factory=set)
+    prepared: list[UUID] = field(default_factory=list)
 
     def claim(self, zombie_id: UUID, runner_id: UUID, offer_id: int) -> None:
         self.claims.append((zombie_id, runner_id, offer_id))
+
+    def prepare(self, zombie_id: UUID) -> None:
+        self.prepared.append(zombie_id)
 
     def give_back(self, grant: Grant) -> None:
         self.returned.append(grant)
@@ -313,3 +317,16 @@ def test_the_database_is_not_believed_about_an_agent_that_is_being_claimed() -> 
     matching.found(replace(busy, oldest_event_at=9))
 
     assert len(desk.claims) == 1
+
+
+def test_the_next_in_line_is_prepared_once_and_taken_next() -> None:
+    desk = FakeDesk()
+    matching = Matching(desk)
+    for number in (4, 8, 12):
+        matching.found(agent(number, (), None, unsandboxed=False))
+    for _ in range(3):
+        matching.open(offer(RUNNERS[0], Port()))
+    claimed = [zombie_id for zombie_id, _, _ in desk.claims]
+
+    assert len(claimed) == 3
+    assert desk.prepared == claimed[1:]

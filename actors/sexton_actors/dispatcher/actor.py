@@ -9,7 +9,7 @@ from sexton_actors.dispatcher.matching import READY_MAX, Matching
 from sexton_actors.dispatcher.other_nodes import OtherNodes
 from sexton_actors.protocol import dispatcher as m
 from sexton_actors.protocol.lease import Undelivered
-from sexton_actors.protocol.queue import Claim, Grant
+from sexton_actors.protocol.queue import Claim, ComingUp, Grant
 from sexton_actors.terms import MORE_INTERVAL_S
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
@@ -17,6 +17,8 @@ from sexton_storage.errors import StorageUnavailable
 
 SCAN_PAGE = 1000
 """Agents of one look. Between two looks of a walk the mailbox has its turn."""
+KNOWN_INTERVAL_S = 0.25
+"""When a walk goes on after a page without news: a long queue that is known is not read again and again."""
 
 Message = (
     m.AgentReady
@@ -58,6 +60,7 @@ class Dispatcher(Actor):
         self._scan_after: UUID | None = None
         self._scanning = False
         self._scans_again = False
+        self._hurries = False
         self._elsewhere = OtherNodes(context, world, self._matching, self._look_now)
         self._unconfirmed: set[UUID] = set()
         self._claims: dict[tuple[UUID, int], list[UUID]] = {}
@@ -119,6 +122,7 @@ class Dispatcher(Actor):
 
     def _look_now(self) -> None:
         self._scan_after = None
+        self._hurries = True
         if self._scanning:
             # The look that is under way may have passed what has changed.
             self._scans_again = True
@@ -147,17 +151,20 @@ class Dispatcher(Actor):
         self.context.tell("dispatcher", "", m.Scanned(found, last=len(found) < SCAN_PAGE))
 
     def _scanned(self, message: m.Scanned) -> None:
+        news = False
         for agent in message.agents:
             self._unconfirmed.discard(agent.zombie_id)
-            self._matching.found(agent)
+            news |= self._matching.found(agent)
         self._scan_after = None
         if message.last:
+            self._hurries = False
             for zombie_id in self._unconfirmed:
                 self._matching.remove(zombie_id)
             self._unconfirmed.clear()
         elif len(self._matching.ready) < READY_MAX:
             self._scan_after = message.agents[-1].zombie_id
-            self.context.set_timer("rescan", MORE_INTERVAL_S, m.Rescan())
+            pause_s = MORE_INTERVAL_S if news or self._hurries else KNOWN_INTERVAL_S
+            self.context.set_timer("rescan", pause_s, m.Rescan())
         if self._scans_again:
             self._scans_again = False
             self._look_now()
@@ -175,6 +182,9 @@ class Dispatcher(Actor):
                 parts = ClaimGroup(self._world.storage.journal, len(zombie_ids)).parts()
             for zombie_id, part in zip(zombie_ids, parts, strict=True):
                 self.context.tell("queue", zombie_id, Claim(runner_id, offer_id, part))
+
+    def prepare(self, zombie_id: UUID) -> None:
+        self.context.tell("queue", zombie_id, ComingUp())
 
     def give_back(self, grant: Grant) -> None:
         # At once, rather than after a whole term.

@@ -269,16 +269,30 @@ class ReadyIndex:
         if not self._classes[need].lines:
             del self._classes[need]
 
-    def take(
+    def next(
         self, runner_id: UUID, labels: frozenset[str], *, unsandboxed: bool, scope: Scope = PLATFORM
     ) -> ReadyAgent | None:
-        """The next agent for this runner, taken out; None when it may run none of them."""
+        """The agent that ``take`` would give; it stays in."""
+        best = self._best(labels, unsandboxed=unsandboxed, scope=scope)
+        if best is None:
+            return None
+        (_, _, _, workspace_id), need = best
+        return self._classes[need].lines[workspace_id].best(runner_id)
+
+    def _best(self, labels: frozenset[str], *, unsandboxed: bool, scope: Scope) -> tuple[Rank, Need] | None:
+        """The line to be served next, of those that have agents for such a runner."""
         eligible = (
             (rank, need)
             for need, waiting in self._classes.items()
             if admits(labels, need, unsandboxed=unsandboxed) and (rank := waiting.first(scope)) is not None
         )
-        best = min(eligible, default=None)
+        return min(eligible, default=None)
+
+    def take(
+        self, runner_id: UUID, labels: frozenset[str], *, unsandboxed: bool, scope: Scope = PLATFORM
+    ) -> ReadyAgent | None:
+        """The next agent for this runner, taken out; None when it may run none of them."""
+        best = self._best(labels, unsandboxed=unsandboxed, scope=scope)
         if best is None:
             return None
         (served, _, _, workspace_id), need = best

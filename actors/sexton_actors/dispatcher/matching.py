@@ -36,6 +36,9 @@ class Desk(Protocol):
     def claim(self, zombie_id: UUID, runner_id: UUID, offer_id: int) -> None:
         """Ask the agent's queue to claim for this offer."""
 
+    def prepare(self, zombie_id: UUID) -> None:
+        """Have the agent's queue read its record: the agent is likely to be claimed next."""
+
     def give_back(self, grant: Grant) -> None:
         """Return a lease that reached nobody."""
 
@@ -61,6 +64,7 @@ class Matching:
         self.offers = OfferBook()
         self._claiming: set[UUID] = set()
         self._resting: set[UUID] = set()
+        self._prepared: UUID | None = None
 
     def __repr__(self) -> str:
         return f"<Matching {self.ready!r}, {self.offers!r}>"
@@ -84,10 +88,15 @@ class Matching:
         """Whether it is ready here, or being claimed, or left alone for a while."""
         return any(zombie_id in those for those in (self.ready, self._claiming, self._resting))
 
-    def found(self, agent: ReadyAgent) -> None:
-        """An agent is ready, by the database, which does not see what is being claimed at this moment."""
-        if not self.knows(agent.zombie_id):
-            self._add(agent)
+    def found(self, agent: ReadyAgent) -> bool:
+        """An agent is ready, by the database, which does not see what is being claimed at this moment.
+
+        Answers whether that is news.
+        """
+        if self.knows(agent.zombie_id):
+            return False
+        self._add(agent)
+        return True
 
     def remove(self, zombie_id: UUID) -> None:
         """An agent is not ready any more."""
@@ -131,6 +140,17 @@ class Matching:
         if entry.claiming:
             self.offers.leave_line(entry)
             self._desk.expect(entry.id, CLAIM_PATIENCE_S)
+            self._prepare_next(offer)
+
+    def _prepare_next(self, offer: Offer) -> None:
+        # Among many agents each claim is another one's, whose queue sleeps and would have to read its record
+        # first, while a runner waits.
+        coming = self.ready.next(
+            offer.runner_id, offer.labels, unsandboxed=offer.unsandboxed, scope=offer.scope
+        )
+        if coming is not None and coming.zombie_id != self._prepared:
+            self._prepared = coming.zombie_id
+            self._desk.prepare(coming.zombie_id)
 
     def settled(self, message: ClaimSettled) -> None:
         """A queue has answered. An answer that no offer waits for is one too late, or one too many."""

@@ -28,6 +28,10 @@ class NotKnownReady(msgspec.Struct, Message[None], frozen=True):
     """The dispatcher does not know this agent for ready any more: look again."""
 
 
+class ComingUp(msgspec.Struct, Message[None], frozen=True):
+    """The agent is the next to be claimed, as it looks now: have its record at hand."""
+
+
 class AgentChanged(msgspec.Struct, Message[None], frozen=True):
     """The agent's status or configuration changed: look again whether it is ready."""
 

@@ -10,7 +10,7 @@ from sexton_storage.records.events import ReadyAgent
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.signals import Signal, Topic
 
-News = m.EventQueued | m.AgentChanged | m.NotKnownReady | m.LeaseEnded | m.FreedElsewhere
+News = m.EventQueued | m.AgentChanged | m.ComingUp | m.NotKnownReady | m.LeaseEnded | m.FreedElsewhere
 
 
 async def hear(queue: QueueState, message: News) -> None:
@@ -26,6 +26,8 @@ async def hear(queue: QueueState, message: News) -> None:
             queue.doubt()
             queue.over_until = 0
             await announce(queue)
+        case m.ComingUp():
+            await queue.refresh()
         case m.NotKnownReady():
             await announce(queue)
         case m.LeaseEnded():
