@@ -33,19 +33,29 @@ ROUNDS = 3
 WAIT_MS = 1000
 PREFILLED = 60
 """Events an agent before each round; a round that uses them up fails, rather than measure an idle server."""
+MANY_PREFILLED = 36
+"""The same where there are many agents."""
 
 
 class Cycles:
     """A server with work, and the runners that do it."""
 
     def __init__(
-        self, client: Client, site: Site, agents: list[str], tokens: list[str], server_pid: int
+        self,
+        client: Client,
+        site: Site,
+        agents: list[str],
+        tokens: list[str],
+        server_pid: int,
+        *,
+        prefilled: int = PREFILLED,
     ) -> None:
         self._client = client
         self._pid = server_pid
         self._site = site
         self._tokens = tokens
         self._agents = len(agents)
+        self._prefilled = prefilled
         self._deliveries = server.deliveries_of(site, agents, payload())
         self.filled: list[str] = []
         self.reported: list[str] = []
@@ -69,8 +79,8 @@ class Cycles:
 
     async def _fill(self) -> None:
         self._times += 1
-        for number in range(PREFILLED * self._times):
-            if len(self.filled) - len(self.reported) >= PREFILLED * self._agents:
+        for number in range(self._prefilled * self._times):
+            if len(self.filled) - len(self.reported) >= self._prefilled * self._agents:
                 break
             ids = [f"fill-{id(self)}-{self._times}-{number}-{i}" for i in range(self._agents)]
             requests = [d.with_id(name) for d, name in zip(self._deliveries, ids, strict=True)]
@@ -100,7 +110,7 @@ async def measure() -> dict[str, Any]:
             few = await server.make_runners(client, site, RUNNERS, SLOTS)
             many = await server.make_runners(client, site, RUNNERS, AT_ONCE)
             cycles = Cycles(client, site, agents[:AGENTS], few, process.pid)
-            batches = Cycles(client, site, agents, many, process.pid)
+            batches = Cycles(client, site, agents, many, process.pid, prefilled=MANY_PREFILLED)
 
             contenders = {"cycles": cycles.singles, "empty": lambda: rival.round(client)}
             samples = await harness.alternate(contenders, rounds=ROUNDS)
