@@ -148,9 +148,10 @@ class Context(ABC):
         """
 
     @abstractmethod
-    def hold(self) -> Hold:
+    def hold(self, then: Callable[[Any], Any] | None = None) -> Hold:
         """Hold the message being handled, without a task; ``on_receive`` then returns ``DEFERRED``.
 
+        ``then`` is the rest of the handler, for ``Hold.give``; by default what is given is the reply.
         The actor takes no further message until ``finish`` or ``release`` is called on what is returned; a
         stop waits for that within its budget, a kill does not.
         """
@@ -179,10 +180,14 @@ class Context(ABC):
         """As ``ActorSystem.send``."""
 
     @abstractmethod
-    def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
+    def set_timer(
+        self, name: Hashable, after_s: float, message: Any, *, left_s: Callable[[], float] | None = None
+    ) -> None:
         """Deliver the message to this actor in ``after_s`` seconds, in the lane CONTROL.
 
-        Replaces the timer of that name: of what was set before, nothing is delivered any more.
+        Replaces the timer of that name: of what was set before, nothing is delivered any more. ``left_s``
+        is asked when the time has come, and tells how many seconds are left after all: who moves a deadline
+        later need not set its timer again.
         """
 
     @abstractmethod

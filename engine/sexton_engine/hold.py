@@ -16,12 +16,14 @@ class Hold(ABC):
     ``late_finish``.
     """
 
-    __slots__ = ("early", "since")
+    __slots__ = ("early", "since", "then")
 
     since: float
     """When the handling of the message began, in seconds on the engine's clock."""
     early: tuple[Callable[..., Any], tuple[Any, ...]] | None
     """What it was finished with while the handler still ran."""
+    then: Callable[[Any], Any]
+    """The rest of the handler for ``give``."""
 
     @property
     @abstractmethod
@@ -35,6 +37,13 @@ class Hold(ABC):
         What the callback returns is the reply, unless it was taken over. It may also return a coroutine,
         which a worker then awaits, or hold again and return ``DEFERRED``. What it raises is as if the
         handler had raised it; nothing is raised here.
+        """
+
+    @abstractmethod
+    def give(self, value: Any) -> None:
+        """Finish with ``then``, which is given the value; as ``finish``, for one call and object less.
+
+        Bound to the hold, it is what those are handed who only know that they have an answer.
         """
 
     @abstractmethod

@@ -109,6 +109,7 @@ class LeaseActor(Actor):
             case m.Abort():
                 await reclaim.abort(self._held, message)
             case m.Expire():
+                self._held.rang()
                 await reclaim.reclaim(self._held, "expired")
             case m.Revoke(cause=cause):
                 await reclaim.reclaim(self._held, cause)

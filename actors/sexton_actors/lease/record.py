@@ -8,6 +8,8 @@ from sexton_actors.lease.transitions.state import UNKNOWN, LeaseState
 from sexton_actors.protocol.lease import Expire
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S
+from sexton_actors.world import World
+from sexton_engine import Context
 from sexton_storage.records.gates import Gate
 from sexton_storage.rules import LIVE_LEASE
 
@@ -17,9 +19,14 @@ EXPIRE: Final = Expire()
 class HeldLease(Held[LeaseState]):
     """A lease and the gates that were pending under it."""
 
-    __slots__ = ()
+    __slots__ = ("_is_watched",)
 
     subject = "The lease"
+
+    def __init__(self, context: Context, world: World) -> None:
+        super().__init__(context, world)
+        self._is_watched = False
+        """Whether the timer is set on its deadline."""
 
     def is_live(self) -> bool:
         """Whether it holds its agent, as far as is known here."""
@@ -46,16 +53,37 @@ class HeldLease(Held[LeaseState]):
         """And watch its deadline while there is one."""
         super().adopt(record)
         if record.lease.status in LIVE_LEASE:
-            left_s = max(0, record.lease.expires_at - self.world.now_ms()) / 1000
-            self.context.set_timer("deadline", left_s + DEADLINE_SLACK_S, EXPIRE)
+            left_s = self._left_s() or DEADLINE_SLACK_S
+            self.context.set_timer("deadline", left_s, EXPIRE, left_s=self._left_s)
+            self._is_watched = True
         else:
-            self.context.cancel_timer("deadline")
+            self._unwatch()
         return record
+
+    def adopt_renewed(self, record: LeaseState) -> LeaseState:
+        """The same after a renewal: the deadline is later, as the timer finds out when it is due."""
+        if not self._is_watched or self.freshness.read_at is None:
+            return self.adopt(record)
+        self.record = record
+        return record
+
+    def _left_s(self) -> float:
+        """Until it has passed by the database's clock too; 0 when it is over."""
+        left_ms = 0 if self.record is None else self.record.lease.expires_at - self.world.now_ms()
+        return left_ms / 1000 + DEADLINE_SLACK_S if left_ms > 0 else 0.0
+
+    def rang(self) -> None:
+        """The timer is used up: whoever adopts the lease next sets it again."""
+        self._is_watched = False
+
+    def _unwatch(self) -> None:
+        self._is_watched = False
+        self.context.cancel_timer("deadline")
 
     def forget(self) -> None:
         """There is none, or no longer."""
         super().forget()
-        self.context.cancel_timer("deadline")
+        self._unwatch()
 
 
 def is_waiting(state: LeaseState) -> bool:

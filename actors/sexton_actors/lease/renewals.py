@@ -1,6 +1,7 @@
 """Renews a lease: saved, adopted, answered."""
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 from sexton_actors.held.races import RACED
@@ -35,22 +36,20 @@ def _submit(held: HeldLease, message: Renew, state: LeaseState) -> Reply:
     decision = transitions.renew(state, message, held.world.now_ms())
     if isinstance(decision, Refusal):
         return _refused(held, decision)
-    hold = held.context.hold()
-    held.world.storage.journal.submit(
-        decision, lambda saved: hold.finish(_saved, held, message, decision, saved)
-    )
+    hold = held.context.hold(partial(_saved, held, message, decision))
+    held.world.storage.journal.submit(decision, hold.give)
     return DEFERRED
 
 
 def _saved(
     held: HeldLease, message: Renew, decision: RenewLease, saved: Renewed | Lost | Exception
 ) -> Reply | Coroutine[Any, Any, Reply]:
+    if isinstance(saved, Renewed):
+        return _kept(held, decision, saved)
     if isinstance(saved, Exception):
         raise saved
-    if isinstance(saved, Lost):
-        held.race_lost("renew")
-        return _again(held, message)
-    return _kept(held, decision, saved)
+    held.race_lost("renew")
+    return _again(held, message)
 
 
 async def _again(held: HeldLease, message: Renew) -> Reply:
@@ -74,15 +73,15 @@ def _refused(held: HeldLease, refusal: Refusal) -> Refusal:
 
 
 def _kept(held: HeldLease, decision: RenewLease, saved: Renewed) -> Renewal | Refusal:
-    meters, before = held.world.meters, held.record
+    meters, before, lease = held.world.meters, held.record, decision.lease
     if before is not None:
         meters.slack.note((before.lease.expires_at - decision.now) / 1000)
     meters.charged_nanos += saved.charged_nanos
-    meters.heard[decision.lease.runner_id] = decision.now
+    meters.heard[lease.runner_id] = decision.now
     if saved.balance_nanos <= 0 and not saved.unlimited:
-        held.world.entitlements.forget(decision.lease.tenant_id)
+        held.world.entitlements.forget(lease.tenant_id)
     # What is known of the gates is still what the decision saw: nothing was handled meanwhile.
-    held.adopt(LeaseState(decision.lease, before.waits if before else ()))
-    reply = transitions.answer(decision.lease, saved)
+    held.adopt_renewed(LeaseState(lease, before.waits if before else ()))
+    reply = transitions.answer(lease, saved)
     meters.renewed(reply)
     return reply

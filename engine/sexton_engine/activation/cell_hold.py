@@ -23,8 +23,9 @@ class CellHold(Hold):
 
     __slots__ = ("_cell", "_envelope")
 
-    def __init__(self, cell: Cell, envelope: Envelope) -> None:
+    def __init__(self, cell: Cell, envelope: Envelope, then: Callable[[Any], Any]) -> None:
         self.early = None
+        self.then = then
         self._cell = cell
         self._envelope = envelope
 
@@ -38,16 +39,30 @@ class CellHold(Hold):
 
     def finish(self, callback: Callable[..., Any], *args: Any) -> None:
         """Run the callback in the actor's turn, in whatever task this is."""
+        if self._cell.worker is self:
+            self._go_on(_call_back, (callback, args))
+        else:
+            self._keep_or_drop(callback, *args)
+
+    def give(self, value: Any) -> None:
+        """The same with ``then``."""
+        if self._cell.worker is self:
+            self._go_on(self.then, value)
+        else:
+            self._keep_or_drop(self.then, value)
+
+    def _go_on(self, call: Callable[[Any], Any], argument: Any) -> None:
         cell, envelope = self._cell, self._envelope
-        if cell.worker is self:
-            cell.held_by, cell.worker = None, NO_WORKER
-            step = begin(cell, envelope, self.since, _call_back, (callback, args))
-            if step is HANDLED:
-                finish_turn(cell, envelope, self.since)
-            else:
-                leave_to_worker(cell, step)
-        elif self.is_over:
-            cell.of_kind.add_dead_letter(cell.name, envelope.message, Reason.LATE_FINISH)
+        cell.held_by, cell.worker = None, NO_WORKER
+        step = begin(cell, envelope, self.since, call, argument)
+        if step is HANDLED:
+            finish_turn(cell, envelope, self.since)
+        else:
+            leave_to_worker(cell, step)
+
+    def _keep_or_drop(self, callback: Callable[..., Any], *args: Any) -> None:
+        if self.is_over:
+            self._cell.of_kind.add_dead_letter(self._cell.name, self._envelope.message, Reason.LATE_FINISH)
         else:  # the handler has not returned yet
             self.early = callback, args
 

@@ -41,13 +41,13 @@ class ContextCell(Cell):
         self.attached().take_over(port)
         return port
 
-    def hold(self) -> Hold:
+    def hold(self, then: Callable[[Any], Any] | None = None) -> Hold:
         """Take no further message until what is handed out is finished or released."""
         current = self.current
         if current is None or self.held_by is not None:
             msg = "it is held already" if current else "there is no message being handled that could be held"
             raise EngineError(msg)
-        self.held_by = hold = CellHold(self, current)
+        self.held_by = hold = CellHold(self, current, then or _as_given)
         return hold
 
     async def ask(
@@ -77,11 +77,13 @@ class ContextCell(Cell):
         """Tell, waiting for room."""
         await self.of_kind.env.system.send(kind, key, message)
 
-    def set_timer(self, name: Hashable, after_s: float, message: Any) -> None:
+    def set_timer(
+        self, name: Hashable, after_s: float, message: Any, *, left_s: Callable[[], float] | None = None
+    ) -> None:
         """Deliver the message to itself later."""
         env = self.of_kind.env
         timers = self.attached().timers_of(env.deadlines, self._ring)
-        timers.set(name, env.monotonic() + after_s, message)
+        timers.set(name, env.monotonic() + after_s, message, left_s)
 
     def _ring(self, timer: Timer) -> None:
         now = self.of_kind.env.monotonic()
@@ -138,3 +140,7 @@ class ContextCell(Cell):
     def stop(self) -> None:
         """End after the message being handled."""
         self.request(Request.STOP)
+
+
+def _as_given(value: Any) -> Any:
+    return value

@@ -89,7 +89,15 @@ class BatchAsk(DirectAsk):
     __slots__ = ("_batch", "_place")
 
     def __init__(self, message: Any, cell: Cell, now: float, batch: ReplyBatch, place: int) -> None:
-        super().__init__(message, cell, now, USER)
+        # The base class written out: every renewal of a batch passes here.
+        self.message = message
+        self.port = None
+        self.sent_at = now
+        self.lane = USER
+        self.timer = None
+        self.crashes = 0
+        self.opened = None
+        self._cell = cell
         self._batch = batch
         self._place = place
 

@@ -203,6 +203,8 @@ class Mailbox:
 
     def rest(self) -> bool:
         """Give back the memory of the empty lanes; whether all of them are."""
+        if self._user is None and self._control is None and self._supervision is None:
+            return True  # of an actor that is asked only while it is idle
         control = self._control = self._control or None
         supervision = self._supervision = self._supervision or None
         user = self._user = self._user or None

@@ -21,7 +21,7 @@ class ReplyBatch:
     It is itself the entry in the heap of deadlines, from the first question that has to wait.
     """
 
-    __slots__ = ("_deadlines", "_parked", "_task", "_waiting", "due", "fault", "replies", "until")
+    __slots__ = ("_deadlines", "_task", "due", "fault", "parked", "replies", "until", "waiting")
 
     def __init__(self, task: trio.lowlevel.Task, until: float, deadlines: Deadlines, size: int) -> None:
         self.replies: list[Any] = [None] * size
@@ -31,22 +31,23 @@ class ReplyBatch:
         self.due = NEVER
         self._task = task
         self._deadlines = deadlines
-        self._waiting = 0
-        self._parked = False
+        self.waiting = 0
+        """Questions that are open."""
+        self.parked = False
 
     def open_port(self, place: int, late: Callable[[Any], None]) -> BatchPort:
         """A port for a question whose reply comes later; ``late`` counts what comes too late."""
         port = self.replies[place] = BatchPort(self, place, late)
-        if self.due == NEVER:
+        if not self.waiting and self.due == NEVER:
             self.due = self.until
             self._deadlines.arm(self)
-        self._waiting += 1
+        self.waiting += 1
         return port
 
     async def wait(self) -> list[Any]:
         """The replies, exceptions in place of those that failed, once no question is open any more."""
-        if self._waiting:
-            self._parked = True
+        if self.waiting:
+            self.parked = True
             await trio.lowlevel.wait_task_rescheduled(self._abandon)
         else:
             self._deadlines.cancel(self)
@@ -54,13 +55,10 @@ class ReplyBatch:
             raise self.fault
         return self.replies
 
-    def settle(self, place: int, reply: Any) -> None:
-        """Put a reply in its place; called by the port that is there."""
-        self.replies[place] = reply
-        self._waiting -= 1
-        if self._parked and not self._waiting:
-            self._deadlines.cancel(self)
-            trio.lowlevel.reschedule(self._task)
+    def wake(self) -> None:
+        """The last reply has come."""
+        self._deadlines.cancel(self)
+        trio.lowlevel.reschedule(self._task)
 
     def fire(self, now: float) -> None:
         """The deadline has passed, for all that are open."""
@@ -70,8 +68,8 @@ class ReplyBatch:
             port.overdue = True
             self.replies[port.place] = AskTimeout("no reply before the deadline")
             port.expire()
-        self._waiting = 0
-        if self._parked:
+        self.waiting = 0
+        if self.parked:
             trio.lowlevel.reschedule(self._task)
 
     def withdraw(self) -> None:
@@ -79,7 +77,7 @@ class ReplyBatch:
         self._deadlines.cancel(self)
         for port in self._open_ports():
             port.expire()
-        self._waiting = 0
+        self.waiting = 0
 
     def _open_ports(self) -> list[BatchPort]:
         return [reply for reply in self.replies if type(reply) is BatchPort and not reply.is_expired]
@@ -127,7 +125,10 @@ class BatchPort(ReplyPort):
         self._batch = None
         if self.keeper is not None:
             self._leave_keeper()
-        batch.settle(self.place, value)
+        batch.replies[self.place] = value
+        batch.waiting -= 1
+        if not batch.waiting and batch.parked:
+            batch.wake()
         return True
 
     def _settle(self, result: outcome.Outcome[Any], what: Any) -> bool:

@@ -17,11 +17,20 @@ TIMERS_MAX: Final = 65_536
 class Timer:
     """A message that is due; it counts as armed until it is delivered, not only until it has fired."""
 
-    __slots__ = ("due", "fired", "message", "name", "placed", "ring")
+    __slots__ = ("due", "fired", "left_s", "message", "name", "placed", "ring")
 
-    def __init__(self, name: Hashable, due: float, message: Any, ring: Callable[[Timer], None]) -> None:
+    def __init__(
+        self,
+        name: Hashable,
+        due: float,
+        message: Any,
+        ring: Callable[[Timer], None],
+        left_s: Callable[[], float] | None = None,
+    ) -> None:
         self.name = name
         self.message = message
+        self.left_s = left_s
+        """Tells the seconds that are left when the time has come; None: there are none."""
         self.ring = ring
         self.due = due
         self.placed = due
@@ -30,12 +39,21 @@ class Timer:
 
     def fire(self, now: float) -> float | None:
         """Ring, or find the later place."""
+        if self.due <= now and self.left_s is not None:
+            self.due = now + _seconds(self.left_s)
         if self.due > now:
             self.placed = self.due
             return self.due
         self.fired = True
         self.ring(self)
         return None
+
+
+def _seconds(left_s: Callable[[], float]) -> float:
+    try:
+        return left_s()
+    except Exception:  # noqa: BLE001 - it runs in nobody's turn: the message is delivered, and the actor sees
+        return 0.0
 
 
 Ring: TypeAlias = Callable[[Timer], None]
@@ -55,19 +73,22 @@ class Timers:
     def __len__(self) -> int:
         return len(self._armed)
 
-    def set(self, name: Hashable, due: float, message: Any) -> None:
-        """Arm, or replace. Moving a deadline later, as each renewal of a lease does, touches no heap."""
+    def set(
+        self, name: Hashable, due: float, message: Any, left_s: Callable[[], float] | None = None
+    ) -> None:
+        """Arm, or replace. Moving a deadline later touches no heap."""
         timer = self._armed.get(name)
         if timer is not None and not timer.fired and timer.placed <= due:
             timer.due = due
             timer.message = message
+            timer.left_s = left_s
             return
         if timer is not None:
             self._disarm(timer)
         elif len(self._armed) >= TIMERS_MAX:
             msg = f"more than {TIMERS_MAX} timers in one actor"
             raise EngineError(msg)
-        timer = self._armed[name] = Timer(name, due, message, self._ring)
+        timer = self._armed[name] = Timer(name, due, message, self._ring, left_s)
         self._deadlines.arm(timer)
 
     def cancel(self, name: Hashable) -> None:

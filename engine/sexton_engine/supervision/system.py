@@ -162,36 +162,49 @@ class _System(ActorSystem):
         now = self._monotonic()
         until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
         batch = ReplyBatch(trio.lowlevel.current_task(), until, self._deadlines, len(asks))
+        cells = self._directory.kind(kind).cells
+        at_once = 0
         try:
             for place, (key, message) in enumerate(asks):
-                try:
-                    cell = self._directory.resolve(kind, key)
-                except ActorStopped as stopped:
-                    batch.replies[place] = stopped
+                cell = cells.get(key)
+                actor = None if cell is None else cell.actor
+                if (
+                    cell is None
+                    or actor is None
+                    or cell.scheduled
+                    or cell.phase is not AWAKE
+                    or not actor.answers_at_once
+                ):
+                    self._post(batch, place, kind, key, Envelope(message, None, now, Lane.USER))
                 else:
-                    now = self._put(batch, place, cell, message, now)
+                    reply = answer_directly(cell, actor, BatchAsk(message, cell, now, batch, place))
+                    if reply is not DEFERRED:
+                        batch.replies[place] = reply
+                        at_once += 1
+                        now = self._monotonic()  # What this one took is not counted to the next.
         except BaseException:
             batch.withdraw()
             raise
+        waits = batch.waiting > 0
         replies = await batch.wait()
-        await trio.lowlevel.checkpoint_if_cancelled()
+        if waits or at_once < AT_ONCE_BURST:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        else:
+            await trio.lowlevel.checkpoint()  # A loop of such questions lets other tasks run too.
         return replies
 
-    def _put(self, batch: ReplyBatch, place: int, cell: Cell, message: Any, now: float) -> float:
-        """Ask one question of many; the time afterwards."""
-        actor = self._at_rest(cell)
-        if actor is not None:
-            reply = answer_directly(cell, actor, BatchAsk(message, cell, now, batch, place))
-            if reply is DEFERRED:
-                return now
-            batch.replies[place] = reply
-            return self._monotonic()  # What this one took is not counted to the next.
-        port = batch.open_port(place, cell.count_late_reply)
+    def _post(self, batch: ReplyBatch, place: int, kind: str, key: Hashable, envelope: Envelope) -> None:
+        """Ask one question of many by way of the mailbox."""
         try:
-            cell.post(Envelope(message, port, now, Lane.USER), may_wait=True)
+            cell = self._directory.resolve(kind, key)
+        except ActorStopped as stopped:
+            batch.replies[place] = stopped
+            return
+        port = envelope.port = batch.open_port(place, cell.count_late_reply)
+        try:
+            cell.post(envelope, may_wait=True)
         except (ActorStopped, MailboxFull) as fault:
             port.set(fault)
-        return now
 
     def tell(self, kind: str, key: Hashable, message: Message[Any], *, lane: Lane = Lane.USER) -> None:
         """Send without a reply."""
@@ -287,17 +300,19 @@ async def open_system(
     *,
     ids: Callable[[], str] = new_urn,
     rng: Random | None = None,
-    monotonic: Callable[[], float] = trio.current_time,
+    monotonic: Callable[[], float] | None = None,
 ) -> AsyncIterator[ActorSystem]:
     """Start the tree in order; inside, all singletons are up. Stop it in reverse order at the end.
 
-    ``monotonic`` is a clock in seconds that runs as fast as trio's. A crash that no supervisor bears
-    cancels the body and raises ``EngineFault``. A singleton that could not start because of one of its
-    transparent exceptions counts as up, and is tried again.
+    ``monotonic`` is a clock in seconds that runs as fast as trio's, by default trio's own. A crash that no
+    supervisor bears cancels the body and raises ``EngineFault``. A singleton that could not start because of
+    one of its transparent exceptions counts as up, and is tried again.
     """
     root = _Root()
     opened: list[_System] = []
-    make = partial(_System, ids=ids, rng=rng or SystemRandom(), monotonic=monotonic)
+    # The clock itself: trio.current_time finds it anew by three calls, and every message reads it twice.
+    clock = monotonic or trio.lowlevel.current_clock().current_time
+    make = partial(_System, ids=ids, rng=rng or SystemRandom(), monotonic=clock)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_run_system, tree, root, opened, make)

@@ -1,8 +1,6 @@
 """One term more for a lease, and the bill for the slice that has passed."""
 
-import msgspec
-
-from sexton_actors.lease.metering import Usage, advance, next_slice, out_of_range
+from sexton_actors.lease.metering import advance, next_slice, out_of_range
 from sexton_actors.lease.transitions.state import CEILING, LOST, LeaseState, fenced
 from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.refusal import Refusal
@@ -19,16 +17,13 @@ def renew(state: LeaseState, message: Renew, now: int) -> RenewLease | Refusal:
         return Refusal(CEILING, f"The event has had its 12 hours, at {lease.ceiling_at}.")
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, LOST):
         return refusal
-    usage = Usage(message.input_tokens, message.cached_input_tokens, message.output_tokens, message.run_ms)
-    if refusal := out_of_range(usage):
+    if refusal := out_of_range(message):
         return refusal
-    billed = next_slice(lease, usage, state.waits, now)
-    renewed = msgspec.structs.replace(
-        advance(lease, billed, now),
-        version=lease.version + 1,
-        expires_at=max(lease.expires_at, min(now + LEASE_TERM_MS, lease.ceiling_at)),
-    )
-    return RenewLease(lease=renewed, slice=billed, now=now)
+    billed = next_slice(lease, message, state.waits, now)
+    wanted = min(lease.ceiling_at, now + LEASE_TERM_MS)
+    until = max(lease.expires_at, wanted)
+    renewed = advance(lease, billed, now, version=lease.version + 1, expires_at=until)
+    return RenewLease(renewed, billed, now)
 
 
 def answer(lease: Lease, saved: Renewed) -> Renewal | Refusal:
@@ -40,16 +35,17 @@ def answer(lease: Lease, saved: Renewed) -> Renewal | Refusal:
     if saved.balance_nanos <= 0 and saved.charged_nanos == 0 and not saved.unlimited:
         detail = "The tenant's balance is used up; stop the run and report."
         return Refusal("UZ-RUN-012", detail, {"balance_nanos": 0})
-    if over_budget(lease, saved.spent_day_nanos, saved.spent_month_nanos):
+    has_budget = lease.budget_daily_nanos is not None or lease.budget_monthly_nanos is not None
+    if has_budget and over_budget(lease, saved.spent_day_nanos, saved.spent_month_nanos):
         facts = {"spent_today_nanos": saved.spent_day_nanos, "balance_nanos": saved.balance_nanos}
         return Refusal("UZ-ZMB-001", "The agent's budget is spent; stop the run and report.", facts)
     return Renewal(
-        lease_expires_at=lease.expires_at,
-        slice_seq=lease.slice_seq,
-        charged_nanos=saved.charged_nanos,
-        balance_nanos=saved.balance_nanos,
-        ceiling_at=lease.ceiling_at,
-        state="cancelling" if lease.status is LeaseStatus.CANCELLING else "active",
+        lease.expires_at,
+        lease.slice_seq,
+        saved.charged_nanos,
+        saved.balance_nanos,
+        lease.ceiling_at,
+        "cancelling" if lease.status is LeaseStatus.CANCELLING else "active",
     )
 
 

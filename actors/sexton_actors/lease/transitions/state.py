@@ -30,7 +30,7 @@ def is_live(lease: Lease, now: int) -> bool:
 
 def fenced(lease: Lease, runner_id: UUID, token: int | None, now: int, code: str) -> Refusal | None:
     """None when this runner holds the lease now under this token (None: the route carries none)."""
-    if lease.runner_id != runner_id:
+    if lease.runner_id.int != runner_id.int:  # a number is compared without a call of Python
         # Another runner's lease reads as none at all: its existence is not this runner's business.
         return Refusal(UNKNOWN, f"There is no lease {lease.id} of this runner.")
     if token is not None and token != lease.fencing_token:
