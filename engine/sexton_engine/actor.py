@@ -64,6 +64,15 @@ class Actor(TrioActor):
         """End this activation after the message being handled."""
         self.context.stop()
 
+    def on_burst_start(self) -> None:
+        """Run before the first of many questions that one asker puts to idle actors of this kind at once.
+
+        One of them is told, in whatever state it is. All their handlers follow without anything between.
+        """
+
+    def on_burst_end(self) -> None:
+        """Run after the last of them, of the same actor: what their handlers gathered can be sent as one."""
+
     def passivatable(self) -> bool:
         """Whether the idle actor may be put to sleep now; asked each ``idle_s`` seconds while it is idle."""
         return True

@@ -62,6 +62,17 @@ class Journal(Protocol):
         """As ``submit``, for writes of one kind that come together: if they fit, one batch takes them."""
         ...
 
+    def begin_unit(self) -> None:
+        """Gather the renewals that are submitted from here on, to send them as one with ``end_unit``.
+
+        Nothing may be awaited between the two.
+        """
+        ...
+
+    def end_unit(self) -> None:
+        """Send what was gathered."""
+        ...
+
     def statistics(self) -> Any:
         """Depth of each lane, batches, writes, seconds, retries, outages (frozen)."""
         ...

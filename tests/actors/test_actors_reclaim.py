@@ -1,5 +1,8 @@
 """Leases that end without their runner's word, and what a runner may still do then."""
 
+from uuid import UUID
+
+import pytest
 import trio
 from msgspec.structs import replace
 from trio.testing import MockClock
@@ -7,9 +10,14 @@ from trio.testing import MockClock
 from sexton_actors.protocol.lease import Abort, CancelRun, Expire, Granted, Released, Reported
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import EVENT_CEILING_MS
+from sexton_engine.activation.context_cell import ContextCell
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.leases import LeaseStatus
 from tests.worlds.actors import ActorsWorld, Later, clock
+
+
+async def _none_found(_self: object, **_: int) -> list[UUID]:
+    return []
 
 
 def live(world: ActorsWorld, kind: str) -> int:
@@ -45,6 +53,32 @@ async def test_a_renewed_lease_is_not_reclaimed(world: ActorsWorld, autojump_clo
         assert (await world.renewed(grant)).lease_expires_at == clock() + 30_000
 
     assert isinstance(await world.report(grant), Reported)
+
+
+async def test_a_renewal_sets_no_timer_and_the_deadline_that_it_moved_is_kept(
+    world: ActorsWorld, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    await world.deliver(zombie_id)
+    grant = await world.grant(runner_id)
+    await world.renewed(grant)
+    was_set: list[str] = []
+    monkeypatch.setattr(ContextCell, "set_timer", lambda _, name, *_rest, **_named: was_set.append(name))
+    await trio.sleep(10)
+    await world.renewed(grant)
+    await trio.sleep(10)
+    renewed = await world.renewed(grant)
+    assert "deadline" not in was_set
+
+    monkeypatch.undo()
+    # Nobody else finds it.
+    monkeypatch.setattr(type(world.storage.leases), "expired", _none_found)
+    await trio.sleep(29)
+    assert world.kinds(zombie_id)[-1] != "lease_reclaimed"
+
+    await trio.sleep(2)
+    assert clock() > renewed.lease_expires_at
+    assert world.kinds(zombie_id)[-1] == "lease_reclaimed"
 
 
 async def test_a_late_runner_is_refused_in_all_it_does(world: ActorsWorld, autojump_clock: MockClock) -> None:

@@ -8,7 +8,17 @@ import pytest
 import trio
 import trio.testing
 
-from sexton_engine import AskTimeout, MailboxFull, Reason, UnknownKind, open_system
+from sexton_engine import (
+    Actor,
+    ActorCrashed,
+    AskTimeout,
+    Context,
+    FamilySpec,
+    MailboxFull,
+    Reason,
+    UnknownKind,
+    open_system,
+)
 from tests.worlds.engine import (
     Clock,
     Defer,
@@ -60,6 +70,45 @@ async def test_idle_actors_with_plain_handlers_are_asked_at_once(autojump_clock:
         assert replies == [2] * 100 + ["x", outage, 3]
         assert world.notes[:64] == keys[:64], "and then others had their turn"
         assert sorted(world.notes) == sorted([*keys, "begin x", "x", "y"])
+
+
+class Gatherer(Actor):
+    """Notes what is asked of it, and where a burst of questions begins and ends."""
+
+    kind = "gatherer"
+
+    def __init__(self, context: Context, notes: list[str]) -> None:
+        super().__init__(context)
+        self.notes = notes
+
+    def on_burst_start(self) -> None:
+        self.notes.append("start")
+
+    def on_burst_end(self) -> None:
+        self.notes.append("end")
+
+    def on_receive(self, message: Note) -> int:
+        self.notes.append(message.text)
+        if message.text == "bad":
+            raise ValueError(message.text)
+        return 1
+
+
+async def test_the_questions_to_idle_actors_are_one_burst_whatever_becomes_of_them(
+    autojump_clock: Clock,
+) -> None:
+    notes: list[str] = []
+    async with open_system(tree(FamilySpec("gatherer", partial(Gatherer, notes=notes)))) as system:
+        await system.ask_all("gatherer", [("a", Note("x")), ("b", Note("y"))])
+        assert notes == ["x", "y"], "they were asleep"
+
+        notes.clear()
+        asks = [("a", Note("x")), ("b", Note("bad")), ("a", Note("z")), ("c", Note("asleep"))]
+        replies = await system.ask_all("gatherer", asks)
+
+        assert replies[0] == replies[2] == replies[3] == 1
+        assert isinstance(replies[1], ActorCrashed)
+        assert notes[:5] == ["start", "x", "bad", "z", "end"]
 
 
 async def test_what_ask_would_raise_stands_in_the_place_of_a_reply(autojump_clock: Clock) -> None:

@@ -113,6 +113,22 @@ async def test_moving_a_timer_later_touches_no_heap(autojump_clock: Clock) -> No
     assert rung == [(999, start + 1029)]
 
 
+async def test_a_timer_asks_how_much_time_is_left_before_it_rings(autojump_clock: Clock) -> None:
+    rung: list[tuple[Any, float]] = []
+    async with running() as deadlines:
+        timers = Timers(deadlines, lambda timer: rung.append((timer.message, trio.current_time())))
+        start = trio.current_time()
+        left = [20.0, 5.0, 0.0]
+        timers.set("moved", start + 30, "moved", lambda: left.pop(0))
+        timers.set("broken", start + 7, "broken", lambda: 1 / 0)
+        assert len(deadlines) == 2
+
+        await trio.sleep(100)
+
+    assert rung == [("broken", start + 7), ("moved", start + 55)]
+    assert left == []
+
+
 async def test_moving_a_timer_earlier_replaces_it(autojump_clock: Clock) -> None:
     rung: list[tuple[Any, float]] = []
     async with running() as deadlines:

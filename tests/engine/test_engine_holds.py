@@ -106,6 +106,31 @@ async def test_what_finishes_a_hold_returns_the_reply(make: Make, autojump_clock
     ]
 
 
+async def test_what_is_given_to_a_hold_goes_to_the_rest_that_it_was_taken_with(
+    make: Make, autojump_clock: Clock
+) -> None:
+    world = HoldWorld()
+
+    def hold(actor: HoldingActor) -> Any:
+        world.holds.append(actor.context.hold(None if world.holds else lambda value: 2 * value))
+        return DEFERRED
+
+    async with open_system(tree(holding_family(world, make))) as system, trio.open_nursery() as nursery:
+        await system.ask("holder", "a", Note("awake"))
+        doubled = await asked(system, nursery, Run(hold))
+        await settled()
+        world.holds[0].give(21)
+        await settled()
+        as_given = await asked(system, nursery, Run(hold))
+        await settled()
+        world.holds[1].give("as it is")
+        world.holds[1].give("too late")
+        await settled()
+
+        assert (doubled.answers, as_given.answers) == ([42], ["as it is"])
+        assert system.dead_letters.count(Reason.LATE_FINISH) == 1
+
+
 async def test_an_actor_answers_at_once_again_after_a_hold(autojump_clock: Clock) -> None:
     world = HoldWorld()
     async with open_system(tree(holding_family(world))) as system, trio.open_nursery() as nursery:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from time import monotonic
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from sexton_storage.errors import StorageUnavailable
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records.leases import Lease
+from sexton_storage.refusals import Lost
 from sexton_storage.writes import AppendEvent, Renewed
 from tests.worlds.storage import StorageWorld, metered
 
@@ -119,6 +121,62 @@ async def test_the_writes_of_a_tenant_that_was_blocked_are_kept_in_their_order(
     assert [done.charged_nanos for done in charged if isinstance(done, Renewed)] == [100, 100, 50, 0]
     assert [type(outcome).__name__ for outcome in outcomes] == ["Appended", "Duplicate", "Duplicate"]
     assert storage.journal.statistics().hot.set_aside >= 4
+
+
+async def test_a_unit_of_many_tenants_waits_for_none_but_the_one_whose_rows_are_held(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    mine = await StorageWorld(storage).found(150)
+    leases = [await mine.lease() for _ in range(2)]
+    other = await mine.beside()
+    others = [await other.lease() for _ in range(3)]
+    heard: list[tuple[str, object]] = []
+    before = storage.journal.statistics().hot
+    async with held(storage._portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
+        storage.journal.begin_unit()
+        for place in range(3):
+            for world, name, its in ((mine, "mine", leases), (other, "other", others)):
+                if place < len(its):
+                    storage.journal.submit(world.renewal(its[place]), partial(_hear, heard, name))
+        storage.journal.end_unit()
+        with trio.fail_after(HANGS_S):
+            while len(heard) < 3:
+                await trio.sleep(0.001)
+
+        assert [name for name, _ in heard] == ["other"] * 3
+    with trio.fail_after(HANGS_S):
+        while len(heard) < 5:
+            await trio.sleep(0.001)
+
+    assert [done.charged_nanos for _, done in heard if isinstance(done, Renewed)] == [100, 100, 100, 100, 50]
+
+    after = storage.journal.statistics().hot
+    assert (after.depth, after.writes - before.writes) == (0, 5)
+
+
+def _hear(heard: list[tuple[str, object]], name: str, answer: object) -> None:
+    heard.append((name, answer))
+
+
+async def test_a_lease_that_comes_twice_in_a_unit_is_renewed_once(storage: PostgresStorage) -> None:
+    mine = await StorageWorld(storage).found()
+    lease, other = await mine.lease(), await mine.lease()
+    heard: list[tuple[str, object]] = []
+    before = storage.journal.statistics().hot.batches
+    storage.journal.begin_unit()
+    for name, one in (("first", lease), ("other", other), ("second", lease)):
+        storage.journal.submit(mine.renewal(one), partial(_hear, heard, name))
+    storage.journal.end_unit()
+    with trio.fail_after(HANGS_S):
+        while len(heard) < 3:
+            await trio.sleep(0.001)
+
+    assert [(name, type(answer)) for name, answer in heard] == [
+        ("first", Renewed),
+        ("other", Renewed),
+        ("second", Lost),
+    ]
+    assert storage.journal.statistics().hot.batches == before + 2
 
 
 async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(postgres_dsn: str) -> None:

@@ -43,6 +43,13 @@ class LeaseActor(Actor):
         super().__init__(context)
         self._held = HeldLease(context, world)
 
+    def on_burst_start(self) -> None:
+        """The renewals of one request are one unit for the journal."""
+        self._held.world.storage.journal.begin_unit()
+
+    def on_burst_end(self) -> None:
+        self._held.world.storage.journal.end_unit()
+
     def passivatable(self) -> bool:
         """A live lease stays: its deadline is a timer of this actor."""
         return not self._held.is_live()

@@ -163,6 +163,7 @@ class _System(ActorSystem):
         until = now + (ASK_TIMEOUT_S if timeout is None else timeout)
         batch = ReplyBatch(trio.lowlevel.current_task(), until, self._deadlines, len(asks))
         cells = self._directory.kind(kind).cells
+        first: Actor | None = None
         at_once = 0
         try:
             for place, (key, message) in enumerate(asks):
@@ -177,6 +178,9 @@ class _System(ActorSystem):
                 ):
                     self._post(batch, place, kind, key, Envelope(message, None, now, Lane.USER))
                 else:
+                    if first is None:
+                        first = actor
+                        actor.on_burst_start()
                     reply = answer_directly(cell, actor, BatchAsk(message, cell, now, batch, place))
                     if reply is not DEFERRED:
                         batch.replies[place] = reply
@@ -185,6 +189,9 @@ class _System(ActorSystem):
         except BaseException:
             batch.withdraw()
             raise
+        finally:
+            if first is not None:
+                first.on_burst_end()
         waits = batch.waiting > 0
         replies = await batch.wait()
         if waits or at_once < AT_ONCE_BURST:
@@ -310,7 +317,7 @@ async def open_system(
     """
     root = _Root()
     opened: list[_System] = []
-    # The clock itself: trio.current_time finds it anew by three calls, and every message reads it twice.
+    # The clock itself: trio.current_time looks it up by three calls, and every message reads it twice.
     clock = monotonic or trio.lowlevel.current_clock().current_time
     make = partial(_System, ids=ids, rng=rng or SystemRandom(), monotonic=clock)
     try:

@@ -95,6 +95,12 @@ class MemoryJournal:
         for write, done in writes:
             self.submit(write, done)
 
+    def begin_unit(self) -> None:
+        """Nothing to gather: all that is submitted in one go is one batch here."""
+
+    def end_unit(self) -> None:
+        """As above."""
+
     def listen(self, listener: Listener) -> None:
         """See ``Storage.on_frames``."""
         self._listeners.append(listener)

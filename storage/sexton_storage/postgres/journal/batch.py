@@ -86,8 +86,9 @@ def _touched_by_append(write: AppendEvent) -> Touched:
 
 
 TOUCHED: Mapping[type, Callable[[Any], Touched]] = {
-    RenewLease: lambda write: Touched((write.lease.id,)),
-    EndLease: lambda write: Touched((write.lease_id,)),
+    # A number is hashed without a call of Python.
+    RenewLease: lambda write: Touched((write.lease.id.int,)),
+    EndLease: lambda write: Touched((write.lease_id.int,)),
     AppendEvent: _touched_by_append,
     ClaimEvent: lambda write: Touched((write.zombie_id,)),
     OpenGate: lambda write: Touched(((write.gate.event_id, write.gate.action_id),)),

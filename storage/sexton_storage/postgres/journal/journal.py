@@ -45,6 +45,8 @@ class PostgresJournal:
         self._hot: Lane | None = None
         self._bulk: Lane | None = None
         self._lanes: dict[type, Lane] = {}
+        self._unit: tuple[list[RenewLease], list[Done]] | None = None
+        """The renewals of the unit that is being gathered."""
         self._listeners: list[Listener] = []
         signals.listen(self._hear)
 
@@ -82,6 +84,11 @@ class PostgresJournal:
         return answer  # type: ignore[no-any-return] # Batch answers every write with what its type names
 
     def submit(self, write: Write[R], done: Callable[[R | Exception], None]) -> None:
+        if self._unit is not None and type(write) is RenewLease:
+            writes, dones = self._unit
+            writes.append(write)
+            dones.append(done)
+            return
         try:
             lane = self._open_lane(write)
         except StorageUnavailable as error:
@@ -103,6 +110,23 @@ class PostgresJournal:
         self._portal.outstanding += len(writes)
         lane.put_all(writes)
 
+    def begin_unit(self) -> None:
+        self._unit = [], []
+
+    def end_unit(self) -> None:
+        unit, self._unit = self._unit, None
+        if unit is None or not unit[0]:
+            return
+        writes, dones = unit
+        try:
+            lane = self._open_lane(writes[0])
+        except StorageUnavailable as error:
+            answers = [error] * len(dones)
+            trio.lowlevel.current_trio_token().run_sync_soon(lambda: _tell_all(dones, answers))
+            return
+        self._portal.outstanding += len(writes)
+        lane.put_together(writes, dones)
+
     def _open_lane(self, write: Write[Any]) -> Lane:
         lane = self._lanes.get(type(write))
         if lane is None:
@@ -120,8 +144,7 @@ class PostgresJournal:
     def deliver(self, dones: Sequence[Done], answers: Sequence[Any], news: News) -> None:
         """Tell the writers of one batch, then the listeners of its frames."""
         self._portal.outstanding -= len(dones)
-        for done, answer in zip(dones, answers, strict=True):
-            _tell(done, answer)
+        _tell_all(dones, answers)
         self.announce(news)
 
     def listen(self, listener: Listener) -> None:
@@ -154,3 +177,11 @@ def _tell(hear: Callable[[Any], None], what: Any) -> None:
         hear(what)
     except Exception:
         log.exception("a listener of the journal failed")
+
+
+def _tell_all(dones: Sequence[Done], answers: Sequence[Any]) -> None:
+    for done, answer in zip(dones, answers, strict=True):
+        try:  # as in _tell, written out: every write passes here
+            done(answer)
+        except Exception:
+            log.exception("a listener of the journal failed")

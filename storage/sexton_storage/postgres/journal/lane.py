@@ -18,15 +18,28 @@ from sexton_storage.postgres.connections.settings import PostgresSettings
 from sexton_storage.postgres.journal.aside import WORTH_TELLING_S, Aside
 from sexton_storage.postgres.journal.committer import Committed, Committer, RowsHeld
 from sexton_storage.postgres.journal.frames import News
-from sexton_storage.postgres.journal.selection import FORGETTING, Done, Waiting, choose, gathering_s
+from sexton_storage.postgres.journal.selection import (
+    FORGETTING,
+    Done,
+    Entry,
+    Waiting,
+    choose,
+    gathering_s,
+    one_by_one,
+    size_of,
+    together,
+    unit_of,
+)
 from sexton_storage.statistics import LaneStatistics
-from sexton_storage.writes import Write
+from sexton_storage.writes import RenewLease, Write
 
 Deliver = Callable[[Sequence[Done], Sequence[Any], News], None]
 """Tells the writers of a batch, in trio's thread."""
 RETRY_LOCK_MS = 20
 """How long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
 FEW = 2
+UNIT_MAX = 256
+"""Renewals of one unit: a batch may be larger than it should by as many."""
 HELD = "somebody holds rows of this tenant in the database"
 log = logging.getLogger("sexton.storage")
 
@@ -50,10 +63,13 @@ class Lane:
         self._settings = settings
         self._batch_limit = batch_limit
         self._deliver = deliver
-        self._queue: deque[Waiting] = deque()
-        self._held_back: list[Waiting] = []
-        self._under_way: Sequence[Waiting] = ()
-        self._parts: list[Sequence[Waiting]] = []
+        self._queue: deque[Entry] = deque()
+        self._came = 0
+        """Writes that were put into the queue, and below those that were taken out: one for each thread."""
+        self._went = 0
+        self._held_back: list[Entry] = []
+        self._under_way: Sequence[Entry] = ()
+        self._parts: list[Sequence[Entry]] = []
         """What is still to be tried of a batch that met a row which somebody holds."""
         self._aside = Aside()
         self._crowd = 0.0
@@ -75,7 +91,7 @@ class Lane:
 
     @property
     def is_full(self) -> bool:
-        return len(self._queue) >= self._settings.queue_limit
+        return self._came - self._went >= self._settings.queue_limit
 
     @property
     def is_closed(self) -> bool:
@@ -88,7 +104,20 @@ class Lane:
     def put_all(self, writes: Iterable[tuple[Write[Any], Done]]) -> None:
         """The same for writes that came together: the task finds all of them, or none yet."""
         now = time.monotonic()
-        self._queue.extend([Waiting(write, done, now) for write, done in writes])
+        waiting = [Waiting(write, done, now) for write, done in writes]
+        self._queue.extend(waiting)
+        self._came += len(waiting)
+        self._wake_up()
+
+    def put_together(self, writes: Sequence[RenewLease], dones: Sequence[Done]) -> None:
+        """Queue renewals that came together; the lane must be neither full nor closed."""
+        now = time.monotonic()
+        for at in range(0, len(writes), UNIT_MAX):
+            self._queue.extend(unit_of(writes[at : at + UNIT_MAX], dones[at : at + UNIT_MAX], now))
+        self._came += len(writes)
+        self._wake_up()
+
+    def _wake_up(self) -> None:
         # The task says that it sleeps before it looks at the queue for the last time, so one of the two sees
         # the other.
         if self._asleep:
@@ -98,7 +127,7 @@ class Lane:
     def statistics(self) -> LaneStatistics:
         tally = self._committer.tally
         return LaneStatistics(
-            depth=len(self._queue) + len(self._held_back) + len(self._under_way) + self._aside.count,
+            depth=self._came - self._went + self._behind() + self._aside.count,
             batches=tally.batches,
             writes=tally.writes,
             largest_batch=tally.largest_batch,
@@ -112,6 +141,10 @@ class Lane:
             spans=tally.spans.statistics(),
             oldest_s=self._oldest_s(),
         )
+
+    def _behind(self) -> int:
+        # Each is copied at once: the other thread may empty it meanwhile.
+        return size_of((*self._held_back, *self._under_way))
 
     def _oldest_s(self) -> float:
         # Each is looked at once: the other thread may empty it meanwhile.
@@ -148,13 +181,14 @@ class Lane:
                 if self._aside:
                     await self._try_again()
                 if self._queue or self._held_back:
-                    if pause_s := gathering_s(len(self._queue) + len(self._held_back), self._crowd):
+                    waiting = self._came - self._went + size_of(self._held_back)
+                    if pause_s := gathering_s(waiting, self._crowd):
                         await asyncio.sleep(pause_s)
                     await self._commit(self._take())
                 else:
                     await self._sleep()
         finally:
-            parts = [waiting for part in self._parts for waiting in part]
+            parts = [entry for part in self._parts for entry in part]
             rest = [*self._under_way, *parts, *self._aside.everything(), *self._held_back, *self._queue]
             self._refuse(rest, StorageUnavailable("storage was closed before this was settled"))
 
@@ -173,32 +207,35 @@ class Lane:
             if not self._aside:
                 await self._committer.look()
 
-    def _take(self) -> list[Waiting]:
+    def _take(self) -> list[Entry]:
+        before = size_of(self._held_back)
         taken, self._held_back = choose(deque(self._held_back), self._queue, self._batch_limit)
+        self._went += size_of(taken) + size_of(self._held_back) - before
         return taken
 
-    async def _commit(self, batch: Sequence[Waiting]) -> None:
-        self._crowd = max(len(batch), FORGETTING * self._crowd)
+    async def _commit(self, batch: Sequence[Entry]) -> None:
+        self._crowd = max(size_of(batch), FORGETTING * self._crowd)
         self._under_way = batch
         if self._aside:
-            batch = await self._divert(batch)
+            batch = await self._divert(one_by_one(batch))
         self._parts.append(batch)
         while self._parts:
             self._under_way = part = self._parts.pop()
             if part and not await self._commit_part(part, None if part is batch else RETRY_LOCK_MS):
-                self._parts += await self._split(part)
+                self._parts += await self._split(one_by_one(part))
         self._under_way = ()
 
-    async def _commit_part(self, part: Sequence[Waiting], lock_ms: int | None = None) -> bool:
+    async def _commit_part(self, part: Sequence[Entry], lock_ms: int | None = None) -> bool:
         """Commit and tell; False when somebody holds a row that it needs."""
+        writes, dones = together(part)
         try:
-            committed = await self._committer.commit([w.write for w in part], lock_ms)
+            committed = await self._committer.commit(writes, lock_ms)
         except RowsHeld:
             return False
         except StorageUnavailable as away:
-            committed = Committed([away] * len(part), ())
+            committed = Committed([away] * len(writes), ())
         self._under_way = ()
-        self._tell([w.done for w in part], committed.answers, committed.news)
+        self._tell(dones, committed.answers, committed.news)
         return True
 
     # --- writes whose rows somebody else holds --------------------------------------------------------------
@@ -265,11 +302,13 @@ class Lane:
         late = []
         while self._queue and self._queue[0].since < oldest:
             late.append(self._queue.popleft())
+        self._went += size_of(late)
         self._refuse(late, StorageUnavailable("the database is away"))
 
-    def _refuse(self, writes: Sequence[Waiting], error: StorageUnavailable) -> None:
-        if writes:
-            self._tell([w.done for w in writes], [error] * len(writes), ())
+    def _refuse(self, entries: Sequence[Entry], error: StorageUnavailable) -> None:
+        _, dones = together(entries)
+        if dones:
+            self._tell(dones, [error] * len(dones), ())
 
     def _tell(self, dones: Sequence[Done], answers: Sequence[Any], news: News) -> None:
         self._portal.post(lambda: self._deliver(dones, answers, news))

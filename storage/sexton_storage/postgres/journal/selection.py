@@ -1,11 +1,11 @@
 """Chooses the writes of a lane's next batch, and how long to wait for more of them."""
 
 from collections import deque
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from sexton_storage.postgres.journal.batch import TOUCHED
-from sexton_storage.writes import Write
+from sexton_storage.writes import RenewLease, Write
 
 Done = Callable[[Any], None]
 LOOK_AHEAD = 4
@@ -25,6 +25,64 @@ class Waiting(NamedTuple):
     done: Done
     since: float
 
+    @property
+    def size(self) -> int:
+        return 1
+
+
+class Unit(NamedTuple):
+    """The renewals of one request: as one entry of the queue, they cost the lane hardly more than one."""
+
+    writes: Sequence[RenewLease]
+    """There is one lease for each, so none stands in the way of another."""
+    dones: Sequence[Done]
+    leases: frozenset[int]
+    since: float
+
+    @property
+    def size(self) -> int:
+        return len(self.writes)
+
+    def singly(self) -> Iterator[Waiting]:
+        """The same as writes that each go their own way."""
+        return (Waiting(write, done, self.since) for write, done in zip(self.writes, self.dones, strict=True))
+
+
+Entry = Waiting | Unit
+
+
+def unit_of(writes: Sequence[RenewLease], dones: Sequence[Done], since: float) -> Sequence[Entry]:
+    """Make one entry of renewals that came together; one for each where a lease comes twice."""
+    unit = Unit(writes, dones, frozenset([write.lease.id.int for write in writes]), since)
+    return [unit] if len(unit.leases) == len(writes) else list(unit.singly())
+
+
+def size_of(entries: Iterable[Entry]) -> int:
+    """How many writes they are."""
+    return sum(entry.size for entry in entries)
+
+
+def one_by_one(entries: Iterable[Entry]) -> list[Waiting]:
+    """The writes of all entries, each by itself."""
+    return [one for e in entries for one in (e.singly() if isinstance(e, Unit) else (e,))]
+
+
+def together(entries: Iterable[Entry]) -> tuple[list[Write[Any]], list[Done]]:
+    """All writes in their order, and who is to be told of each."""
+    writes: list[Write[Any]] = []
+    dones: list[Done] = []
+    for entry in entries:
+        if isinstance(entry, Unit):
+            writes += entry.writes
+            dones += entry.dones
+        else:
+            writes.append(entry.write)
+            dones.append(entry.done)
+    return writes, dones
+
+
+E = TypeVar("E", Waiting, Entry)
+
 
 def gathering_s(queued: int, crowd: float) -> float:
     """Tell how long to wait for more writes before a batch begins, in seconds.
@@ -43,26 +101,35 @@ def gathering_s(queued: int, crowd: float) -> float:
     return GATHER_S if crowd >= CROWD and queued < crowd / 2 else 0.0
 
 
-def choose(earlier: deque[Waiting], queue: deque[Waiting], limit: int) -> tuple[list[Waiting], list[Waiting]]:
+def choose(earlier: deque[E], queue: deque[E], limit: int) -> tuple[list[E], list[E]]:
     """Take a batch in which no two writes are about the same thing, and those that it goes ahead of.
 
     The later of two such waits for the next batch. ``earlier`` goes before ``queue``; what is left of it is
-    given back as well.
+    given back as well. A unit is taken as a whole or waits as a whole, so a batch may have a unit more than
+    ``limit`` writes.
     """
-    taken: list[Waiting] = []
+    taken: list[E] = []
     alone: set[Hashable] = set()
     shared: set[Hashable] = set()
-    back: list[Waiting] = []
-    while len(taken) < limit and len(back) < LOOK_AHEAD * limit:
+    back: list[E] = []
+    count = 0
+    while count < limit and len(back) < LOOK_AHEAD * limit:
         if not (earlier or queue):
             break
-        waiting = earlier.popleft() if earlier else queue.popleft()
-        touched = TOUCHED[type(waiting.write)](waiting.write)
-        if alone.isdisjoint(touched.alone + touched.shared) and shared.isdisjoint(touched.alone):
-            taken.append(waiting)
+        entry = earlier.popleft() if earlier else queue.popleft()
+        if isinstance(entry, Unit):
+            wanted: Iterable[Hashable] = entry.leases
+            free = alone.isdisjoint(wanted) and shared.isdisjoint(wanted)
         else:
-            back.append(waiting)
-        alone.update(touched.alone)
-        shared.update(touched.shared)
+            touched = TOUCHED[type(entry.write)](entry.write)
+            wanted = touched.alone
+            free = alone.isdisjoint(wanted + touched.shared) and shared.isdisjoint(wanted)
+            shared.update(touched.shared)
+        if free:
+            taken.append(entry)
+            count += entry.size
+        else:
+            back.append(entry)
+        alone.update(wanted)
     back.extend(earlier)
     return taken, back
