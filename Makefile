@@ -58,7 +58,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench bench-peers fuzz check lint types mypy pyright layers docs wheel node
+.PHONY: test bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
@@ -73,6 +73,9 @@ bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plo
 
 bench-peers: $(TO_CHECK) .venv-peers/.locked ## real peers beside Sexton, on one PostgreSQL in one run
 	@$(ALONE) $(BIN)/python -m bench.peers .venv-peers/bin/python
+
+leasebench: $(TO_CHECK) .venv-peers/.locked ## lease services beside each other, and a page (ARGS="plain_sql --seconds 10")
+	@$(ALONE) $(BIN)/python -m bench.leasebench --peers .venv-peers/bin/python $(ARGS)
 
 # What looks at the packages is none of them, and has an environment of its own.
 .venv-audit/.locked: requirements/audit.lock

@@ -82,13 +82,17 @@ def main(names: Sequence[str]) -> int:
     began = time.monotonic()
     results = []
     texts = []
+    times = []
     for name in chosen:
         print(f"{name} …", file=sys.stderr, flush=True)
-        if (result := run_one(name)) is not None:
+        asked = time.monotonic()
+        result = run_one(name)
+        times.append(f"{name} {time.monotonic() - asked:.0f} s")
+        if result is not None:
             texts.append(result.pop("text", ""))
             print(orjson.dumps(result).decode(), flush=True)
             results.append(result)
-    took = f"{time.monotonic() - began:.0f} s"
+    took = f"{time.monotonic() - began:.0f} s in all: {', '.join(times)}"
     parts = (machine_of(results), *texts, table(results), draw(bars(results)), took)
     print("\n" + "\n\n".join(filter(None, parts)))
     return 0 if len(results) == len(chosen) else 1

@@ -21,7 +21,9 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("target", ["demo", "up", "test", "check", "bench", "docs", "lint", "lock", "fmt"])
+@pytest.mark.parametrize(
+    "target", ["demo", "up", "test", "check", "bench", "leasebench", "docs", "lint", "lock", "fmt"]
+)
 def test_a_target_begins_by_making_an_environment_from_the_locks(clone: Path, target: str) -> None:
     plan = plan_of(clone, target)
 
@@ -35,7 +37,7 @@ def test_who_only_runs_it_waits_for_no_development_tools(clone: Path, target: st
     assert "dev.lock" not in plan_of(clone, target)
 
 
-@pytest.mark.parametrize("target", ["test", "bench"])
+@pytest.mark.parametrize("target", ["test", "bench", "leasebench"])
 def test_tests_are_blind_to_the_database_of_the_caller(
     clone: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
