@@ -26,7 +26,7 @@ from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.secrets import Secrets
 from sexton_actors.tree import tree
 from sexton_actors.world import World
-from sexton_cli.up import spare_the_collector
+from sexton_cli.collector import spare_the_collector
 from sexton_engine import ActorSystem, open_system
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import httpx2
 import trio
 
-from sexton_cli.composition import Node, open_node
+from sexton_cli.composition import open_node
+from sexton_cli.ground import Node
 from sexton_cli.settings import NodeSettings
 
 ROOT = Path(__file__).resolve().parents[1]

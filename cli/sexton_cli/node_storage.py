@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -13,6 +14,7 @@ from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, embedded_d
 from sexton_storage.postgres import (
     PostgresSettings,
     PostgresStorage,
+    connections_allowed,
     excess_rights,
     migrate_database,
     open_postgres_storage,
@@ -20,6 +22,8 @@ from sexton_storage.postgres import (
 from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
 from sexton_storage.stores import Storage
 
+EMBEDDED_CONNECTIONS = 60
+"""What our own database allows at least."""
 VISIT_S = 2.0
 """How long a command waits for the database of a server that should be running."""
 
@@ -28,11 +32,11 @@ log = structlog.get_logger()
 
 
 async def open_storage(
-    stack: AsyncExitStack, settings: NodeSettings, progress: Progress
+    stack: AsyncExitStack, settings: NodeSettings, progress: Progress, *, checks: bool = True
 ) -> tuple[EmbeddedServer | None, PostgresStorage]:
     """The storage of a node, closed with the stack, and the server of its database if that is our own.
 
-    Raises StartupFault.
+    ``checks``: whether to tell of rights that the database's role should not have. Raises StartupFault.
     """
     with _starting(settings):
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +45,7 @@ async def open_storage(
             dsn, settings=_postgres(settings), new_id=uuid_utils.compat.uuid7, migrates=settings.migrate
         )
         storage = await stack.enter_async_context(opening)
-        if database is None and (excess := await excess_rights(dsn, settings=_postgres(settings))):
+        if checks and database is None and (excess := await excess_rights(dsn, settings=_postgres(settings))):
             log.warning("database_role_has_more_than_it_needs", rights=excess)
         return database, storage
 
@@ -55,8 +59,15 @@ async def migrate_schema(settings: NodeSettings, progress: Progress) -> Sequence
             return await migrate_database(dsn, settings=_postgres(settings))
 
 
+async def room_for_connections(settings: NodeSettings, dsn: str) -> int:
+    """How many connections the database of a node allows. Raises StartupFault."""
+    with _starting(settings):
+        return await connections_allowed(dsn, settings=_postgres(settings))
+
+
 def _postgres(settings: NodeSettings) -> PostgresSettings:
-    return PostgresSettings(connect_s=settings.database_wait_s)
+    found = PostgresSettings(connect_s=settings.database_wait_s)
+    return found if settings.database_pool is None else replace(found, pool_size=settings.database_pool)
 
 
 @contextmanager
@@ -107,6 +118,7 @@ async def _database(
     if settings.database_url is not None:
         progress("connecting to the database")
         return None, settings.database_url
-    embedded = open_embedded_server(EmbeddedSettings(settings.data), progress=progress)
+    server = {"max_connections": str(max(EMBEDDED_CONNECTIONS, settings.connections_needed))}
+    embedded = open_embedded_server(EmbeddedSettings(settings.data, server), progress=progress)
     database = await stack.enter_async_context(embedded)
     return database, database.dsn

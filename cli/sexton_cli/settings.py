@@ -13,11 +13,15 @@ from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
+from sexton_storage.postgres import BESIDE_POOL, PostgresSettings
 from sexton_storage.records.auth_sessions import SessionBounds
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DEFAULT_ANSWER_MIB = 64
 DEFAULT_BUSY_AT_MS = 10.0
+DEFAULT_POOL = PostgresSettings().pool_size
+SPARE_CONNECTIONS = 20
+"""Of our own database, for commands beside the server, its administrator, and what it reserves."""
 DATABASE_VARIABLE = "DATABASE_URL"
 
 
@@ -31,6 +35,10 @@ class NodeSettings:
     database_url: str | None = None
     database_wait_s: float = DEFAULT_DATABASE_WAIT_S
     """How long a start waits for a ``database_url`` that does not answer yet."""
+    database_pool: int | None = None
+    """Connections of each process' pool; None: as many as suit it, fewer where the database allows fewer."""
+    workers: int = 1
+    """Processes that serve; more than one have a parent that keeps them."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it."""
     migrate: bool = True
@@ -75,6 +83,12 @@ class NodeSettings:
     def connections(self) -> tuple[int, int | None]:
         """How many there may be, in all and from one address."""
         return self.max_connections, self.max_connections_per_address
+
+    @property
+    def connections_needed(self) -> int:
+        """How many connections to its own database there should be room for."""
+        pool = DEFAULT_POOL if self.database_pool is None else self.database_pool
+        return (self.workers + 1) * (pool + BESIDE_POOL + 1) + SPARE_CONNECTIONS
 
     @property
     def is_private(self) -> bool:

@@ -1,6 +1,5 @@
 """Starts a server and its local runners, and says when everything is ready."""
 
-import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -14,13 +13,16 @@ import structlog
 import trio
 from rich.console import Console
 
-from sexton_cli.composition import Node, open_node
-from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, explain
+from sexton_cli.collector import spare_the_collector
+from sexton_cli.composition import open_node
+from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, explain, first_of
 from sexton_cli.first_commands import first_commands
+from sexton_cli.ground import Node
 from sexton_cli.local_runners import LocalRunner, runner_command
 from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
+from sexton_cli.workers.crew import open_crew
 from sexton_http.gateway.request_log import add_request
 from sexton_http.identity.context import VERSION
 from sexton_runner.logs import configure_logs
@@ -28,8 +30,6 @@ from sexton_runner.settings import SandboxTier
 
 Ready = Callable[[Node, trio.Nursery, trio.Event], Awaitable[None]]
 """What is done once the server answers; the nursery is for runners, the event says that they are to hurry."""
-COLLECT_AFTER = (50_000, 20, 50)
-"""Objects made before the collector looks at the young ones; rounds before it looks at older ones."""
 RUNNER_READY_S = 30.0
 POLL_S = 0.05
 
@@ -98,13 +98,8 @@ def _run(
     try:
         trio.run(_serve, settings, console, ready, begin)
     except* StartupFault as group:
-        status = explain(_first(group))
+        status = explain(first_of(group))
     return status
-
-
-def _first(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 async def _serve(
@@ -118,7 +113,12 @@ async def _serve(
             shutdown = Shutdown(everything.cancel_scope, say)
             everything.start_soon(shutdown.heed, signals)
             await begin()
-            async with open_node(settings, say) as node:
+            opening = (
+                open_node(settings, say)
+                if settings.workers == 1
+                else open_crew(settings, say, shutdown.hastened)
+            )
+            async with opening as node:
                 await _serve_runners(node, shutdown, ready)
                 shutdown.runners_have_ended()
             everything.cancel_scope.cancel()
@@ -131,17 +131,6 @@ async def _serve_runners(node: Node, shutdown: Shutdown, ready: Ready) -> None:
         spare_the_collector()
         await ready(node, runners, shutdown.hastened)
         await trio.sleep_forever()
-
-
-def spare_the_collector() -> None:
-    """Have the cyclic collector come rarely.
-
-    What is there now stays for good, and what comes after is mostly freed by its reference count: to look
-    through all of it every few hundred allocations was two fifths of the work of a busy node.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 # --- runners ------------------------------------------------------------------------------------------
@@ -235,6 +224,7 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
         "admin_token": node.admin_token,
         "pids": {
             "server": os.getpid(),
+            "workers": node.worker_pids(),
             "postgres": node.postgres_pid,
             "runners": [runner.process.pid for runner in runners if runner.process],
         },

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from sexton_cli import up
-from sexton_cli.composition import Node
+from sexton_cli.ground import Node
 from sexton_cli.settings import NodeSettings
 from sexton_http.wire.tls import Tls
 

@@ -8,6 +8,7 @@ import click
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
+from sexton_cli.commands.worker_options import WORKER_OPTIONS
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
 from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, NodeSettings
@@ -131,6 +132,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="Log each request, and not only those that are refused or fail.",
             ),
             *CEILING_OPTIONS,
+            *WORKER_OPTIONS,
             click.option(
                 "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."
             ),

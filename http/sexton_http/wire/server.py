@@ -16,6 +16,7 @@ from sexton_http.wire.http1 import Http1Connection
 from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.open_connections import OpenConnections, Place
+from sexton_http.wire.relay import Relay
 from sexton_http.wire.stop_signal import Stop
 from sexton_http.wire.tls import HTTP1, Handshake, Tls, TlsTransport
 from sexton_http.wire.transport import PlainTransport
@@ -62,14 +63,15 @@ async def serve(
     stop: trio.Event | Stop,
     tls: Tls | LiveCertificate | None = None,
     connections: OpenConnections | None = None,
+    relay: Relay | None = None,
     grace_s: float = timeouts.GRACE_S,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve ``app`` until ``stop``; then take nothing new, and end what is left after ``grace_s``.
 
-    ``connections`` knows how many there may be. Streams and long polls are to watch ``stop`` themselves: this
-    only waits for them. Raises OSError when the
-    files of ``tls`` cannot be used.
+    ``connections`` knows how many there may be. ``relay``: the way to the other workers. Streams and long
+    polls are to watch ``stop`` themselves: this only waits for them. Raises OSError when the files of ``tls``
+    cannot be used.
     """
     server = _Server(app, tls, connections or OpenConnections())
     try:
@@ -85,6 +87,8 @@ async def serve(
                         accepting.start_soon(
                             partial(trio.serve_listeners, server.handle, [listener], handler_nursery=handlers)
                         )
+                    if relay is not None:
+                        accepting.start_soon(relay.run)
                     task_status.started()
                     await stop.wait()
                     accepting.cancel_scope.cancel()

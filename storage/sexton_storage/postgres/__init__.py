@@ -1,16 +1,19 @@
 """Storage in PostgreSQL."""
 
-from sexton_storage.postgres.connections.settings import PostgresSettings
+from sexton_storage.postgres.connections.settings import BESIDE_POOL, PostgresSettings
 from sexton_storage.postgres.storage import (
     PostgresStorage,
+    connections_allowed,
     excess_rights,
     migrate_database,
     open_postgres_storage,
 )
 
 __all__ = [
+    "BESIDE_POOL",
     "PostgresSettings",
     "PostgresStorage",
+    "connections_allowed",
     "excess_rights",
     "migrate_database",
     "open_postgres_storage",

@@ -17,6 +17,11 @@ from sexton_storage.startup import ConnectFailed, PooledByTransaction, ServerToo
 
 OLDEST_MAJOR: Final = 15
 """The oldest PostgreSQL that still gets fixes; the tests use the one that Sexton brings along."""
+_ALLOWED: Final = """
+SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END)
+  FROM pg_settings
+ WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')
+"""
 _STRAYED = (
     SettingsDropped,
     asyncpg.DuplicatePreparedStatementError,
@@ -43,6 +48,15 @@ async def look_at_rights(dsn: str, settings: PostgresSettings) -> Sequence[str]:
     connection = await _wait_for(dsn, settings)
     try:
         return await look_at_role(connection)
+    finally:
+        await connection.close(timeout=5)
+
+
+async def look_at_connections(dsn: str, settings: PostgresSettings) -> int:
+    """Give how many connections there may be of those who are not superusers. Raises ConnectFailed."""
+    connection = await _wait_for(dsn, settings)
+    try:
+        return int(await connection.fetchval(_ALLOWED))
     finally:
         await connection.close(timeout=5)
 

@@ -18,7 +18,7 @@ from sexton_storage.postgres.connections.outage import Outage
 from sexton_storage.postgres.connections.settings import PostgresSettings
 from sexton_storage.postgres.journal.journal import Listener, PostgresJournal
 from sexton_storage.postgres.journal.lane import Lane
-from sexton_storage.postgres.server_check import bring_up, look_at_rights
+from sexton_storage.postgres.server_check import bring_up, look_at_connections, look_at_rights
 from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
@@ -198,3 +198,9 @@ async def excess_rights(dsn: str, *, settings: PostgresSettings = DEFAULTS) -> S
     """What the role of this address may do beyond what a server needs. Raises ConnectFailed."""
     async with open_portal() as portal:
         return await portal.run(lambda: look_at_rights(dsn, settings))
+
+
+async def connections_allowed(dsn: str, *, settings: PostgresSettings = DEFAULTS) -> int:
+    """How many connections the database allows those who are not its superusers. Raises ConnectFailed."""
+    async with open_portal() as portal:
+        return await portal.run(lambda: look_at_connections(dsn, settings))

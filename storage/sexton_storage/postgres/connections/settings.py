@@ -34,6 +34,8 @@ class PostgresSettings:
     """How often an idle lane looks at its connection and at the database's clock."""
 
 
+BESIDE_POOL = 3
+"""Connections that a node has beside its pool: the journal's two, and the one for signals."""
 BACKOFF_FIRST_S = 0.02
 BACKOFF_MAX_S = 0.5
 """Pauses between attempts to reach a database that is away."""

@@ -1,0 +1,130 @@
+"""Several workers as one server: one is killed, all are restarted, the parent dies, and clients go on."""
+
+import errno
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import trio
+
+from tests.worlds.nodes import Node
+from tests.worlds.server_process import ServerProcess, open_server
+
+WORKERS = 3
+RUNNERS = 6
+PATIENCE_S = 120
+RENEWALS = 5
+T = TypeVar("T")
+
+
+class Load:
+    """Runners that lease, renew and report without pause, and a sender of messages."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.done: set[str] = set()
+        self.refused = 0
+        """Connections that were not taken."""
+        self.cut = 0
+        """Connections that ended under a call."""
+        self.in_a_row = 0
+        """The most tries that one call needed."""
+        self.over = trio.Event()
+
+    async def work(self, server: ServerProcess, runner: str) -> None:
+        async with _client(server) as node:
+            while not (self.over.is_set() and self.done >= set(self.said)):
+                lease = await self._insist(partial(node.lease, runner))
+                if lease is not None:
+                    for _ in range(RENEWALS):
+                        await self._insist(partial(node.renew, runner, lease))
+                    await self._insist(partial(node.report, runner, lease))
+                    self.done.add(lease["event"]["event_id"])
+
+    async def send(self, server: ServerProcess, agents: Sequence[str]) -> None:
+        async with _client(server) as node:
+            for zombie_id in cycle(agents):
+                if self.over.is_set():
+                    return
+                self.said.append(await self._insist(partial(node.say, zombie_id)))
+                await trio.sleep(0.05)
+
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        tries = 0
+        while True:
+            tries += 1
+            self.in_a_row = max(self.in_a_row, tries)
+            try:
+                return await call()
+            except httpx2.ConnectError:
+                self.refused += 1
+            except httpx2.TransportError:
+                self.cut += 1
+
+
+@asynccontextmanager
+async def _client(server: ServerProcess) -> AsyncIterator[Node]:
+    """With connections of its own."""
+    async with httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=60) as http:
+        yield Node(server, http)
+
+
+async def until_served(server: ServerProcess, times: int) -> None:
+    """Wait until the log has told so often that a worker serves."""
+    log = server.folder / "server.log"
+    while log.read_text(errors="replace").count('"worker_serves"') < times:
+        assert server.running, server.log()
+        await trio.sleep(0.1)
+
+
+async def test_a_killed_worker_and_a_restart_of_all_lose_nothing_and_refuse_nobody(tmp_path: Path) -> None:
+    load = Load()
+    async with open_server(tmp_path, "--port", "0", "--runners", "0", "--workers", str(WORKERS)) as server:
+        workers = server.ready["pids"]["workers"]
+        assert len(set(workers)) == WORKERS
+        async with _client(server) as node:
+            agents = [await node.install(f"agent-{number}") for number in range(RUNNERS)]
+            runners = [await node.enrol(f"runner-{number}") for number in range(RUNNERS)]
+            with trio.fail_after(PATIENCE_S):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(load.send, server, agents)
+                    for runner in runners:
+                        nursery.start_soon(load.work, server, runner)
+                    await trio.sleep(1)
+
+                    os.kill(workers[0], signal.SIGKILL)
+                    await until_served(server, WORKERS + 1)
+                    assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
+
+                    server.send(signal.SIGUSR1)
+                    await until_served(server, 2 * WORKERS + 1)
+                    load.over.set()
+            assert load.refused == 0
+            assert load.in_a_row <= 2
+
+            events = {event["event_id"]: event["status"] for event in await node.history()}
+            assert {event_id: events[event_id] for event_id in load.said} == dict.fromkeys(
+                load.said, "processed"
+            )
+
+
+async def test_workers_end_with_their_parent_and_leave_the_address(tmp_path: Path) -> None:
+    async with open_server(tmp_path, "--port", "0", "--runners", "0", "--workers", "2") as server:
+        workers = server.ready["pids"]["workers"]
+        url = urlsplit(server.ready["base_url"])
+
+        server.kill()
+
+        with trio.fail_after(PATIENCE_S):
+            while any(Path(f"/proc/{pid}/stat").exists() for pid in workers):
+                await trio.sleep(0.05)
+        with socket.socket() as door:
+            assert door.connect_ex((url.hostname or "", url.port or 0)) == errno.ECONNREFUSED
