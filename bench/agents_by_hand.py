@@ -49,11 +49,11 @@ UPDATE events e SET status = 'running', attempts = 1, lease_count = 1, first_lea
 INSERT INTO leases (id, event_id, zombie_id, workspace_id, tenant_id, runner_id, fencing_token, attempt,
                     status, version, granted_at, expires_at, ceiling_at, metered_at, run_nanos_per_sec,
                     input_nanos_per_mtok, cached_input_nanos_per_mtok, output_nanos_per_mtok)
-SELECT {lease}, e.id, e.zombie_id, e.workspace_id, e.tenant_id, '{runner}', 1, 1, 'active', 1,
+SELECT {lease}, e.id, e.zombie_id, e.workspace_id, e.tenant_id, {runner}, 1, 1, 'active', 1,
        sexton_now_ms(), sexton_now_ms() + {term_ms}, sexton_now_ms() + 43200000, sexton_now_ms(), {rate},
        0, 0, 0
   FROM {numbers} JOIN events e ON e.id = {event};
-UPDATE agent_heads h SET fence = 1, live_lease_id = {lease}, last_runner_id = '{runner}'
+UPDATE agent_heads h SET fence = 1, live_lease_id = {lease}, last_runner_id = {runner}
   FROM {numbers} WHERE h.zombie_id = {agent};
 """
 
@@ -94,17 +94,25 @@ class Agents:
             turn = identity(self._kind(AGENT), f"1 + (n - 1) % {agents}")
             self._run(_QUEUE, at + 1, last, {"agent": turn, "total": offset + total, "apart_ms": APART_MS})
 
-    def lease(self, agents: int, runner_id: str, *, term_ms: int) -> None:
-        """Put each of the first agents, with an event of its own, under a live lease of the runner."""
+    def lease(self, agents: int, *runner_ids: str, term_ms: int, together: int = 64) -> None:
+        """Put each of the first agents, with an event of its own, under a live lease of a runner.
+
+        The runners take turns, and each is given that many at a time.
+        """
+        ids = ", ".join(f"'{runner_id}'" for runner_id in runner_ids)
+        turn = f"(ARRAY[{ids}]::uuid[])[1 + (n - 1) / {together} % {len(runner_ids)}]"
         self.queue(agents, each=1)
         for at in range(0, agents, PAGE):
-            more: dict[str, object] = {"runner": runner_id, "term_ms": term_ms, "rate": RUN_NANOS_PER_SEC}
+            more: dict[str, object] = {"runner": turn, "term_ms": term_ms, "rate": RUN_NANOS_PER_SEC}
             self._run(_LEASE, at + 1, min(at + PAGE, agents), more)
 
-    def held(self, count: int, token: str) -> list[Held]:
-        """The first leases, as their runner knows them; the end that it was told is not known here."""
-        ids = zip(self.ids(LEASE, count), self.ids(EVENT, count), strict=True)
-        return [Held(token, lease_id, event_id, 1, 0) for lease_id, event_id in ids]
+    def held(self, count: int, *tokens: str, together: int = 64) -> list[Held]:
+        """The first leases, as their runners know them; the ends that they were told are not known here."""
+        ids = enumerate(zip(self.ids(LEASE, count), self.ids(EVENT, count), strict=True))
+        return [
+            Held(tokens[number // together % len(tokens)], lease_id, event_id, 1, 0)
+            for number, (lease_id, event_id) in ids
+        ]
 
     def _run(self, sql: str, first: int, last: int, more: Mapping[str, object] | None = None) -> None:
         values: dict[str, object] = {

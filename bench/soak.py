@@ -1,9 +1,9 @@
 """Renewals over HTTP for a quarter of an hour at 70 % of what the server can do: memory, lateness, latency.
 
-``python bench/soak.py [MINUTES]``. The capacity is measured first, in a closed loop. Then batches are due at
-fixed times, whatever became of those before; a latency counts from when its batch was due, so that a stall
-counts for all that waited behind it. A renewal is late when it is answered after the end that the lease was
-last given, or is refused: its runner would have lost its work.
+``python bench/soak.py [MINUTES] [WORKERS]``. The capacity is measured first, in a closed loop. Then batches
+are due at fixed times, whatever became of those before; a latency counts from when its batch was due, so that
+a stall counts for all that waited behind it. A renewal is late when it is answered after the end that the
+lease was last given, or is refused: its runner would have lost its work.
 """
 
 import sys
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import orjson
 import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
@@ -74,17 +75,19 @@ def lateness(results: Sequence[dict[str, Any]], ends: Sequence[int], now_ms: flo
     return late, min(left)
 
 
-async def measure(minutes: float) -> dict[str, Any]:
+async def measure(minutes: float, workers: int) -> dict[str, Any]:
     with open_client() as client:
         async with server.open_folder() as process:
-            site = await process.start(*server.UNHURRIED)
+            site = await process.start(*server.UNHURRIED, "--workers", str(workers))
+            ready = orjson.loads((process.folder / "ready.json").read_bytes())
+            pids = [ready["pids"]["server"], *ready["pids"].get("workers", ())]
             about = machine.describe_with(process.database_url())
             agents, leases = await _lease(client, site, process)
             before = await server.fill_purse(client, site)
             batches = [renew_many(site, leases[at : at + BATCH]) for at in range(0, len(leases), BATCH)]
             capacity, granted = await _capacity(client, site, batches)
             harness.tell(f"{SHARE * capacity * BATCH:,.0f} renewals a second for {minutes:g} minutes")
-            notes, sizes = await _soak(client, process.pid, _job(site, batches, SHARE * capacity, minutes))
+            notes, sizes = await _soak(client, pids, _job(site, batches, SHARE * capacity, minutes))
             # Every renewal that was answered, those of the capacity included, is in the ledger.
             refused = sum(late for *_, late in notes)
             rows, charged = await trio.to_thread.run_sync(agents.metered)
@@ -96,15 +99,18 @@ async def measure(minutes: float) -> dict[str, Any]:
 
 async def _lease(client: Client, site: Site, process: server.Server) -> tuple[Agents, list[Held]]:
     [first] = await server.make_agents(client, site, 1)
-    minted = await client.call(site.address, mint_enrolment(site))
-    runner = await client.call(site.address, enrol(site, minted["token"], "bench", 256))
+    # One for each connection, as it is with runners: then workers have theirs to themselves.
+    minted = await client.call_all(site.address, [mint_enrolment(site)] * CONNECTIONS)
+    requests = [enrol(site, one["token"], f"bench-{number}", 256) for number, one in enumerate(minted)]
+    runners = await client.call_all(site.address, requests)
+    ids, tokens = zip(*((runner["runner_id"], runner["runner_token"]) for runner in runners), strict=True)
     agents = Agents(process.database_url(), FAMILY, first=first)
     harness.tell(f"{LEASES:,} agents, each under a lease")
     await trio.to_thread.run_sync(agents.enrich)
     await trio.to_thread.run_sync(agents.install, LEASES)
-    await trio.to_thread.run_sync(lambda: agents.lease(LEASES, runner["runner_id"], term_ms=FIRST_TERM_MS))
+    await trio.to_thread.run_sync(lambda: agents.lease(LEASES, *ids, term_ms=FIRST_TERM_MS, together=BATCH))
     await trio.to_thread.run_sync(tidy, process.database_url())
-    return agents, agents.held(LEASES, runner["runner_token"])
+    return agents, agents.held(LEASES, *tokens, together=BATCH)
 
 
 async def _capacity(client: Client, site: Site, batches: list[bytes]) -> tuple[float, int]:
@@ -118,13 +124,15 @@ def _job(site: Site, batches: list[bytes], per_second: float, minutes: float) ->
     return Job(site.address, renew_on_time, (batches, per_second), CONNECTIONS, 60 * minutes, WARM_S)
 
 
-async def _soak(client: Client, pid: int, job: Job) -> tuple[list[tuple[int, int, float, int]], list[float]]:
+async def _soak(
+    client: Client, pids: Sequence[int], job: Job
+) -> tuple[list[tuple[int, int, float, int]], list[float]]:
     """What each batch noted, and the server's memory meanwhile, in MiB."""
     sizes: list[float] = []
 
     async def watch() -> None:
         while True:
-            sizes.append(machine.resident_bytes(pid) / 2**20)
+            sizes.append(sum(map(machine.resident_bytes, pids)) / 2**20)
             await trio.sleep(job.run_s / SAMPLES)
 
     async with trio.open_nursery() as nursery:
@@ -176,9 +184,9 @@ def figures(
 _NONE_LATE = harness.at_most(0, "late")
 
 
-def run(minutes: float = MINUTES) -> dict[str, Any]:
-    return trio.run(measure, minutes)
+def run(minutes: float = MINUTES, workers: float = 1) -> dict[str, Any]:
+    return trio.run(measure, minutes, int(workers))
 
 
 if __name__ == "__main__":
-    print(harness.line(run(*map(float, sys.argv[1:2]))))
+    print(harness.line(run(*map(float, sys.argv[1:3]))))

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,8 @@ from sexton_cli.node_storage import Progress
 from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
 from sexton_http.app import create_app
+from sexton_http.gateway.shared_limits import SharedGcra
+from sexton_http.gateway.worker_metrics import WorkerMetrics
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, plan_rates
 from sexton_http.identity.issuers.oidc import OidcIssuer
 from sexton_http.identity.oauth import OAuthProvider
@@ -48,6 +50,10 @@ class Share:
 
     relay: Relay
     doors: Doors
+    limits: int
+    """The memory of rate limits, by its descriptor."""
+    metrics: Sequence[int]
+    """Memory in which each worker keeps what it has counted."""
 
     @property
     def is_first(self) -> bool:
@@ -111,8 +117,9 @@ async def open_node(
             turns=turns,
             catalogue_key=installation.catalogue_key,
             connections=connections_within(*settings.connections, settings.trusted_proxies),
+            siblings=None if share is None else WorkerMetrics(registry, share.relay, share.metrics),
         )
-        app = create_app(ctx)
+        app = create_app(ctx, limiter=None if share is None else SharedGcra(share.limits))
 
         def take_back(lease_id: UUID) -> None:
             system.tell("lease", lease_id, Revoke("died"))
@@ -134,6 +141,8 @@ async def open_node(
                 yield ground.node(take_back)
             finally:
                 stop.set()
+        if ctx.siblings is not None:
+            ctx.siblings.keep()
 
 
 async def _trusted(

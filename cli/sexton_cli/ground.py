@@ -31,7 +31,6 @@ from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.wire.server import Doors, open_doors
 from sexton_storage.embedded import EmbeddedServer
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.runners import EnrolmentToken
 from sexton_storage.startup import StartupFailed
 from sexton_storage.stores import Storage
@@ -125,7 +124,7 @@ class Ground:
     settings: NodeSettings
     identity: IdentitySettings
     database: EmbeddedServer | None
-    storage: PostgresStorage
+    storage: Storage
     doors: Doors
     base_url: str
     vault: Vault

@@ -13,15 +13,14 @@ from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
-from sexton_storage.postgres import BESIDE_POOL, PostgresSettings
 from sexton_storage.records.auth_sessions import SessionBounds
+from sexton_storage.startup import BESIDE_POOL, POOL_SIZE
 
 DEFAULT_DATABASE_WAIT_S = 30.0
 DEFAULT_ANSWER_MIB = 64
 DEFAULT_BUSY_AT_MS = 10.0
-DEFAULT_POOL = PostgresSettings().pool_size
 SPARE_CONNECTIONS = 20
-"""Of our own database, for commands beside the server, its administrator, and what it reserves."""
+"""What our own database allows beyond the server's: for commands, an administrator, and its own reserve."""
 DATABASE_VARIABLE = "DATABASE_URL"
 
 
@@ -87,7 +86,7 @@ class NodeSettings:
     @property
     def connections_needed(self) -> int:
         """How many connections to its own database there should be room for."""
-        pool = DEFAULT_POOL if self.database_pool is None else self.database_pool
+        pool = POOL_SIZE if self.database_pool is None else self.database_pool
         return (self.workers + 1) * (pool + BESIDE_POOL + 1) + SPARE_CONNECTIONS
 
     @property

@@ -224,9 +224,9 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
         "admin_token": node.admin_token,
         "pids": {
             "server": os.getpid(),
-            "workers": node.worker_pids(),
             "postgres": node.postgres_pid,
             "runners": [runner.process.pid for runner in runners if runner.process],
+            **({"workers": workers} if (workers := node.worker_pids()) else {}),
         },
     }
     # Whole or not at all, and its owner's alone: scripts wait for the file to appear, and it holds keys.

@@ -1,6 +1,13 @@
-"""What can keep storage from opening; each with the way out in its text."""
+"""What storage needs to open, and what can keep it from that; each with the way out in its text."""
+
+from typing import Final
 
 from sexton_storage.errors import StorageError
+
+POOL_SIZE: Final = 6
+"""Connections of a node's pool."""
+BESIDE_POOL: Final = 3
+"""Connections that a node has beside its pool: the journal's two, and the one for signals."""
 
 
 class StartupFailed(StorageError):

@@ -52,7 +52,7 @@ async def open_fakes(*statuses: int | None) -> AsyncIterator[tuple[Crew, WorkerB
 
 
 async def until_another(board: WorkerBoard, slot: int, before: Row) -> None:
-    """Wait until another process serves in the place of the one that the row names."""
+    """Wait until another process serves where the one that the row names did."""
     while (row := board.row(slot)).pid == before.pid or row.state is not WorkerState.SERVING:
         await trio.sleep(0.05)
 
@@ -73,6 +73,7 @@ async def test_a_worker_that_ends_or_falls_silent_is_replaced_and_the_others_sta
 
         assert board.row(2) == first[2]._replace(beat_at=board.row(2).beat_at)
         assert [row.restarts for row in board.rows()] == [1, 1, 0]
+
         pids = crew.pids
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -105,6 +106,7 @@ async def test_workers_that_end_at_once_end_the_parent_and_it_says_why(status: i
             pass
     group = caught.value
     assert isinstance(group, BaseExceptionGroup)
+
     fault = first_of(group)
 
     assert isinstance(fault, StartupFault)
@@ -129,6 +131,8 @@ async def test_a_worker_that_does_not_stay_up_ends_nobody_while_another_serves()
             while board.row(0).restarts < restarts.MOST_SHORT:
                 await trio.sleep(0.05)
         assert board.is_up(1)
+
         nursery.cancel_scope.cancel()
     board.close()
+
     assert len(list(memory.iterdir())) == files

@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -23,6 +23,7 @@ from sexton_cli.node_storage import Progress, room_for_connections
 from sexton_cli.settings import NodeSettings
 from sexton_cli.workers.order import PARENT_POOL, WorkerOrder, part_of, pool_within
 from sexton_cli.workers.restarts import History, after_end, gives_up, is_to_be_killed
+from sexton_http.gateway.shared_limits import make_table
 from sexton_http.wire import timeouts
 from sexton_http.wire.worker_board import Row, WorkerBoard, WorkerState
 from sexton_http.wire.worker_mail import Inbox, Parcel, make_inbox, put
@@ -91,7 +92,7 @@ class Crew:
 
     @property
     def pids(self) -> list[int]:
-        """Of the workers that there are."""
+        """The processes that there are now."""
         return [slot.life.process.pid for slot in self._slots if slot.life is not None]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -139,18 +140,26 @@ class Crew:
 
     async def _keep(self, slot: _Slot) -> None:
         while True:
-            life = self._start(slot)
-            status = await wait(life.process)
+            life: _Life | None = None
+            try:
+                life = self._start(slot)
+            except OSError as fault:
+                # Too many processes or files: it may pass, as what a worker dies of may.
+                log.error("worker_not_started", worker=slot.number, fault=str(fault))  # noqa: TRY400 - said in full
+                status = UNAVAILABLE
+            else:
+                status = await wait(life.process)
+                os.close(life.tie)
             slot.life = None
-            os.close(life.tie)
-            now = trio.current_time()
-            if not life.to_drain:
-                served_s = 0.0 if life.served is None else now - life.served
+            was_told = life is not None and life.to_drain
+            if not was_told:
+                served = None if life is None else life.served
+                served_s = 0.0 if served is None else trio.current_time() - served
                 slot.history = after_end(slot.history, status, served_s)
             self._note(slot, WorkerState.WAITING)
             if gives_up([one.history for one in self._slots], self._serving):
                 raise _given_up(slot.history)
-            if not life.to_drain:
+            if not was_told:
                 pause_s = slot.history.pause_s
                 log.warning("worker_ended", worker=slot.number, status=status, again_in_s=pause_s)
                 await trio.sleep(pause_s)
@@ -272,7 +281,12 @@ async def open_crew(settings: NodeSettings, progress: Progress, hastened: trio.E
         inboxes = [make_inbox() for _ in range(settings.workers)]
         for inbox in inboxes:
             stack.callback(_close, inbox)
-        make_order, files = _orders(ground, part, board, inboxes)
+        limits = make_table()
+        metrics = [os.memfd_create("sexton-metrics") for _ in inboxes]
+        for file in (limits, *metrics):
+            stack.callback(os.close, file)
+        shared = _Shared(board, inboxes, limits, tuple(metrics))
+        make_order, files = _orders(ground, part, shared)
         crew = Crew(board, make_order, files, hastened)
 
         def take_back(lease_id: UUID) -> None:
@@ -301,11 +315,19 @@ async def _heed(crew: Crew, has_certificate: bool) -> None:  # noqa: FBT001 - fo
                     nursery.start_soon(crew.restart_one_by_one)
 
 
-def _orders(
-    ground: Ground, part: NodeSettings, board: WorkerBoard, inboxes: Sequence[Inbox]
-) -> tuple[MakeOrder, list[int]]:
+class _Shared(NamedTuple):
+    """What all workers of a server hold together."""
+
+    board: WorkerBoard
+    inboxes: Sequence[Inbox]
+    limits: int
+    metrics: tuple[int, ...]
+
+
+def _orders(ground: Ground, part: NodeSettings, shared: _Shared) -> tuple[MakeOrder, list[int]]:
     """How a worker's order is made, and what all of them inherit."""
     doors = ground.doors
+    board, inboxes, limits, metrics = shared
     listeners = tuple(listener.socket.fileno() for listener in doors.listeners)
     putting = tuple(inbox.putting.fileno() for inbox in inboxes)
     reading = tuple(inbox.reading.fileno() for inbox in inboxes)
@@ -323,9 +345,11 @@ def _orders(
             parent=parent,
             reading=reading[slot],
             putting=putting,
+            limits=limits,
+            metrics=metrics,
         )
 
-    return make, [*listeners, board.file, *putting, *reading]
+    return make, [*listeners, board.file, limits, *metrics, *putting, *reading]
 
 
 def _close(inbox: Inbox) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sexton_cli.exits import CONFIG, StartupFault
-from sexton_cli.settings import DEFAULT_POOL, NodeSettings
-from sexton_storage.postgres import BESIDE_POOL
+from sexton_cli.settings import NodeSettings
+from sexton_storage.startup import BESIDE_POOL, POOL_SIZE
 
 LEAST_POOL: Final = 2
 PARENT_POOL: Final = 2
@@ -28,13 +28,17 @@ class WorkerOrder:
     parent: int
     """Reads nothing, and ends with the parent."""
     reading: int
-    """Its own inbox."""
+    """The worker's own inbox."""
     putting: tuple[int, ...]
     """The inboxes of all."""
+    limits: int
+    """The memory of rate limits."""
+    metrics: tuple[int, ...]
+    """The memory of each worker's counts."""
 
 
 def needed(workers: int, pool: int) -> int:
-    """Connections that a server with so many workers opens, its parent's included.
+    """Connections that a server with that many workers opens, its parent's included.
 
     >>> needed(2, 6), needed(4, 6)
     (25, 45)
@@ -43,12 +47,12 @@ def needed(workers: int, pool: int) -> int:
 
 
 def pool_within(allowed: int, workers: int, wanted: int | None) -> int:
-    """The size of each worker's pool where the database allows so many connections. Raises StartupFault.
+    """The size of each worker's pool where the database allows that many connections. Raises StartupFault.
 
     >>> pool_within(97, 2, None), pool_within(40, 4, None), pool_within(97, 2, 20)
     (6, 4, 20)
     """
-    pool = DEFAULT_POOL if wanted is None else wanted
+    pool = POOL_SIZE if wanted is None else wanted
     while wanted is None and pool > LEAST_POOL and needed(workers, pool) + SPARE > allowed:
         pool -= 1
     if needed(workers, pool) + SPARE > allowed:

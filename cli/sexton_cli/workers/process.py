@@ -15,6 +15,7 @@ from sexton_cli.composition import Share, open_node
 from sexton_cli.exits import OK, StartupFault, explain, first_of
 from sexton_cli.workers.order import WorkerOrder
 from sexton_http.gateway.request_log import add_request
+from sexton_http.identity.tokens import TokenKind
 from sexton_http.wire.relay import Relay
 from sexton_http.wire.server import Doors
 from sexton_http.wire.worker_board import BEAT_S, WorkerBoard, WorkerState
@@ -43,8 +44,10 @@ class Worker:
                 everything.start_soon(self._heed, signals, everything.cancel_scope)
                 everything.start_soon(self._end_with_parent, everything.cancel_scope)
                 everything.start_soon(self._beat)
-                relay = Relay(order.slot, self._board, _socket(order.reading), [*map(_socket, order.putting)])
-                share = Share(relay, _doors(order))
+                putting = [_socket(file) for file in order.putting]
+                prefix = TokenKind.RUNNER.value.encode()
+                relay = Relay(order.slot, self._board, _socket(order.reading), putting, prefix)
+                share = Share(relay, _doors(order), order.limits, order.metrics)
                 async with open_node(order.settings, _say_nothing, share):
                     spare_the_collector()
                     self._become(WorkerState.SERVING)

@@ -45,6 +45,32 @@ class Limiter(Protocol):
         ...
 
 
+def judge(now: float, empty_at: float, quota: Quota) -> tuple[Verdict, float]:
+    """What one request is told whose bucket is empty again at that time; and when it is after the request.
+
+    >>> verdict, after = judge(100.0, 0.0, Quota(4, 2))
+    >>> (verdict.allowed, verdict.remaining, after), judge(100.0, 102.0, Quota(4, 2))[0].allowed
+    ((True, 3, 100.5), False)
+    """
+    burst, window = quota.count, quota.window_s
+    step = window / burst
+    after = max(now, empty_at) + step
+    ahead = after - now
+    if ahead > window + EPSILON:
+        refused = Verdict(
+            allowed=False,
+            burst=burst,
+            remaining=0,
+            reset_s=_ceil(ahead - step),
+            wait_s=_ceil(ahead - window),
+            window_s=window,
+        )
+        return refused, empty_at
+    remaining = int((window - ahead) / step + EPSILON)
+    admitted = Verdict(allowed=True, burst=burst, remaining=remaining, reset_s=_ceil(ahead), window_s=window)
+    return admitted, after
+
+
 class Gcra:
     """The generic cell rate algorithm: one number a caller, the moment at which its bucket is empty again."""
 
@@ -60,29 +86,12 @@ class Gcra:
 
     def spend(self, key: object, quota: Quota) -> Verdict:
         now = self._monotonic()
-        burst, window = quota.count, quota.window_s
-        step = window / burst
-        empty_at = max(now, self._empty_at.get(key, now)) + step
-        ahead = empty_at - now
-        if ahead > window + EPSILON:
-            return Verdict(
-                allowed=False,
-                burst=burst,
-                remaining=0,
-                reset_s=_ceil(ahead - step),
-                wait_s=_ceil(ahead - window),
-                window_s=window,
-            )
-        if len(self._empty_at) >= MAX_BUCKETS:
-            self._forget(now)
-        self._empty_at[key] = empty_at
-        return Verdict(
-            allowed=True,
-            burst=burst,
-            remaining=int((window - ahead) / step + EPSILON),
-            reset_s=_ceil(ahead),
-            window_s=window,
-        )
+        verdict, empty_at = judge(now, self._empty_at.get(key, now), quota)
+        if verdict.allowed:
+            if len(self._empty_at) >= MAX_BUCKETS:
+                self._forget(now)
+            self._empty_at[key] = empty_at
+        return verdict
 
     def _forget(self, now: float) -> None:
         """Drop buckets that are empty; when none is, all: a flood of callers must not grow without bound."""

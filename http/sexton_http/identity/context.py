@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from uuid import UUID
 
+import msgspec
 import trio
 from prometheus_client import CollectorRegistry
 
@@ -156,6 +157,33 @@ class HttpSettings:
     """Whether each request has a line in the log, and not only those that were refused or failed."""
 
 
+class WorkerHealth(msgspec.Struct, frozen=True):
+    """One of the processes that serve together."""
+
+    worker: int
+    state: str
+    up: bool
+    """It serves, and has said so within two seconds."""
+    restarts: int
+    """Processes that this worker's place has had before."""
+
+
+class Siblings(Protocol):
+    """The workers of one server, this one among them."""
+
+    async def text(self, *, by_worker: bool) -> bytes:
+        """The metrics of all, added up or apart, as Prometheus reads them."""
+        ...
+
+    def health(self) -> list[WorkerHealth]:
+        """How each of them is."""
+        ...
+
+    def keep(self) -> object:
+        """Have the sums hold what this one has counted, whatever becomes of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class HttpContext:
     """One for a server; ``stop`` is set when it shuts down, and ends streams and long polls."""
@@ -179,6 +207,8 @@ class HttpContext:
     turns: LoopTurns | None = None
     """What measures the event loop; None: nothing does, and ingress is never held back."""
     connections: OpenConnections = field(default_factory=OpenConnections)
+    siblings: Siblings | None = None
+    """None for a server of one process."""
 
 
 @dataclass(frozen=True, slots=True)

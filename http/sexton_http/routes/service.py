@@ -1,6 +1,9 @@
 """What every service has: health, readiness, metrics, its keys, its own description."""
 
+from typing import Literal
+
 import msgspec
+from msgspec import UNSET, UnsetType
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -8,7 +11,7 @@ from sexton_http.answers import JSON_TYPE, Answer
 from sexton_http.bodies.shapes import Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
-from sexton_http.identity.context import VERSION
+from sexton_http.identity.context import VERSION, WorkerHealth
 
 TAG = "Service"
 
@@ -17,6 +20,13 @@ class Health(Shape):
     status: str
     service: str
     version: str
+    workers: list[WorkerHealth] | UnsetType = UNSET
+    """How each process is, where several serve."""
+
+
+class MetricsQuery(msgspec.Struct, frozen=True):
+    by: Literal["worker"] | None = None
+    """Each worker's own numbers, under the label ``worker``; without it, the sums."""
 
 
 class Readiness(Shape):
@@ -43,8 +53,8 @@ class KeySet(Shape):
 @operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, no_io=True)
 async def healthz(call: Call[NoBody, NoQuery]) -> Health:
     """Say that the process answers."""
-    del call
-    return Health("ok", "sexton", VERSION)
+    siblings = call.ctx.siblings
+    return Health("ok", "sexton", VERSION, UNSET if siblings is None else siblings.health())
 
 
 @operation(
@@ -62,10 +72,13 @@ async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
 @operation(
     "GET", "/metrics", tag=TAG, auth=Auth.SCRAPER, never_shed=True, no_io=True, media="text/plain", answer=str
 )
-async def metrics(call: Call[NoBody, NoQuery]) -> Answer:
-    """Show the counters, as Prometheus reads them."""
+async def metrics(call: Call[NoBody, MetricsQuery]) -> Answer:
+    """Show the counters, as Prometheus reads them. Of several workers: the sums, or each."""
     content_type = (b"content-type", CONTENT_TYPE_LATEST.encode())
-    return Answer(200, (content_type,), generate_latest(call.ctx.registry))
+    siblings = call.ctx.siblings
+    if siblings is None:
+        return Answer(200, (content_type,), generate_latest(call.ctx.registry))
+    return Answer(200, (content_type,), await siblings.text(by_worker=call.query.by is not None))
 
 
 @operation(

@@ -25,6 +25,10 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 
 
+def _never() -> bool:
+    return False
+
+
 class Http1Connection:
     """One connection. ``run`` ends with it, or with the first bytes of one that speaks HTTP/2.
 
@@ -41,8 +45,12 @@ class Http1Connection:
         is_stopping: Callable[[], bool],
         hang_ups: HangUps | None = None,
         reserved: bool = False,
+        first: bytes | None = None,
+        goes_on: bool = False,
     ) -> None:
-        """``date`` gives the headers that every answer has.
+        """``date`` gives the headers that every answer has. ``first``: what has been read already.
+
+        ``goes_on``: when this process stops, another takes the connection over, between two requests.
 
         Without ``hang_ups`` an app that waits has to read to find out that its client has left. One that is
         ``reserved`` is for one request, and its app is told so.
@@ -50,7 +58,13 @@ class Http1Connection:
         self._app = app
         self._transport = transport
         self.date = date
-        self.is_stopping = is_stopping
+        self._is_stopping = is_stopping
+        self.is_stopping = _never if goes_on else is_stopping
+        """Whether an answer says that it is the last."""
+        self.can_go_on = False
+        """At its end: nothing is under way, nothing was said, and another process may take it over."""
+        self._goes_on = goes_on
+        self._first_bytes = first
         self.is_gone = False
         """The client has hung up, or takes nothing."""
         self.reserved = reserved
@@ -86,9 +100,19 @@ class Http1Connection:
                 go_on = await Exchange(self, request).run(self._app, ends, secure=secure)
                 self._forget()
                 if not go_on:
-                    break
-            await self._say_goodbye()
+                    await self._say_goodbye()
+                    return b""
+            if not self._is_handed_on():
+                await self._say_goodbye()
+            return b""
+        self._is_handed_on()
         return b""
+
+    def _is_handed_on(self) -> bool:
+        parser = self._parser
+        whole = parser.is_between and not (parser.requests or parser.broken or self.is_gone)
+        self.can_go_on = self._goes_on and self._is_stopping() and whole
+        return self.can_go_on
 
     # --- until when -----------------------------------------------------------------------------------------
 
@@ -114,7 +138,11 @@ class Http1Connection:
 
     async def _first(self) -> bytes:
         """Look at the first bytes: whoever speaks HTTP/2 says so there."""
-        data = b""
+        data = self._first_bytes or b""
+        if data:
+            self._note_begin()
+        elif self._first_bytes is not None:
+            return b""  # It comes from another process, between two requests.
         while len(data) < len(PREFACE) and PREFACE.startswith(data):
             part = await self._transport.receive()
             if not part:
@@ -136,7 +164,7 @@ class Http1Connection:
                 if not parser.upgraded:
                     await self.turn_down()
                 return None
-            if self.is_gone or (self.is_stopping() and parser.is_between):
+            if self.is_gone or (self._is_stopping() and parser.is_between):
                 return None
             await self._read()
             # Not earlier: a connection that waits for a request is idle, and has KEEP_ALIVE_S for that.

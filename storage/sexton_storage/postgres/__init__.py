@@ -1,6 +1,6 @@
 """Storage in PostgreSQL."""
 
-from sexton_storage.postgres.connections.settings import BESIDE_POOL, PostgresSettings
+from sexton_storage.postgres.connections.settings import PostgresSettings
 from sexton_storage.postgres.storage import (
     PostgresStorage,
     connections_allowed,
@@ -10,7 +10,6 @@ from sexton_storage.postgres.storage import (
 )
 
 __all__ = [
-    "BESIDE_POOL",
     "PostgresSettings",
     "PostgresStorage",
     "connections_allowed",

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
+from sexton_storage.startup import POOL_SIZE
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
     """Bounds of the connections and of the journal; seconds and counts."""
 
-    pool_size: int = 6
+    pool_size: int = POOL_SIZE
     """Connections for everything but the journal, which has two of its own, and signals, which have one."""
     patience_s: float = 5.0
     """How long a call waits for a database that is away before it raises StorageUnavailable."""
@@ -34,8 +36,6 @@ class PostgresSettings:
     """How often an idle lane looks at its connection and at the database's clock."""
 
 
-BESIDE_POOL = 3
-"""Connections that a node has beside its pool: the journal's two, and the one for signals."""
 BACKOFF_FIRST_S = 0.02
 BACKOFF_MAX_S = 0.5
 """Pauses between attempts to reach a database that is away."""
