@@ -116,6 +116,7 @@ async def test_keys_are_handed_over_to_the_member_who_is_chosen(world: HttpWorld
 
     assert f'<option value="{bob.id}">give to Bob</option>' in page
     assert f'<option value="{ada.id}"' not in page, "not to herself"
+    assert "give to local:admin" in page, "who has no name is called as a provider, or this server, knows him"
     assert removed.status_code == 200
     assert (back.status_code, "Choose an active member." in card(back.text, "Bob")) == (400, True)
 

@@ -78,7 +78,7 @@ def members_page(
         text_field(SUBJECT, own.get("subject", ""), trouble),
     ]
     body = Safe(_INTRO) + safe(_NEW, error=error(trouble), fields=joined(fields))
-    heirs = [(str(one.id), f"give to {one.name}") for one in members.items if _is_active(one)]
+    heirs = [(str(one.id), f"give to {_called(one)}") for one in members.items if _is_active(one)]
     rows = [_item(who, one, places, heirs, trouble) for one in members.items]
     pages = page_links(
         "/members",
@@ -123,6 +123,10 @@ def places_of(member_ids: Sequence[UUID]) -> Mapping[UUID, int]:
     return Counter(member_ids)
 
 
+def _called(member: MemberItem) -> str:
+    return member.name or member.subject
+
+
 def _is_active(member: MemberItem) -> bool:
     return member.status is MemberStatus.ACTIVE
 
@@ -136,11 +140,11 @@ def _item(
 ) -> Safe:
     item, count = str(member.id), places.get(member.id, 0)
     changed = moment(member.changed_at)
-    if member.changed_by:
+    if member.changed_at is not None and member.changed_by:
         changed += safe(" by {by}", by=member.changed_by)
     return safe(
         _ITEM,
-        name=member.name or "without a name",
+        name=_called(member),
         you=Safe(' <span class="soft">(you)</span>' if member.id == who.user.id else ""),
         state=member.status.value,
         role=f"{member.role.value}, platform admin" if member.platform_admin else member.role.value,
@@ -179,7 +183,7 @@ def _actions(
 
 def _button(member: MemberItem, verb: str, what: str, sends: tuple[str, str] | None = None) -> Safe:
     hidden = Safe("") if sends is None else safe(_HIDDEN, name=sends[0], value=sends[1])
-    return safe(_BUTTON, id=str(member.id), name=member.name, verb=verb, what=what, hidden=hidden)
+    return safe(_BUTTON, id=str(member.id), name=_called(member), verb=verb, what=what, hidden=hidden)
 
 
 def _details(
@@ -188,7 +192,7 @@ def _details(
     return safe(
         _DETAILS,
         id=str(member.id),
-        name=member.name,
+        name=_called(member),
         verb=verb,
         what=what,
         now=now,
