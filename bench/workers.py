@@ -24,8 +24,8 @@ from bench.wire import request
 COUNTS = (1, 2, 3)
 RUNNERS = harness.size("RUNNERS", 16)
 BATCH = 64
-RUN_S = 1.0
-ROUNDS = harness.size("ROUNDS", 9)
+RUN_S = 2.0
+ROUNDS = harness.size("ROUNDS", 5)
 MOST_TIMES = 1.1
 """What a renewal may cost with two workers, beside one."""
 MOST_CONFLICTS = 0.1
