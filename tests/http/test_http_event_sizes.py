@@ -17,7 +17,7 @@ from sexton_storage.writes import AppendFrames
 from tests.http.test_http_stream_crowd import count_reads
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld, open_http_world
-from tests.worlds.http_agents import UNKNOWN, at, report, steer
+from tests.worlds.http_agents import UNKNOWN, at, report, skill, steer
 
 LONG = 4097
 SECRETLY_LONG = {"pad": "x" * LONG}
@@ -164,3 +164,26 @@ async def test_answers_that_find_no_room_are_turned_away_and_small_ones_go_on(
         inside.replays.budget.give_back("others", 4 * 2**20)
         assert (await world.get(events_path)).status_code == 200
         assert inside.answer_bytes.now == 0
+
+
+async def test_while_too_much_is_unread_nothing_is_changed_and_what_was_changed_is_told(
+    services: list[Services],
+) -> None:
+    async with open_http_world(max_answer_bytes=8 * 2**20) as world:
+        zombie = await world.install()
+        [inside] = services
+        inside.answer_bytes.count("others", 4 * 2**20)
+        large = {"source_markdown": skill(body="x" * 30_000)}
+        told = await world.call("PATCH", at(world, zombie), json=large)
+        inside.answer_bytes.give_back("others", 4 * 2**20)
+        before = (await world.get(at(world, zombie))).json()
+
+        inside.answer_bytes.count("others", 4 * 2**20 + 1)
+        change = {"source_markdown": skill(body="y")}
+        refused = await world.call("PATCH", at(world, zombie), json=change)
+        inside.answer_bytes.give_back("others", 4 * 2**20 + 1)
+        after = (await world.get(at(world, zombie))).json()
+
+    assert told.status_code == 200, "all is taken, but no more than there is"
+    assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-003")
+    assert {**after, "request_id": ""} == {**before, "request_id": ""}, "it was not begun"

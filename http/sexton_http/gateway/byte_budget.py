@@ -73,6 +73,14 @@ class ByteBudget:
                 self._admit()
         return waiter.granted
 
+    async def keeps_up(self, owner: object, wait_s: float) -> bool:
+        """Whether neither the caller nor all together are beyond their bounds, now or after a wait."""
+        if not self._fits(owner, 0):
+            if not await self.take(owner, 0, wait_s):
+                return False
+            self.give_back(owner, 0)
+        return True
+
     def count(self, owner: object, size: int) -> None:
         """Count the bytes whether there is room or not: of an answer that must not be refused."""
         self.now += size
@@ -136,6 +144,10 @@ class Room:
                 return False
             self.size = size
         return True
+
+    async def may_begin(self, wait_s: float) -> bool:
+        """Whether a request may begin whose answer will have to be sent, room or not."""
+        return await self._budget.keeps_up(self.owner, wait_s)
 
     def count(self, size: int) -> None:
         """Have that many bytes, whether there is room or not."""

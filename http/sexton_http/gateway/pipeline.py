@@ -77,6 +77,12 @@ class Mounted:
         self._too_busy = operation.status_of("UZ-API-001")
         self._is_runner_call = operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY
         self._encode = msgspec.json.Encoder().encode
+        self._tells_always = operation.method != "GET" or operation.no_io
+        """What was done must be told, whatever room there is for its answer."""
+        self._changes = (
+            operation.method != "GET" and not operation.no_io and operation.auth is not Auth.RUNNER
+        )
+        """It is not begun for somebody who has too much unread. Runners finish what was begun."""
         self._ceiling: Ceiling | None
         match operation.wait:
             case _ if operation.never_shed:
@@ -135,6 +141,7 @@ class Mounted:
         answer: Answer | StreamAnswer
         try:
             await ticket.enter()
+            await self._check_unread(ticket)
             call = await self._call(ticket, body)
             answer = await (once(self.operation, call, self._answer) if self._once else self._answer(call))
             if isinstance(answer, Answer):
@@ -182,6 +189,12 @@ class Mounted:
             self._services.metrics.undeclared.labels(self.operation.path, problem.code).inc()
             log.warning("undeclared_code", route=self.operation.path, code=problem.code)
 
+    async def _check_unread(self, ticket: Ticket) -> None:
+        """Raises Problem UZ-API-003: what cannot be taken back is not begun for whoever reads too slowly."""
+        room = ticket.room
+        if self._changes and room is not None and not await room.may_begin(ROOM_S):
+            raise no_room()
+
     async def _fit(self, size: int, ticket: Ticket) -> None:
         """Let a large answer wait for its room; what was done must be told, so only a GET is turned away."""
         ticket.pause()
@@ -190,7 +203,7 @@ class Mounted:
             if room is not None:
                 room.shrink(0)
             return
-        if self.operation.method != "GET" or self.operation.no_io:
+        if self._tells_always:
             room.count(size)
         elif not await room.grow(size, ROOM_S):
             raise no_room()
