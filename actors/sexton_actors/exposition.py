@@ -104,6 +104,9 @@ def _signals(signals: SignalStatistics) -> Iterator[Metric]:
     yield _plain("nodes_heard", "Other nodes of this database that were heard of late", signals.peers)
     counts = {"sent": signals.sent, "heard": signals.heard, "dropped": signals.dropped}
     yield _counter("node_signals", "What this node and others told one another", counts, "what")
+    lost = CounterMetricFamily("sexton_node_signal_connections_lost", "Connections for signals given up")
+    lost.add_metric([], signals.lost)
+    yield lost
 
 
 def _journal(journal: JournalStatistics) -> Iterator[Metric]:

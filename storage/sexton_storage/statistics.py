@@ -49,6 +49,8 @@ class SignalStatistics(Struct, frozen=True):
     heard: int = 0
     dropped: int = 0
     """Not sent, since too many waited: seen at the others' next look."""
+    lost: int = 0
+    """Connections for them that were given up; what was told meanwhile is seen at the next look."""
 
 
 class StorageStatistics(Struct, frozen=True):

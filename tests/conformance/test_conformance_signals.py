@@ -1,7 +1,9 @@
 """What nodes tell one another: it comes at once, over outages, and nothing depends on it."""
 
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from uuid import UUID
 
 import trio
@@ -12,6 +14,7 @@ from sexton_storage.postgres.storage import PostgresStorage
 from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import Storage
 from sexton_storage.writes import AppendFrames
+from tests.fakes.database_proxy import open_proxy
 from tests.worlds.storage import StorageWorld, new_id
 
 WITHIN_S = 30
@@ -120,3 +123,28 @@ async def test_a_node_that_is_alone_tells_nobody(postgres_dsn: str) -> None:
     async with open_postgres_storage(postgres_dsn) as alone:
         alone.signals.send(Signal(Topic.READY, new_id()))
         assert alone.statistics().signals.sent == 0
+
+
+async def test_a_connection_for_signals_that_stands_still_is_given_up_and_opened_again(
+    postgres_dsn: str,
+) -> None:
+    """Only that one, and without a word: what the node says to itself in turn is what it notices by."""
+    with tempfile.TemporaryDirectory(prefix="sx") as folder:
+        async with (
+            open_proxy(postgres_dsn, Path(folder)) as proxy,
+            open_postgres_storage(postgres_dsn) as one,
+            open_postgres_storage(proxy.dsn) as other,
+        ):
+            await until(lambda: know_each_other(one, other))
+            heard = heard_by(other)
+            assert proxy.freeze(b"sexton signals") == 1
+
+            one.signals.send(Signal(Topic.GATE, new_id()))
+            await until(lambda: other.statistics().signals.lost == 1)
+            assert heard == [], "what was told meanwhile is seen at the next look"
+            await until(lambda: know_each_other(one, other))
+            again = Signal(Topic.GATE, new_id())
+            one.signals.send(again)
+
+            await until(lambda: heard == [again])
+            assert await other.healthy()

@@ -20,6 +20,15 @@ class Cut(Enum):
     """It reaches the database, whose answer never comes back."""
 
 
+class _Flow:
+    """One connection: what it said first, and whether its bytes go through."""
+
+    def __init__(self) -> None:
+        self.first = b""
+        self.goes = trio.Event()
+        self.goes.set()
+
+
 @dataclass(slots=True)
 class Proxy:
     """Forwards every connection; ``dsn`` leads through it."""
@@ -29,6 +38,7 @@ class Proxy:
     _cuts: list[Cut] = field(default_factory=list)
     _open: set[trio.CancelScope] = field(default_factory=set)
     _flows: trio.Event = field(default_factory=trio.Event)
+    _each: list[_Flow] = field(default_factory=list)
     away: bool = False
     keeps_open: bool = False
     """What the server hangs up stays open on our side."""
@@ -55,6 +65,13 @@ class Proxy:
         """Let nothing through any more, as a cut cable does: nobody is told."""
         self._flows = trio.Event()
 
+    def freeze(self, name: bytes) -> int:
+        """Let nothing more through of the open connections that gave this name; give their number."""
+        frozen = [flow for flow in self._each if name in flow.first and flow.goes.is_set()]
+        for flow in frozen:
+            flow.goes = trio.Event()
+        return len(frozen)
+
     def let_go(self) -> None:
         """Let through what was held, and all that comes."""
         self._flows.set()
@@ -70,12 +87,15 @@ class Proxy:
                 self._open.discard(scope)
 
     async def _forward(self, client: trio.SocketStream, server: trio.SocketStream) -> None:
+        flow = _Flow()
+        self._each.append(flow)
         async with trio.open_nursery() as nursery:
 
             async def back() -> None:
                 with suppress(trio.BrokenResourceError):
                     async for data in server:
                         await self._flows.wait()
+                        await flow.goes.wait()
                         await client.send_all(data)
                 self.hung_up += 1
                 if not self.keeps_open:
@@ -84,7 +104,9 @@ class Proxy:
             nursery.start_soon(back)
             with suppress(trio.BrokenResourceError):
                 async for data in client:
+                    flow.first = flow.first or bytes(data)
                     await self._flows.wait()
+                    await flow.goes.wait()
                     if self._cuts and b"COMMIT\0" in data:
                         nursery.cancel_scope.cancel()
                         await self._cut(data, client, server)

@@ -61,7 +61,7 @@ class PostgresSignals:
         self._greets = False
         self._echoed = True
         self._deaf = False
-        self._sent = self._heard = self._dropped = 0
+        self._sent = self._heard = self._dropped = self._lost = 0
 
     # --- in trio's thread -----------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class PostgresSignals:
         self._listeners.append(hear)
 
     def statistics(self) -> SignalStatistics:
-        return SignalStatistics(len(self._peers), self._sent, self._heard, self._dropped)
+        return SignalStatistics(len(self._peers), self._sent, self._heard, self._dropped, self._lost)
 
     def _deliver(self, signals: Sequence[Signal]) -> None:
         for hear in self._listeners:
@@ -120,6 +120,7 @@ class PostgresSignals:
             finally:
                 self._lose_peers()
                 if connection is not None:
+                    self._lost += 1
                     connection.terminate()
             await asyncio.sleep(pause)
             pause = min(2 * pause, BACKOFF_MAX_S)
