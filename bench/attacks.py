@@ -24,7 +24,7 @@ from bench.load import open_client, percentile
 from bench.product import Site, create_agent
 from bench.wire import request
 
-ATTACK_S = 8.0
+ATTACK_S = float(harness.size("ATTACK_S", 8))
 SETTLE_S = 1.5
 """An attack is under way for this long before the health route is asked."""
 EVERY_S = 0.02

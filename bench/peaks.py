@@ -1,4 +1,4 @@
-"""What three attacks add to a server's memory, and how much of it comes back within five minutes of quiet.
+"""What three attacks add to a server's memory, and how much of it comes back in a while of quiet.
 
 Many readers come back at once to 4 MiB of frames that they missed; readers ask for them and do not
 read; people list webhooks of 1 MiB. The memory is that of the server's process, as the kernel counts it: the
@@ -21,11 +21,11 @@ from bench import harness, machine, server
 from bench.load import Client, open_client
 from bench.product import Site, delivery
 
-RECONNECTS = harness.size("RECONNECTS", 2000)
+RECONNECTS = harness.size("RECONNECTS", 500)
 IDLERS = harness.size("IDLERS", 100)
 PEOPLE = harness.size("PEOPLE", 8)
 WEBHOOKS = harness.size("WEBHOOKS", 100)
-QUIET_S = harness.size("QUIET_S", 300)
+QUIET_S = harness.size("QUIET_S", 30)
 FRAMES = harness.size("FRAMES", 64)
 TEXT = "x" * 64 * 1024
 """The text of one frame."""
