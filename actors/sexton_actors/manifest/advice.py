@@ -16,6 +16,8 @@ from sexton_actors.manifest.problems import TRIGGER_FILE
 OWN_EVENTS: Final = ("message", "cron", "follow_up")
 """Types of events that the platform makes."""
 _SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+MAX_UNKNOWN = 64
+"""Keys of the context of which it is said that they mean nothing: to find what was meant takes a while."""
 
 
 class Warned(msgspec.Struct, frozen=True):
@@ -149,8 +151,9 @@ def _providers(manifest: Manifest, config: Fields, around: Surroundings) -> Iter
 
 def _context(manifest: Manifest, config: Fields) -> Iterator[Warned]:
     fields = config.table("context")
-    for key in manifest.context:
-        if fields is not None and key not in CONTEXT:
+    unknown = [key for key in manifest.context if key not in CONTEXT]
+    if fields is not None:
+        for key in unknown[:MAX_UNKNOWN]:
             said = f"means nothing to the runtime `agent`{_meant(key, CONTEXT)}"
             yield Warned(TRIGGER_FILE, fields.line_of(key), fields.path + key, said)
 

@@ -6,11 +6,12 @@ import msgspec
 
 from sexton_actors.manifest.model import Command
 
-_MOST_SPACES = 3
-"""As many as CommonMark lets stand before a fence."""
 LANGUAGES = ("sh", "python")
+MAX_FENCES = 1_024
+"""Lines that begin or end a block: each is looked at by itself."""
 
 _OPENING = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HOW = "put the command into one block between a line ```sh (or ```python) and a line ```"
 
 
@@ -26,24 +27,51 @@ def find_command(body: str, body_line: int) -> Command | NoCommand:
     Command(language='sh', code='echo hello\n', line=8)
     """
     commands: list[Command] = []
-    lines = body.split("\n")
-    number = 0
-    while number < len(lines):
-        opening = _opening(lines[number])
+    fences = _fences(body)
+    if len(fences) > MAX_FENCES:
+        return NoCommand(body_line + fences[-1].line, f"more than {MAX_FENCES:,} lines with ``` or ~~~")
+    at = 0
+    while at < len(fences) and len(commands) <= 1:
+        opening = _opening(fences[at].text)
         if opening is None:
-            number += 1
+            at += 1
             continue
         indent, fence, language = opening
-        end = _closing(lines, number + 1, fence)
+        begun, end = fences[at], _closing(fences, at + 1, fence)
         if end is None:
             return NoCommand(
-                body_line + number, f"the block that begins here is not closed by a line {fence}"
+                body_line + begun.line, f"the block that begins here is not closed by a line {fence}"
             )
         if language in LANGUAGES:
-            code = "".join(_unindented(line, indent) + "\n" for line in lines[number + 1 : end])
-            commands.append(Command(language, code, body_line + number + 1))
-        number = end + 1
+            code = body[begun.end : fences[end].start]
+            commands.append(Command(language, _unindented(code, indent), body_line + begun.line + 1))
+        at = end + 1
     return _the_one(commands, body_line)
+
+
+class _Fence(msgspec.Struct, frozen=True):
+    """A line that may begin or end a block."""
+
+    text: str
+    line: int
+    start: int
+    end: int
+    """Where the next line begins."""
+
+
+def _fences(body: str) -> list[_Fence]:
+    found: list[_Fence] = []
+    line = last = 0
+    for match in _FENCE.finditer(body):
+        start = match.start()
+        line += body.count("\n", last, start)
+        last = start
+        end = body.find("\n", start)
+        end = len(body) if end < 0 else end
+        found.append(_Fence(body[start:end], line, start, min(end + 1, len(body))))
+        if len(found) > MAX_FENCES:
+            break
+    return found
 
 
 def _the_one(commands: list[Command], body_line: int) -> Command | NoCommand:
@@ -70,16 +98,15 @@ def _opening(line: str) -> tuple[int, str, str] | None:
     return len(indent), fence, (info.split() or [""])[0].lower()
 
 
-def _closing(lines: list[str], start: int, fence: str) -> int | None:
-    for number in range(start, len(lines)):
-        line = lines[number].rstrip()
+def _closing(fences: list[_Fence], start: int, fence: str) -> int | None:
+    for number in range(start, len(fences)):
+        line = fences[number].text.rstrip()
         bare = line.lstrip(" ")
-        is_fence = len(bare) >= len(fence) and not bare.strip(fence[0])
-        if is_fence and len(line) - len(bare) <= _MOST_SPACES:
+        if len(bare) >= len(fence) and not bare.strip(fence[0]):
             return number
     return None
 
 
-def _unindented(line: str, indent: int) -> str:
-    spaces = len(line) - len(line.lstrip(" "))
-    return line[min(spaces, indent) :]
+def _unindented(code: str, indent: int) -> str:
+    """Without the blanks that stand before the fence."""
+    return re.sub(rf"^ {{1,{indent}}}", "", code, flags=re.MULTILINE) if indent else code

@@ -31,13 +31,13 @@ def _value(node: Node, key: str, fields: Fields) -> Any:
 
 
 def _scalar(node: Scalar, key: str, fields: Fields) -> str | float | bool | None:
+    if node.plain and _INTEGER.fullmatch(node.text):
+        return int(node.text)  # The commonest, which every reader takes alike.
     kind = yaml_type(node)
     if kind in {"str", "timestamp"}:
         return node.text
     if node.text in _PLAIN:
         return _PLAIN[node.text]
-    if _INTEGER.fullmatch(node.text):
-        return int(node.text)
     if _FLOAT.fullmatch(node.text):
         return float(node.text)
     fields.wrong(

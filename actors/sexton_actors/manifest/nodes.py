@@ -11,6 +11,8 @@ import yaml
 
 MAX_DEPTH = 16
 """Mappings and lists within each other."""
+MAX_VALUES = 1_536
+"""Keys and values of a file; a mapping or a list counts as two. All that has a bound of its own fits."""
 
 _FORBIDDEN = re.compile(r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _QUOTE_FIRST = frozenset("*&!@`%|>")
@@ -67,42 +69,56 @@ class _Fault(Exception):
         self.told = NotYaml(line, message)
 
 
-class _Open:
-    """A mapping or list whose end has not come yet."""
+class _Items:
+    """A list whose end has not come yet."""
 
-    def __init__(self, line: int, *, is_table: bool) -> None:
-        self.line = line
-        self.is_table = is_table
-        self.items: list[Node] = []
-        self.entries: list[Entry] = []
-        self.keys: set[str] = set()
-        self.key: tuple[str, int] | None = None
+    __slots__ = ("_items", "_line")
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._items: list[Node] = []
 
     def add(self, node: Node) -> None:
-        if not self.is_table:
-            self.items.append(node)
-        elif self.key is None:
-            self.key = self._new_key(node)
+        self._items.append(node)
+
+    def close(self) -> Node:
+        return Sequence(tuple(self._items), self._line)
+
+
+class _Entries:
+    """A mapping whose end has not come yet."""
+
+    __slots__ = ("_entries", "_key", "_keys", "_line")
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._entries: list[Entry] = []
+        self._keys: set[str] = set()
+        self._key: tuple[str, int] | None = None
+
+    def add(self, node: Node) -> None:
+        if self._key is None:
+            self._key = self._new_key(node)
         else:
-            self.entries.append(Entry(*self.key, node))
-            self.key = None
+            self._entries.append(Entry(*self._key, node))
+            self._key = None
 
     def _new_key(self, node: Node) -> tuple[str, int]:
         if not isinstance(node, Scalar):
             raise _Fault(node.line, "a key must be one word, not a list or a mapping")
-        if node.text in self.keys:
+        if node.text in self._keys:
             raise _Fault(node.line, f"`{node.text[:64]}` stands twice; keep one")
-        self.keys.add(node.text)
+        self._keys.add(node.text)
         return node.text, node.line
 
     def close(self) -> Node:
-        if self.is_table:
-            return Table(tuple(self.entries), self.line)
-        return Sequence(tuple(self.items), self.line)
+        return Table(tuple(self._entries), self._line)
 
 
-def read_yaml(text: str, first_line: int) -> Node | NotYaml:
+def read_yaml(text: str, first_line: int, most: int = MAX_VALUES) -> Node | NotYaml:
     """Read one YAML document whose first line is line ``first_line`` of its file; never raises.
+
+    ``most`` is how many keys and values it may have: it is read in one turn of the loop.
 
     ``text`` has line feeds only. An empty document is the plain scalar of no characters.
     """
@@ -111,7 +127,7 @@ def read_yaml(text: str, first_line: int) -> Node | NotYaml:
         line = first_line + text.count("\n", 0, odd.start())
         return NotYaml(line, f"a character that YAML does not allow (U+{ord(odd[0]):04X})")
     try:
-        return _build(text, first_line)
+        return _build(text, first_line, most)
     except _Fault as fault:
         return fault.told
     except yaml.MarkedYAMLError as error:
@@ -120,56 +136,65 @@ def read_yaml(text: str, first_line: int) -> Node | NotYaml:
         return NotYaml(first_line, "not YAML")
 
 
-def _build(text: str, first_line: int) -> Node:
+def _build(text: str, first_line: int, most: int) -> Node:
     root: Node | None = None
-    opened: list[_Open] = []
+    opened: list[_Items | _Entries] = []
+    values = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        line = first_line + _line(event)
-        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-            raise _Fault(line, "a second document; keep to one")
-        node = _completed(event, line, opened)
-        if node is not None and opened:
+        line = first_line + (event.start_mark.line if event.start_mark else 0)
+        node: Node | None
+        match event:
+            case yaml.ScalarEvent():
+                node = _scalar(event, line)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                opened.append(_opened(event, line, len(opened)))
+                values += 1
+                node = None
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                node = opened.pop().close()
+            case _:
+                _refuse_rest(event, line, root)
+                continue  # where the stream and its document begin and end
+        if node is None:
+            continue
+        values += 1
+        if values > most:
+            raise _Fault(line, f"more than {most:,} keys and values; leave some out")
+        if opened:
             opened[-1].add(node)
-        elif node is not None:
+        else:
             root = node
     return root if root is not None else Scalar("", plain=True, line=first_line)
 
 
-def _completed(event: yaml.Event, line: int, opened: list[_Open]) -> Node | None:
-    """The node that ends with this event, if one does."""
-    match event:
-        case yaml.ScalarEvent():
-            _refuse_extras(event, line)
-            return _scalar(event, line)
-        case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-            _refuse_extras(event, line)
-            if len(opened) == MAX_DEPTH:
-                raise _Fault(line, f"more than {MAX_DEPTH} mappings and lists within each other")
-            opened.append(_Open(line, is_table=isinstance(event, yaml.MappingStartEvent)))
-        case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-            return opened.pop().close()
-        case yaml.AliasEvent():
-            raise _Fault(line, "an alias; write the value out, or put it in quotes if it begins with `*`")
-        case _:
-            pass  # where the stream and its document begin and end
-    return None
-
-
-def _line(event: yaml.Event) -> int:
-    return event.start_mark.line if event.start_mark else 0
+def _opened(
+    event: yaml.MappingStartEvent | yaml.SequenceStartEvent, line: int, depth: int
+) -> _Items | _Entries:
+    _refuse_extras(event, event.tag, line)
+    if depth == MAX_DEPTH:
+        raise _Fault(line, f"more than {MAX_DEPTH} mappings and lists within each other")
+    return _Entries(line) if isinstance(event, yaml.MappingStartEvent) else _Items(line)
 
 
 def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
+    _refuse_extras(event, event.tag, line)
     if "\0" in event.value:
         raise _Fault(line, "the character U+0000, which cannot be kept")
     return Scalar(event.value, plain=not event.style, line=line)
 
 
-def _refuse_extras(event: yaml.NodeEvent, line: int) -> None:
+def _refuse_extras(event: yaml.NodeEvent, tag: str | None, line: int) -> None:
     if event.anchor is not None:
         raise _Fault(line, "an anchor; leave it out, or put the value in quotes if it begins with `&`")
-    if getattr(event, "tag", None) is not None:
+    if tag is not None:
         raise _Fault(line, "a YAML tag; leave it out, or put the value in quotes if it begins with `!`")
+
+
+def _refuse_rest(event: yaml.Event, line: int, root: Node | None) -> None:
+    if isinstance(event, yaml.AliasEvent):
+        raise _Fault(line, "an alias; write the value out, or put it in quotes if it begins with `*`")
+    if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+        raise _Fault(line, "a second document; keep to one")
 
 
 def _translated(error: yaml.MarkedYAMLError, text: str, first_line: int) -> NotYaml:

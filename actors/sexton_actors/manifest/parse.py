@@ -13,7 +13,7 @@ from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
 from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
-from sexton_actors.manifest.nodes import NotYaml, Table, read_yaml
+from sexton_actors.manifest.nodes import MAX_VALUES, NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (
     INVALID_GATES,
     INVALID_REQUEST,
@@ -33,6 +33,8 @@ MAX_TAG_CHARS = 64
 MAX_NAMES = 64
 """Tools, credentials, integrations and hosts, each."""
 MAX_DESCRIPTION_CHARS = 1_024
+MAX_SKILL_VALUES = 512
+"""Keys and values of SKILL.md, of which few are read."""
 MAX_DAILY_DOLLARS = 1_000
 MAX_MONTHLY_DOLLARS = 100_000
 
@@ -108,7 +110,8 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def _file(front: Front | None, problems: Problems) -> _File:
-    node = read_yaml(front.yaml, front.yaml_line) if front is not None else None
+    most = MAX_SKILL_VALUES if problems.file == SKILL_FILE else MAX_VALUES
+    node = read_yaml(front.yaml, front.yaml_line, most) if front is not None else None
     if front is not None and isinstance(node, Table):
         return _File(front, Fields(node, "", problems), problems)
     if isinstance(node, NotYaml):

@@ -5,7 +5,7 @@ import hashlib
 import msgspec
 
 from sexton_actors.manifest.model import WebhookTrigger
-from sexton_actors.webhooks.bodies import Content, read_content
+from sexton_actors.webhooks.bodies import Content, json_text, read_content
 from sexton_actors.webhooks.known_sources import reader_of
 from sexton_actors.webhooks.model import Challenge, Delivery, Headers, Malformed, Ping, Reading
 from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CHARS, Said, is_line
@@ -13,8 +13,10 @@ from sexton_actors.webhooks.source import MAX_EVENT_TYPE_CHARS, MAX_SENDER_ID_CH
 __all__ = ["Challenge", "Delivery", "Malformed", "Ping", "Reading", "listed", "read"]
 
 
-def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
+def read(trigger: WebhookTrigger, headers: Headers, body: bytes, text: bytes | None = None) -> Reading:
     """Read a delivery that ``authenticate`` found genuine; never raises.
+
+    ``text`` is the JSON in its body, where that was found before.
 
     The sender's id makes the dedup key. GitHub's and Linear's stands in a header that they do not sign, so
     whoever has a signed body may send it again under another id, and that is another delivery, as these
@@ -22,7 +24,8 @@ def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
     the id it is no new delivery: the key is then made from the body, and ``body_key`` of the first one is
     the same.
     """
-    content = read_content(body)
+    found = json_text(body) if text is None else text
+    content = found if isinstance(found, Malformed) else read_content(found)
     if isinstance(content, Malformed):
         return content
     said = reader_of(trigger)(trigger.source, headers, content.document)
@@ -35,8 +38,7 @@ def read(trigger: WebhookTrigger, headers: Headers, body: bytes) -> Reading:
     body_key = _key("body", trigger.source, body)
     sender_id = said.sender_id or None
     dedup_key = _key("id", trigger.source, sender_id.encode()) if sender_id else body_key
-    text = _spelled(said, content)
-    return Delivery(said.event_type, dedup_key, body_key, sender_id, said.payload, text)
+    return Delivery(said.event_type, dedup_key, body_key, sender_id, said.payload, _spelled(said, content))
 
 
 def listed(trigger: WebhookTrigger, event_type: str) -> bool:

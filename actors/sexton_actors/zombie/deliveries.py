@@ -7,6 +7,7 @@ from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.authentication import Rejected, authenticate
+from sexton_actors.webhooks.bodies import find_text
 from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, listed, read
 from sexton_actors.webhooks.trigger_secrets import resolve_multisig, resolve_segment, secrets_of, source_shown
 from sexton_actors.zombie import transitions
@@ -59,7 +60,10 @@ class Deliveries:
     async def _take(
         self, zombie: Zombie, manifest: Manifest, trigger: WebhookTrigger, message: m.Deliver
     ) -> Any:
-        found = read(trigger, message.headers, message.body)
+        text = await find_text(message.body)
+        if isinstance(text, Malformed):
+            return self._refuse(Rejected("malformed_body", MALFORMED, text.detail), trigger.source)
+        found = read(trigger, message.headers, message.body, text)
         match found:
             case Malformed():
                 return self._refuse(Rejected("malformed_body", MALFORMED, found.detail), trigger.source)

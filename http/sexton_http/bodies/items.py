@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final, Protocol, Self, TypeVar, runtime_check
 import msgspec
 import trio
 
+from sexton_actors.json_scale import MAX_DEPTH, Scale
 from sexton_http.answers import Problem
 from sexton_http.bodies.decoding import BodyDecoder, invalid
-from sexton_http.bodies.weight import MAX_DEPTH, MAX_MARKS, SMALL_BODY, Scale, check_depth, weigh_on
+from sexton_http.bodies.weight import MAX_MARKS, SMALL_BODY, check_depth, weigh_on
 
 T = TypeVar("T")
 
