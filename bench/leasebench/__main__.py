@@ -19,6 +19,9 @@ from bench.leasebench.processes import HolderFailed
 from bench.leasebench.referee import Options, Referee, System
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 
+ROOMY = {"max_connections": "500"}
+"""Five holders of each of the systems that fail together, and each has a pool."""
+
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leasebench", description="Lease services beside each other.")
@@ -82,7 +85,7 @@ class Found:
 
 async def run(adapters: Sequence[str], chosen: Options, folder: Path, found: Found) -> None:
     """All systems over one PostgreSQL; one that fails says why in its place."""
-    async with open_embedded_server(EmbeddedSettings(folder / "database")) as database:
+    async with open_embedded_server(EmbeddedSettings(folder / "database", ROOMY)) as database:
         found.machine = machine.describe_with(database.dsn)
         pid = int((folder / "database" / "postgres" / "postmaster.pid").read_text().split("\n")[0])
         referee = Referee(database.dsn, pid, folder, chosen)
@@ -119,10 +122,17 @@ async def _kept(
     result = found.systems[system.name]
     try:
         result[part] = await play(system)
-    except (HolderFailed, OSError, trio.TooSlowError) as error:
-        result["failed"] = f"{part}: {error}"
-        harness.tell(f"{system.name}: {part} failed: {error}")
+    except (HolderFailed, OSError, trio.TooSlowError, ExceptionGroup) as error:
+        result["failed"] = f"{part}: {_first(error)}"
+        harness.tell(f"{system.name}: {result['failed']}")
     found.write()
+
+
+def _first(error: Exception) -> Exception:
+    """What began it: an error that passes the proxies' nurseries comes in groups."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def main(words: Sequence[str]) -> int:

@@ -4,16 +4,20 @@ import doctest
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import open_stream_to_socket_listener
 
 from bench.leasebench import checker, costs, plots, rates
+from bench.leasebench.__main__ import Found, _kept, arguments, options
 from bench.leasebench.adapter import load
 from bench.leasebench.checker import DOUBLE, STALE_REPORT, TOKEN, Entry, check
+from bench.leasebench.processes import HolderFailed
 from bench.leasebench.proxy import Proxy, open_proxy
 from bench.leasebench.rates import Seen, Timetable
+from bench.leasebench.referee import System
 from bench.leasebench.trial import read
 
 CLAIM = Entry("claim", "a", "k", 1, 1, 0, 1, 10, ok=True)
@@ -70,6 +74,19 @@ def test_an_answer_that_was_long_under_way_accuses_nobody() -> None:
     later = CLAIM._replace(holder="b", token=2, had=20, until=30)
 
     assert check([CLAIM, renewed, later]) == []
+
+
+async def test_a_system_that_fails_inside_the_proxies_is_told_and_ends_nothing(tmp_path: Path) -> None:
+    found = Found(options(arguments([])), tmp_path)
+    found.systems["x"] = {"about": {"title": "x", "does_not": []}, "failed": None}
+
+    async def play(_: System) -> dict[str, Any]:
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [HolderFailed("no connection is left")])])
+
+    await _kept(found, "failures", System("x", "python", {}), play)
+
+    assert found.systems["x"]["failed"] == "failures: no connection is left"
+    assert "no connection is left" in (tmp_path / "leasebench.html").read_text(encoding="utf-8")
 
 
 def test_an_adapter_that_is_not_there_is_refused_with_those_that_are() -> None:
