@@ -35,6 +35,8 @@ class Place:
     """Calls that may be under way at once."""
     most: int
     """Leases that this holder has at once."""
+    first: int = 0
+    """How many things the holders before it have put in and hold; for systems that grant one lease a key."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What ``ready`` and ``setup`` answered."""
 

@@ -130,7 +130,7 @@ class Referee:
                     reach, told = _through(dsn, facts, ways[name].port)
                 role = "survives" if name == "survivor" else "fails"
                 leases = LEASES * len(FAILURES) if name == "survivor" else LEASES
-                place = self._place(reach, name, told, system, leases)
+                place = self._place(reach, name, told, system, leases) | {"first": LEASES * len(holders)}
                 spec = self._spec(system.name, role, place, leases=leases, log=str(self._diary(system, name)))
                 log = self._log(system.name, f"failures-{_stem(name)}")
                 holders[name] = await stack.enter_async_context(open_holder(system.python, spec, log))

@@ -40,7 +40,8 @@ class SextonActors(Adapter):
         self.house = await self.stack.enter_async_context(open_house(place.dsn))
         self.runner = await self.house.enrol(place.holder)
         self.workspace = await self.house.world.storage.workspaces.load(UUID(place.facts["workspace"]))
-        self.agents = cycle([UUID(agent) for agent in place.facts["agents"]])
+        agents = [UUID(agent) for agent in place.facts["agents"]]
+        self.agents = cycle(agents[place.first :] + agents[: place.first])
 
     async def fill(self, jobs: int) -> None:
         left = iter(range(jobs))

@@ -68,6 +68,7 @@ class SextonHttp(Adapter):
         self._connect(place)
         self.tokens = itertools.cycle([await self._enrol(f"{place.holder}-{n}") for n in range(RUNNERS)])
         signed = [product.delivery(self.site, agent, product.payload()) for agent in place.facts["agents"]]
+        signed = signed[place.first :] + signed[: place.first]
         self.deliveries = itertools.cycle(signed)
 
     async def _enrol(self, name: str) -> str:
