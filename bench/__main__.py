@@ -32,7 +32,7 @@ ALL = (
     "fairness",
     "startup",
 )
-BY_NAME = ("memory", "peaks", "soak", "day", "attacks", "workers")
+BY_NAME = ("memory", "peaks", "soak", "day", "attacks", "workers", "refusals")
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""

@@ -5,10 +5,13 @@ on a schedule, all at once. Senders send at their times whatever became of what 
 slow server is not spared. After the last level the load falls back to 1 x: how long until all is well again?
 
 ``BENCH_RATE`` sets webhooks a second at 1 x, ``BENCH_STREAMS``, ``BENCH_RUNNERS`` and ``BENCH_SLOTS`` (of
-each) who is there all day, and ``BENCH_SECONDS`` how long a level takes. ``BENCH_SERVER_PYTHON`` names the
-interpreter of another checkout to run the server, so that two releases meet the same clients.
+each) who is there all day, ``BENCH_SECONDS`` how long a level takes, and ``BENCH_FACTORS`` (words) which
+levels there are. ``BENCH_SERVER_OPTIONS`` is what the server is started with. ``BENCH_SERVER_PYTHON`` names
+the interpreter of another checkout to run the server, so that two releases meet the same clients. Senders
+and readers stand behind the server at the processor, and the table says how much of it all clients had.
 """
 
+import os
 import sys
 import time
 from collections import Counter
@@ -23,13 +26,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 
 from bench import harness, machine, server
 from bench.day_clients import Phase
-from bench.day_figures import Day, figures, levels
-from bench.day_loads import PAGE, STEER, WEBHOOK, Plan, follow, send, work
+from bench.day_figures import Day, figures, levels, recovery
+from bench.day_loads import follow, work
+from bench.day_plan import PAGE, STEER, WEBHOOK, Plan
+from bench.day_senders import send
 from bench.day_watch import watch
 from bench.load import Client, open_client
 from bench.product import SKILL, Site, payload
 
-FACTORS: Final = (1, 2, 4, 8, 16)
+FACTORS: Final = tuple(int(word) for word in os.environ.get("BENCH_FACTORS", "1 2 4 8 16").split())
+OPTIONS: Final = os.environ.get("BENCH_SERVER_OPTIONS", "").split()
 SECONDS = harness.size("SECONDS", 20)
 RECOVERY_S = 20
 WARM_S = 6
@@ -97,9 +103,10 @@ async def _live(plan: Plan, pid: int) -> Day:
             harness.tell(f"{phase.name}: {phase.seconds:g} s")
         watched = await trio.to_thread.run_sync(watch, plan, pid)
         done = trio.to_thread.run_sync
-        sent, worked = await done(sending.result), await done(working.result)
-        followed = await done(following.result)
-    return Day(plan.phases, sent, worked, followed, watched)
+        sent, sender = await done(sending.result)
+        worked, worker = await done(working.result)
+        followed, follower = await done(following.result)
+    return Day(plan.phases, sent, worked, followed, watched, (sender, worker, follower))
 
 
 def check(day: Day) -> None:
@@ -113,12 +120,12 @@ def check(day: Day) -> None:
 async def measure() -> dict[str, Any]:
     with open_client() as client:
         async with server.open_folder() as process:
-            site = await process.start()
+            site = await process.start(*OPTIONS)
             about = machine.describe_with(process.database_url())
             harness.tell(f"{AGENTS} agents, {RUNNERS} runners with {SLOTS} slots, {STREAMS} streams")
             day = await _live(await _plan(client, site), process.pid)
     check(day)
-    return harness.report("day", about, figures(day)) | {"text": levels(day)}
+    return harness.report("day", about, figures(day)) | {"text": f"{levels(day)}\n{recovery(day)}"}
 
 
 def run() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from bench.wire import NotUnderstood, parse
@@ -12,6 +13,7 @@ UNANSWERED: Final = -1
 """No answer came within the caller's patience."""
 CROWDED: Final = -2
 """The client itself had no connection left: nothing was sent."""
+NOTED_EVERY_NS: Final = 250_000_000
 
 
 class Reply(NamedTuple):
@@ -45,11 +47,22 @@ def phase_at(phases: "tuple[Phase, ...]", at_ns: int) -> int:
     return next((n for n, phase in enumerate(phases) if phase.begin_ns <= at_ns < phase.end_ns), -1)
 
 
-async def sleep_until(at_ns: int) -> None:
-    """By the clock of the phases; at once when it is past."""
-    left = (at_ns - time.perf_counter_ns()) / 1e9
-    if left > 0:
-        await asyncio.sleep(left)
+@dataclass(slots=True)
+class Effort:
+    """How much processor time a process of clients has used, now and then."""
+
+    used_s: list[tuple[int, float]] = field(default_factory=list)
+    """When, and how much by then."""
+
+    def note(self, now_ns: int) -> None:
+        if not self.used_s or now_ns - self.used_s[-1][0] >= NOTED_EVERY_NS:
+            self.used_s.append((now_ns, time.process_time()))
+
+    async def keep(self) -> None:
+        """Note it until cancelled."""
+        while True:
+            self.note(time.perf_counter_ns())
+            await asyncio.sleep(NOTED_EVERY_NS / 1e9)
 
 
 class _Line(asyncio.Protocol):

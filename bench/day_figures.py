@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bench import harness
-from bench.day_clients import Phase
-from bench.day_loads import STEER, WEBHOOK, Followed, Sent, Worked
+from bench.day_clients import Effort, Phase
+from bench.day_loads import Followed, Worked
+from bench.day_plan import STEER, WEBHOOK
+from bench.day_senders import Sent
 from bench.day_watch import Watched
 from bench.load import percentile
 
@@ -16,6 +18,7 @@ INGRESS: Final = (WEBHOOK, STEER)
 HEALTHY_MS: Final = 100.0
 STEADY_S: Final = 3
 """It is well again when it was for this many seconds on end."""
+SHOWN_S: Final = 8
 AS_BEFORE: Final = 2.0
 """Webhooks are as before when their p99 is at most this many times that of 1 x, or ``HEALTHY_MS``."""
 
@@ -29,6 +32,8 @@ class Day:
     worked: Worked
     followed: Followed
     watched: Watched
+    efforts: tuple[Effort, ...] = ()
+    """Of each process of clients."""
 
 
 class Level(NamedTuple):
@@ -55,6 +60,8 @@ class Level(NamedTuple):
     """The most there was."""
     processor_ms: float
     """The server's processor time for each event that was finished."""
+    clients: float
+    """How many processors' time the clients used."""
 
 
 def level(day: Day, number: int) -> Level:
@@ -86,7 +93,8 @@ def level(day: Day, number: int) -> Level:
         late=sum(slack < 0 for slack in slacks) + sum(within(at) for at in day.worked.lost),
         frames=day.followed.frames[number] / phase.seconds,
         resident_mib=max((size for at, size in day.watched.sizes if within(at)), default=0.0),
-        processor_ms=1000 * _used(day, within) / max(1, finished),
+        processor_ms=1000 * _used(day.watched.processor_s, within) / max(1, finished),
+        clients=sum(_used(one.used_s, within) for one in day.efforts) / phase.seconds,
     )
 
 
@@ -104,8 +112,8 @@ def _is_taken(status: int) -> bool:
     return 200 <= status < 300
 
 
-def _used(day: Day, within: Callable[[int], bool]) -> float:
-    spent = [used for at, used in day.watched.processor_s if within(at)]
+def _used(noted: Iterable[tuple[int, float]], within: Callable[[int], bool]) -> float:
+    spent = [used for at, used in noted if within(at)]
     return spent[-1] - spent[0] if spent else 0.0
 
 
@@ -113,7 +121,7 @@ def seconds_to_normal(day: Day, normal_p99_ms: float) -> float:
     """From the last level's end until health and webhooks are as at 1 x; infinite if they never were."""
     after = day.phases[-1]
     bound_ms = max(HEALTHY_MS, AS_BEFORE * normal_p99_ms)
-    well = [_is_well(day, after.begin_ns + n * 10**9, bound_ms) for n in range(int(after.seconds))]
+    well = [second(day, n).is_well(bound_ms) for n in range(int(after.seconds))]
     return first_steady(well)
 
 
@@ -131,17 +139,41 @@ def first_steady(well: Sequence[bool]) -> float:
     return math.inf
 
 
-def _is_well(day: Day, begin_ns: int, bound_ms: float) -> bool:
+class Second(NamedTuple):
+    """One second of the recovery."""
+
+    finished: int
+    refused: int
+    ingress_p99_ms: float
+    health_ms: float
+    """The slowest; infinite when none was asked for."""
+
+    def is_well(self, bound_ms: float) -> bool:
+        return self.health_ms <= HEALTHY_MS and not self.refused and self.ingress_p99_ms <= bound_ms
+
+
+def second(day: Day, number: int) -> Second:
+    """What became of what was due in a second after the last level's end."""
+    begin_ns = day.phases[-1].begin_ns + number * 10**9
     within = _Within(Phase("", 1, begin_ns, begin_ns + 10**9))
-    health = [latency / 1e6 for at, _, latency in day.watched.health if within(at)]
     ingress = [one for one in day.sent if one.kind in INGRESS and within(one.due_ns)]
-    latencies = sorted(one.latency_ns for one in ingress)
-    return (
-        bool(health)
-        and max(health) <= HEALTHY_MS
-        and all(_is_taken(one.status) for one in ingress)
-        and percentile(latencies, 0.99) <= 1e6 * bound_ms
+    return Second(
+        sum(within(at) for at, _ in day.worked.finished),
+        sum(not _is_taken(one.status) for one in ingress),
+        percentile(sorted(one.latency_ns for one in ingress), 0.99) / 1e6,
+        max((latency / 1e6 for at, _, latency in day.watched.health if within(at)), default=math.inf),
     )
+
+
+def recovery(day: Day) -> str:
+    """The first seconds after the load's end, as text."""
+    seconds = [second(day, number) for number in range(min(SHOWN_S, int(day.phases[-1].seconds)))]
+    rows = [
+        f"{number + 1:>5} s: {one.finished} finished, {one.refused} refused, webhooks and messages p99 "
+        f"{one.ingress_p99_ms:.0f} ms, slowest health {one.health_ms:.0f} ms"
+        for number, one in enumerate(seconds)
+    ]
+    return "\n".join(["after the load's end", *rows])
 
 
 def figures(day: Day) -> list[harness.Figure]:
@@ -187,11 +219,11 @@ def figures(day: Day) -> list[harness.Figure]:
 
 HEAD: Final = (
     *("load", "offered", "accepted", "refused", "finished", "webhook", "page", "health", "renewals"),
-    *("slack", "late", "frames", "resident", "processor"),
+    *("slack", "late", "frames", "resident", "processor", "clients"),
 )
 UNITS: Final = (
     *("", "/s", "/s", "status: count", "/s", "p50/p99 ms", "p99 ms", "p50/p99/max ms", ""),
-    *("least s", "", "/s", "MiB", "ms/event"),
+    *("least s", "", "/s", "MiB", "ms/event", "cores"),
 )
 
 
@@ -220,6 +252,7 @@ def _cells(one: Level) -> tuple[str, ...]:
         f"{one.frames:.0f}",
         f"{one.resident_mib:.0f}",
         f"{one.processor_ms:.1f}",
+        f"{one.clients:.2f}",
     )
 
 

@@ -1,24 +1,22 @@
-"""Who comes on the mixed day: senders and people, runners, and readers of streams, a process for each."""
+"""Runners and readers of streams on the mixed day, a process for each."""
 
 import asyncio
+import os
 import random
 import time
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import NamedTuple
 
 import orjson
 
-from bench.day_clients import Lines, Phase, phase_at, sleep_until
-from bench.product import Delivery, Held, Site, held, poll, renew, report
+from bench.day_clients import Effort, Lines, phase_at
+from bench.day_plan import Plan
+from bench.day_senders import BEHIND
+from bench.product import Held, held, poll, renew, report
 from bench.wire import request
 
-WEBHOOK, STEER, PAGE = "webhook", "steer", "page"
-PATIENCE_S = 10.0
-"""As long as GitHub waits for the answer to a webhook."""
 RUNNER_PATIENCE_S = 60.0
 POLL_MS = 10_000
 BEAT_S = 5.0
@@ -35,96 +33,6 @@ BACK_S = (1.5, 2.5)
 CONNECTIONS = 6_000
 GONE = frozenset({403, 404, 409, 410})
 """To a runner: the lease is no longer its own."""
-
-
-class Plan(NamedTuple):
-    """All that the processes are told; it can be pickled."""
-
-    site: Site
-    phases: tuple[Phase, ...]
-    rates: dict[str, float]
-    """Requests a second of each kind at 1 x."""
-    deliveries: tuple[Delivery, ...]
-    agents: tuple[str, ...]
-    runners: tuple[str, ...]
-    """Their tokens."""
-    slots: int
-    streams: int
-
-    @property
-    def end_ns(self) -> int:
-        return self.phases[-1].end_ns
-
-
-class Sent(NamedTuple):
-    """A request of a sender or a person."""
-
-    kind: str
-    due_ns: int
-    status: int
-    latency_ns: int
-
-
-# --- senders and people -------------------------------------------------------------------------------------
-
-
-def send(plan: Plan) -> list[Sent]:
-    """Everything that comes from outside, at its times, whatever becomes of what was sent before."""
-    return asyncio.run(_send(plan))
-
-
-async def _send(plan: Plan) -> list[Sent]:
-    lines = Lines(plan.site.address, CONNECTIONS)
-    sent: list[Sent] = []
-    makers = {WEBHOOK: _webhooks(plan), STEER: _steers(plan), PAGE: _pages(plan)}
-    async with asyncio.TaskGroup() as group:
-        for kind, requests in makers.items():
-            if plan.rates[kind]:
-                group.create_task(_open_loop(plan, lines, kind, requests, sent))
-    lines.close()
-    return sent
-
-
-async def _open_loop(
-    plan: Plan, lines: Lines, kind: str, requests: Iterator[bytes], sent: list[Sent]
-) -> None:
-    async def one(data: bytes, due_ns: int) -> None:
-        reply = await lines.call(data, PATIENCE_S)
-        sent.append(Sent(kind, due_ns, reply.status, time.perf_counter_ns() - due_ns))
-
-    async with asyncio.TaskGroup() as group:
-        await _start_each(plan, kind, requests, lambda data, due_ns: group.create_task(one(data, due_ns)))
-
-
-async def _start_each(
-    plan: Plan, kind: str, requests: Iterator[bytes], start: Callable[[bytes, int], object]
-) -> None:
-    for phase in plan.phases:
-        step_ns = 1e9 / (plan.rates[kind] * phase.factor)
-        for turn in range(int((phase.end_ns - phase.begin_ns) / step_ns)):
-            due_ns = phase.begin_ns + int(turn * step_ns)
-            await sleep_until(due_ns)
-            start(next(requests), due_ns)
-
-
-def _webhooks(plan: Plan) -> Iterator[bytes]:
-    for one in cycle(plan.deliveries):
-        yield one.with_id(str(uuid.uuid4()))
-
-
-def _steers(plan: Plan) -> Iterator[bytes]:
-    for agent in cycle(plan.agents):
-        yield plan.site.post(f"{plan.site.workspace}/zombies/{agent}/messages", {"message": "Look again."})
-
-
-def _pages(plan: Plan) -> Iterator[bytes]:
-    """What a console asks for."""
-    site = plan.site
-    for agent in cycle(plan.agents):
-        yield site.get(f"{site.workspace}/events?limit=50")
-        yield site.get(f"{site.workspace}/zombies?limit=50")
-        yield site.get(f"{site.workspace}/zombies/{agent}/events?limit=50")
-        yield site.get("/v1/tenants/me/billing")
 
 
 # --- runners ------------------------------------------------------------------------------------------------
@@ -144,25 +52,26 @@ class Worked:
     """Calls of runners that were turned away, by phase and status."""
 
 
-def work(plan: Plan) -> Worked:
-    """Poll for leases, run them, renew the long ones, report."""
+def work(plan: Plan) -> tuple[Worked, Effort]:
+    """Poll for leases, run them, renew the long ones, report. Finishing is what is measured: not nice."""
     return asyncio.run(_work(plan))
 
 
-async def _work(plan: Plan) -> Worked:
-    worked = Worked()
+async def _work(plan: Plan) -> tuple[Worked, Effort]:
+    worked, effort = Worked(), Effort()
     lines = Lines(plan.site.address, CONNECTIONS)
     runners = [_Runner(plan, lines, token, worked) for token in plan.runners]
     try:
         async with asyncio.timeout((plan.end_ns - time.perf_counter_ns()) / 1e9):
             async with asyncio.TaskGroup() as group:
+                group.create_task(effort.keep())
                 for runner in runners:
                     group.create_task(runner.live(group))
                     group.create_task(runner.beat())
     except TimeoutError:
         pass
     lines.close()
-    return worked
+    return worked, effort
 
 
 class _Runner:
@@ -264,22 +173,24 @@ class Followed:
     """Streams that ended or could not be opened, by phase."""
 
 
-def follow(plan: Plan) -> Followed:
+def follow(plan: Plan) -> tuple[Followed, Effort]:
     """Keep all streams open, and come back by the last number when one breaks."""
+    os.nice(BEHIND)
     return asyncio.run(_follow(plan))
 
 
-async def _follow(plan: Plan) -> Followed:
-    followed = Followed()
+async def _follow(plan: Plan) -> tuple[Followed, Effort]:
+    followed, effort = Followed(), Effort()
     agents = cycle(plan.agents)
     try:
         async with asyncio.timeout((plan.end_ns - time.perf_counter_ns()) / 1e9):
             async with asyncio.TaskGroup() as group:
+                group.create_task(effort.keep())
                 for _ in range(plan.streams):
                     group.create_task(_keep_reading(plan, next(agents), followed))
     except TimeoutError:
         pass
-    return followed
+    return followed, effort
 
 
 async def _keep_reading(plan: Plan, agent: str, followed: Followed) -> None:

@@ -8,7 +8,8 @@ from typing import Final
 
 from bench import machine
 from bench.day_clients import HUNG_UP, UNANSWERED
-from bench.day_loads import Plan
+from bench.day_plan import Plan
+from bench.product import Site
 from bench.wire import parse, request
 
 PROBE_EVERY_S: Final = 0.1
@@ -36,7 +37,7 @@ def watch(plan: Plan, pid: int) -> Watched:
     due_ns = plan.phases[0].begin_ns
     while due_ns < plan.end_ns:
         time.sleep(max(0.0, (due_ns - time.perf_counter_ns()) / 1e9))
-        status = _probe(plan)
+        status = probe(plan.site)
         now = time.perf_counter_ns()
         watched.health.append((due_ns, status, now - due_ns))
         # One probe at a time: whoever looks after a server waits for its answer before he asks again.
@@ -45,12 +46,12 @@ def watch(plan: Plan, pid: int) -> Watched:
     return watched
 
 
-def _probe(plan: Plan) -> int:
-    """On a connection of its own, as a balancer's or an operator's is."""
-    asked = request("GET", "/healthz", host=plan.site.host, connection="close")
+def probe(site: Site) -> int:
+    """Ask after health on a connection of its own, as a balancer or an operator does; the status."""
+    asked = request("GET", "/healthz", host=site.host, connection="close")
     had = b""
     try:
-        with socket.create_connection(plan.site.address, timeout=PROBE_PATIENCE_S) as line:
+        with socket.create_connection(site.address, timeout=PROBE_PATIENCE_S) as line:
             line.sendall(asked)
             while data := line.recv(65536):
                 had += data

@@ -9,7 +9,9 @@ import pytest
 from bench.day import check, phases_from
 from bench.day_clients import CROWDED, HUNG_UP, UNANSWERED, Lines, Phase, Reply
 from bench.day_figures import Day, figures, level, levels, seconds_to_normal
-from bench.day_loads import PAGE, STEER, WEBHOOK, Followed, Sent, Worked
+from bench.day_loads import Followed, Worked
+from bench.day_plan import PAGE, STEER, WEBHOOK
+from bench.day_senders import Sent
 from bench.day_watch import Watched
 
 S = 10**9

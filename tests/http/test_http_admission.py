@@ -85,9 +85,25 @@ async def test_a_server_that_is_behind_goes_on_with_its_runners_and_turns_ingres
             away = [answer for answer in answers if answer.status_code == refused]
             assert {answer.json()["error_code"] for answer in away} == {"UZ-API-001"}
             assert len({answer.headers["retry-after"] for answer in away}) > 1
+            assert len({tuple(sorted(answer.headers)) for answer in away}) == 1
+            documents = [answer.json() for answer in away]
+            assert all(
+                one.pop("request_id") == answer.headers["x-request-id"]
+                for one, answer in zip(documents, away, strict=True)
+            )
+            assert all(one == documents[0] for one in documents)
         taken = sum(answer.status_code == 202 for answer in webhooks)
         assert await kept(world) == 1 + FEW + taken, "what was refused is not kept, what was not is"
         assert value(world, "sexton_admission_refused_total", door="webhooks") == CROWD - taken
+
+        # Most need not wait to be told, and cannot be told apart from those who did.
+        waited = value(world, "sexton_admission_wait_seconds_count", door="webhooks")
+        assert waited < CROWD / 2
+
+        route = {"method": "POST", "route": "/v1/webhooks/{zombie_id}/{segment}"}
+        code = {**route, "code": "UZ-API-001"}
+        assert value(world, "sexton_http_requests_total", status="5xx", **route) == CROWD - taken
+        assert value(world, "sexton_http_problems_total", **code) == CROWD - taken
 
         loop.lag_s = 0.0
         await let_it_be_noticed(world)

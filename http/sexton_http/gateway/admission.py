@@ -14,18 +14,19 @@ from sexton_http.answers import Problem
 from sexton_http.gateway.faults import BUSY_WAIT_S, STALLED_S
 from sexton_http.gateway.load_limit import INTERVAL_S, Bounds, Sample, bounds_of, decide, open_limit
 from sexton_http.gateway.metrics import DoorMeter, HttpMetrics
-from sexton_http.gateway.waiting_line import INTERVAL_S as WAIT_S, WaitingLine
+from sexton_http.gateway.waiting_line import INTERVAL_S as WAIT_S, WaitingLine, rooms_of
 from sexton_http.wire.loop_turns import LoopTurns
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.stores import Storage
 
 ROOM: Final = 256
-"""How many may stand in one line: a bound for memory, since their time is bounded already."""
+"""How many may stand in one line, however fast it moves."""
+TOO_BUSY: Final = "the server has more to do than it can finish; try again after Retry-After"
 TOLD_EVERY_S: Final = 1.0
 WEBHOOK_FLOOR: Final = 4.0
 PEOPLE_FLOOR: Final = 16.0
 """More than of webhooks: what people ask for may wait for other services, and cost nothing meanwhile."""
-PEOPLE_PATIENCE: Final = 3.0
+PEOPLE_PATIENCE: Final = 2.0
 """People are held back later than webhooks, whose senders come again by themselves."""
 
 log = structlog.get_logger()
@@ -65,6 +66,8 @@ class Door:
         self._bounds = bounds
         self._look = look
         self._peak = 0
+        self._given = 0
+        """Places, since it was decided last."""
         self._line = WaitingLine[_Waiter](ROOM)
         self._refused = 0
         self._told_at = 0.0
@@ -99,29 +102,41 @@ class Door:
             self.meter.waited(time.monotonic() - began)
         if not waiter.admitted:
             self._withdraw(whose, waiter)
-            self._refused += 1
-            if self.meter is not None:
-                self.meter.refused()
-            detail = "the server has more to do than it can finish; try again after Retry-After"
-            raise Overloaded("UZ-API-001", detail, wait_s=BUSY_WAIT_S, status=status)
+            self._count_refused()
+            raise Overloaded("UZ-API-001", TOO_BUSY, wait_s=BUSY_WAIT_S, status=status)
+
+    def refuses(self, whose: Hashable) -> bool:
+        """Whether one who comes now had no place, and none in line; then it counts as sent away."""
+        self._look()
+        if (self.now < self.limit.value and not self._line) or self._line.has_place(whose, time.monotonic()):
+            return False
+        self._count_refused()
+        return True
 
     def leave(self) -> None:
         self.now -= 1
         self._look()
         self._admit()
 
-    def adjust(self, sample: Sample) -> None:
-        """Decide again how much may be under way."""
+    def adjust(self, sample: Sample, span_s: float) -> None:
+        """Decide again how much may be under way, after so long."""
         if self._bounds is None:
             return
         measured = msgspec.structs.replace(sample, peak=max(self._peak, self.now))
         self.limit = decide(self.limit, measured, self._bounds)
-        self._peak = self.now
+        self._line.rooms = rooms_of(self._given / max(span_s, INTERVAL_S), self.limit.value, ROOM)
+        self._peak, self._given = self.now, 0
         self._admit()
         self._tell()
 
+    def _count_refused(self) -> None:
+        self._refused += 1
+        if self.meter is not None:
+            self.meter.refused()
+
     def _take(self) -> None:
         self.now += 1
+        self._given += 1
         self._peak = max(self._peak, self.now)
 
     def _admit(self) -> None:
@@ -185,6 +200,11 @@ class Admission:
     def __repr__(self) -> str:
         return f"<Admission {self.webhooks!r} {self.people!r}>"
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether anything may be held back now."""
+        return not (self.webhooks.limit.is_open and self.people.limit.is_open)
+
     def door(self, ingress: Ingress | None) -> Door | None:
         """Where a class comes in; None for what never waits."""
         match ingress:
@@ -222,8 +242,8 @@ class Admission:
                 runner_s=runner_s,
                 intervals=intervals,
             )
-        self.webhooks.adjust(self.sample)
-        self.people.adjust(self.sample)
+        self.webhooks.adjust(self.sample, turns.span_s)
+        self.people.adjust(self.sample, turns.span_s)
 
     def _journal_s(self) -> float:
         try:

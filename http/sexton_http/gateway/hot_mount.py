@@ -9,6 +9,7 @@ import trio
 
 from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.ceilings import Full
+from sexton_http.gateway.early_refusal import EarlyRefusal
 from sexton_http.gateway.faults import BUSY_WAIT_S
 from sexton_http.gateway.operations import Operation, Wait
 from sexton_http.gateway.pipeline import Mounted
@@ -74,10 +75,22 @@ class HotMount:
         self._behind = behind
         self._fast = fast
         self._proxies = services.ctx.settings.trusted_proxies
+        self._early = EarlyRefusal(services)
 
     def say_malformed(self, detail: str) -> Answer:
         """The answer to bytes that are no request."""
         return refuse(self._services, RequestHead("", "", b"", {}, ""), Problem("UZ-REQ-001", detail))
+
+    def refuse_early(self, scope: dict[str, Any]) -> Answer | None:
+        """For the connection, before this is called: the answer of one whose door has no place for it."""
+        if not self._services.admission.is_narrow:
+            return None
+        found = self._routes.find(scope["method"], scope["path"])
+        if found is None or found[0].door is None:
+            return None
+        mounted, params = found
+        head = head_of(forwarded_scope(scope, self._proxies) if self._proxies else scope)
+        return self._early.answer(mounted, head, params)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 import trio
+from prometheus_client import Counter
 
 from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.refusal import Refusal
@@ -73,8 +74,10 @@ class Mounted:
         self.reads_body = operation.reads_body
         self._once = operation.creates is not Creates.NOTHING
         self._callers = Callers(operation, services)
-        self._door = services.admission.door(operation.ingress)
-        self._too_busy = operation.status_of("UZ-API-001")
+        self.door = services.admission.door(operation.ingress)
+        self.too_busy = operation.status_of("UZ-API-001")
+        self._refusals: Counter | None = None
+        """Looked up when the first one is sent away."""
         self._is_runner_call = operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY
         self._encode = msgspec.json.Encoder().encode
         self._tells_always = operation.method != "GET" or operation.no_io
@@ -120,7 +123,7 @@ class Mounted:
         small = self.operation.hot and self.operation.wait is not Wait.LONG_POLL
         room = None if small else Room(services.answer_bytes, head.client)
         ticket = Ticket(
-            context, self._ceiling, services.bodies, door=self._door, too_busy=self._too_busy, room=room
+            context, self._ceiling, services.bodies, door=self.door, too_busy=self.too_busy, room=room
         )
         began = services.ctx.monotonic()
         try:
@@ -152,6 +155,14 @@ class Mounted:
         ticket.leave_door()
         ticket.spent_s = services.ctx.monotonic() - began
         return self._done(ticket, answer, None)
+
+    def count_refused(self) -> None:
+        """One was sent away before it became a request; the door's line in the log tells how many were."""
+        self._meter.done(self.too_busy, 0.0)
+        if self._refusals is None:
+            labels = (self.operation.method, self.operation.path, "UZ-API-001")
+            self._refusals = self._services.metrics.problems.labels(*labels)
+        self._refusals.inc()
 
     async def refuse_body(self, ticket: Ticket, full: Full) -> Answer:
         """While its body came: what all bodies together may take is taken."""

@@ -74,7 +74,7 @@ class Ticket:
     async def enter(self) -> None:
         """Wait for its turn, and take a place among the requests. Raises Overloaded and Full."""
         if self._door is not None and not self._is_in:
-            await self._door.enter(whose(self.context), self._too_busy)
+            await self._door.enter(whose(self.head, self.context.params), self._too_busy)
             self._is_in = True
         if self._ceiling is not None and self._place is None:
             self._place = self._ceiling.enter(self.claim)
@@ -115,8 +115,8 @@ class Ticket:
             self.room.shrink(0)
 
 
-def whose(context: RequestContext) -> Hashable:
+def whose(head: RequestHead, params: Mapping[str, Any]) -> Hashable:
     """Who shares a line with others: the agent of a webhook, else the token or the address."""
-    zombie_id = context.params.get("zombie_id")
-    token = context.head.headers.get(b"authorization")
-    return zombie_id if token is None and zombie_id is not None else token or context.head.client
+    zombie_id = params.get("zombie_id")
+    token = head.headers.get(b"authorization")
+    return zombie_id if token is None and zombie_id is not None else token or head.client

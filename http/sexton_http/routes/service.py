@@ -50,7 +50,7 @@ class KeySet(Shape):
     keys: list[PublicKey]
 
 
-@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, never_shed=True, no_io=True)
+@operation("GET", "/healthz", tag=TAG, auth=Auth.PUBLIC, hot=True, never_shed=True, no_io=True)
 async def healthz(call: Call[NoBody, NoQuery]) -> Health:
     """Say that the process answers."""
     siblings = call.ctx.siblings

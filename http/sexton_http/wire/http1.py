@@ -9,6 +9,7 @@ import trio
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import RESERVED, App, Header, Message
+from sexton_http.wire.gatekeeper import gatekeeper_of
 from sexton_http.wire.hang_ups import UNLESS_GONE, HangUps, until_told
 from sexton_http.wire.http1_exchange import Exchange, head_bytes
 from sexton_http.wire.http1_parser import Parser, Request
@@ -72,10 +73,11 @@ class Http1Connection:
         """The part that every request's scope shares."""
         if hang_ups is not None:
             self.extensions[UNLESS_GONE] = partial(self._unless_gone, hang_ups)
+        self.refuse = gatekeeper_of(app)
         self._parser = Parser()
         self._scope = trio.CancelScope()
-        self._one_reads = trio.Lock()
-        self._reads = 0
+        self._is_reading = False
+        self._others_wait = trio.lowlevel.ParkingLot()
         self._request: Request | None = None
         self._since = trio.current_time()
         """When the connection was opened, or the last answer was done."""
@@ -102,6 +104,9 @@ class Http1Connection:
                 if not go_on:
                     await self._say_goodbye()
                     return b""
+                if self._parser.requests:
+                    # Those behind it are here already: answered without a wait, they would be one long turn.
+                    await trio.lowlevel.checkpoint()
             if not self._is_handed_on():
                 await self._say_goodbye()
             return b""
@@ -212,13 +217,18 @@ class Http1Connection:
         """Read once, or wait for another task that is reading."""
         # The app may wait for a disconnect in one task while another reads the body. Two reads at once would
         # take bytes in no certain order, so the second one waits and then looks at what the first one got.
-        before = self._reads
-        async with self._one_reads:
-            if self._reads == before and not self.is_gone:
-                self._take(await self._transport.receive())
+        # A lock would do the same, but takes a turn of the loop although nobody else wants it.
+        if self._is_reading:
+            await self._others_wait.park()
+            return
+        self._is_reading = True
+        try:
+            self._take(await self._transport.receive())
+        finally:
+            self._is_reading = False
+            self._others_wait.unpark_all()
 
     def _take(self, data: bytes) -> None:
-        self._reads += 1
         if data:
             self._parser.feed(data)
         else:
@@ -242,19 +252,17 @@ class Http1Connection:
 
         return await until_told(ask, expect, partial(hang_ups.forget, descriptor))
 
-    async def settle(self, request: Request) -> bool:
-        """Before an answer: throw away what the body still brings, in bounds; True when all has come."""
+    async def settle(self, request: Request, most: int = timeouts.DRAIN_BYTES) -> bool:
+        """Before an answer: throw away what the body still brings, up to ``most``; True when all has come."""
         # An answer may be sent before the body is here, but a client that is still sending may not read it,
         # and closing on unread bytes sends a reset, which destroys the answer on its way.
         request.discarding = True
-        if not request.complete and (request.awaits_go or request.declared > timeouts.DRAIN_BYTES):
+        if not request.complete and (request.awaits_go or request.declared > most):
             return False  # It has not begun, or would be cut off anyhow: nobody waits for it.
         request.awaits_go = False
         thrown = 0
         with trio.move_on_after(timeouts.DRAIN_S):
-            while not (
-                request.complete or self.is_gone or self._parser.broken or thrown > timeouts.DRAIN_BYTES
-            ):
+            while not (request.complete or self.is_gone or self._parser.broken or thrown > most):
                 thrown += sum(map(len, request.body))
                 request.body.clear()
                 await self._read()

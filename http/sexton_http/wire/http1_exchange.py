@@ -7,7 +7,10 @@ from typing import Any, Final, Protocol
 import structlog
 import trio
 
+from sexton_http.answers import Answer
+from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import WHOLE_BODY, App, Header, Message
+from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.http1_parser import Request
 from sexton_http.wire.masking import masked
 from sexton_http.wire.transport import Ends
@@ -28,13 +31,15 @@ class Line(Protocol):
     """The client has hung up: nothing can be sent to it."""
     reserved: bool
     """The connection ends with this answer."""
+    refuse: Refuse
+    """Asked before the app."""
 
     extensions: dict[str, Any]
 
     def is_stopping(self) -> bool: ...
     def date(self) -> Sequence[Header]: ...
     async def receive(self, request: Request) -> Message: ...
-    async def settle(self, request: Request) -> bool: ...
+    async def settle(self, request: Request, most: int = ...) -> bool: ...
     async def write(self, data: bytes) -> None: ...
     async def turn_down(self) -> None: ...
 
@@ -76,6 +81,9 @@ class Exchange:
             "extensions": line.extensions,
             WHOLE_BODY: request.take_whole,
         }
+        refused = None if line.reserved else line.refuse(scope)
+        if refused is not None:
+            return await self._refuse(refused)
         try:
             await app(scope, self.receive, self.send)
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its exchange, not the server
@@ -100,11 +108,20 @@ class Exchange:
         elif not self._ended:
             await self._body(message.get("body", b""), more=message.get("more_body", False))
 
-    async def _start(self, status: int, headers: Sequence[Header]) -> None:
+    async def _refuse(self, answer: Answer) -> bool:
+        """Say no without the app; the connection goes on unless too much of a body is still to come."""
+        headers = (*answer.headers, (b"content-length", b"%d" % len(answer.body)))
+        await self._start(answer.status, headers, skipped=SKIPPED_BYTES)
+        await self._body(answer.body, more=False)
+        return self._ended and not self._close and self._request.complete
+
+    async def _start(
+        self, status: int, headers: Sequence[Header], *, skipped: int = timeouts.DRAIN_BYTES
+    ) -> None:
         request, line = self._request, self._line
         if self._started:
             raise RuntimeError("an answer begins once")
-        if not request.complete and not await line.settle(request):
+        if not request.complete and not await line.settle(request, skipped):
             self._close = True
         headers = list(headers)
         length = next((value for name, value in headers if name == b"content-length"), None)

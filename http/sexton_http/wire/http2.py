@@ -10,6 +10,7 @@ from ngh2 import ErrorCode
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import App, Header
+from sexton_http.wire.gatekeeper import gatekeeper_of
 from sexton_http.wire.http2_calm import Calm
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
@@ -43,6 +44,7 @@ class Http2Connection:
     ) -> None:
         """``date`` gives the headers that every answer has. ``reserved``: only health may be asked after."""
         self._app = app
+        self.refuse = gatekeeper_of(app)
         self._transport = transport
         self.date = date
         self.is_stopping = is_stopping

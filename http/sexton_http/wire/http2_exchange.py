@@ -10,6 +10,7 @@ import trio
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import RESERVED, App, Header, Message
+from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
 from sexton_http.wire.masking import masked
@@ -37,6 +38,8 @@ class Line(Protocol):
     session: ngh2.Connection
     reserved: bool
     """The server is full, and only its health may be asked after."""
+    refuse: Refuse
+    """Asked before the app."""
 
     def date(self) -> Sequence[Header]: ...
     def wrote(self, exchange: "Http2Exchange") -> None: ...
@@ -123,6 +126,12 @@ class Http2Exchange:
             "state": {},
             "extensions": extensions,
         }
+        refused = None if self._line.reserved else self._line.refuse(scope)
+        if refused is not None:
+            await self.settle(SKIPPED_BYTES)
+            self.answer(refused.status, refused.headers, refused.body)
+            self.discard()
+            return
         try:
             await app(scope, self.receive, self.send)
         except* Exception as group:  # noqa: BLE001 - the border: a fault ends its exchange, not the server
@@ -190,15 +199,15 @@ class Http2Exchange:
     def _forget(self) -> None:
         self._left = None
 
-    async def settle(self) -> None:
+    async def settle(self, most: int = timeouts.DRAIN_BYTES) -> None:
         """Before an answer: throw the rest of the body away, within the bounds of HTTP/1.1."""
         if self._is_settled():
             return
         self.discard()
-        if self._head.awaits_go or self._head.declared > timeouts.DRAIN_BYTES:
+        if self._head.awaits_go or self._head.declared > most:
             return
         with trio.move_on_after(timeouts.DRAIN_S):
-            while not self._is_settled() and self._thrown <= timeouts.DRAIN_BYTES:
+            while not self._is_settled() and self._thrown <= most:
                 await self._arrival()
 
     def _is_settled(self) -> bool:

@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from sexton_http.wire import timeouts
+from sexton_http.wire.accept_loop import accept_all
 from sexton_http.wire.asgi import App
 from sexton_http.wire.date_header import DateHeader
 from sexton_http.wire.first_request import FirstRequest, token_of
@@ -91,9 +92,7 @@ async def serve(
             async with trio.open_nursery() as handlers:
                 async with trio.open_nursery() as accepting:
                     for listener in doors.listeners:
-                        accepting.start_soon(
-                            partial(trio.serve_listeners, server.handle, [listener], handler_nursery=handlers)
-                        )
+                        accepting.start_soon(accept_all, listener, server.handle, handlers)
                     if relay is not None:
                         server.heed(relay, handlers)
                         accepting.start_soon(relay.run)

@@ -61,7 +61,7 @@ class Transport(Protocol):
 class PlainTransport:
     """A socket."""
 
-    __slots__ = ("_rest", "_socket", "_stream")
+    __slots__ = ("_fresh", "_rest", "_socket", "_stream")
 
     secure: ClassVar[bool] = False
 
@@ -69,6 +69,7 @@ class PlainTransport:
         self._stream = stream
         self._socket = stream.socket
         self._rest = b""
+        self._fresh = True
 
     @property
     def descriptor(self) -> int:
@@ -78,6 +79,12 @@ class PlainTransport:
         return ends_of(self._socket)
 
     async def receive(self) -> bytes:
+        if self._fresh:
+            # The first request has often come by the time that its connection is taken.
+            self._fresh = False
+            first = read_now(self._socket)
+            if first is not None:
+                return first
         return await receive_raw(self._socket)
 
     def send_now(self, data: bytes) -> bool:
@@ -109,9 +116,24 @@ def ends_of(sock: trio.socket.SocketType) -> Ends:
 
 async def receive_raw(sock: trio.socket.SocketType) -> bytes:
     """Bytes as they came; none at the end, a reset included."""
+    # `sock.recv` would try first, which is in vain whenever an answer has just been sent.
+    while True:
+        try:
+            await trio.lowlevel.wait_readable(sock)
+        except (OSError, ValueError, trio.ClosedResourceError):
+            return b""  # It is closed, before or meanwhile.
+        data = read_now(sock)
+        if data is not None:
+            return data
+
+
+def read_now(sock: trio.socket.SocketType) -> bytes | None:
+    """What is here; none at the end, a reset included. None: nothing is here yet."""
     try:
-        return await sock.recv(RECEIVE_BYTES)
-    except (OSError, trio.ClosedResourceError):
+        return os.read(sock.fileno(), RECEIVE_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
         return b""
 
 
