@@ -142,6 +142,7 @@ async def test_a_connection_for_signals_that_stands_still_is_given_up_and_opened
             one.signals.send(Signal(Topic.GATE, new_id()))
             await until(lambda: other.statistics().signals.lost == 1)
             assert heard == [], "what was told meanwhile is seen at the next look"
+
             await until(lambda: know_each_other(one, other))
             again = Signal(Topic.GATE, new_id())
             one.signals.send(again)

@@ -25,8 +25,10 @@ async def test_a_caller_has_his_share_and_one_answer_that_is_larger(autojump_clo
 
     budget.count("ann", 5000)
     assert not await budget.keeps_up("ann", 1), "what had to be told her is more than her share"
+
     budget.give_back("ann", 5250)
     assert await budget.keeps_up("ann", 1)
+
     budget.give_back("eve", 100)
     assert budget.now == 0
 
