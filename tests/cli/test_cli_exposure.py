@@ -46,6 +46,7 @@ def test_the_ready_file_is_written_over_nothing_that_another_put_there(tmp_path:
     node = SimpleNamespace(
         base_url="http://a", tenant_id=1, workspace_id=2, api_key="k", admin_token="t", postgres_pid=None
     )
+    node.worker_pids = list
 
     up._write_ready(cast("Node", node), tmp_path / "ready.json", [])
 
