@@ -57,6 +57,7 @@ async def test_each_report_of_a_batch_is_answered_as_it_is_alone(postgres_storag
             report_of(stale, lease_id=UNKNOWN),
             report_of(stale, lease_id="nonsense"),
             report_of(stale, outcome="fine"),
+            report_of(stale, memory=[{"key": "k"}]),
             report_of(stale, surplus=1),
             "no object",
         ]

@@ -90,22 +90,33 @@ async def report_runs(call: Call[Reports, NoQuery]) -> ReportResults:
     Each is taken, refused or known again just as it would be alone.
     """
     given, runner_id = call.body.reports, call.host.runner.id
+    told: list[ReportResult | None] = []
+    """In the order of ``given``; None where the lease is asked."""
     taken: list[tuple[UUID, list[RefusedPart]]] = []
     asks = []
     is_large = len(call.raw) > SMALL_BODY
     for body in given:
         if is_large:
             await trio.lowlevel.checkpoint()  # Each is spelled and hashed once more.
-        message, parts = report_of(body, runner_id)
+        try:
+            message, parts = report_of(body, runner_id)
+        except Problem as fault:
+            told.append(_refused(call, body.lease_id, fault))
+            continue
+        told.append(None)
         taken.append((body.lease_id, parts))
         asks.append((body.lease_id, message))
     replies = await call.ctx.system.ask_all("lease", asks, timeout=HOT_S)
     if any(isinstance(reply, AskTimeout) for reply in replies) and await is_stalled(call.ctx.world.storage):
         away = StorageUnavailable("the database does not answer")
         replies = [away if isinstance(reply, AskTimeout) else reply for reply in replies]
-    results = [
-        _result(call, lease_id, reply, parts) for (lease_id, parts), reply in zip(taken, replies, strict=True)
-    ]
+    answered = iter(
+        [
+            _result(call, lease_id, reply, parts)
+            for (lease_id, parts), reply in zip(taken, replies, strict=True)
+        ]
+    )
+    results = [next(answered) if result is None else result for result in told]
     if isinstance(call.body, GatheredReports):
         for place, said, problem in call.body.spoilt:
             results.insert(place, _refused(call, said, problem))
