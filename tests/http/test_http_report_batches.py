@@ -130,7 +130,7 @@ async def test_the_leases_of_one_poll_are_claimed_by_one_statement(
 
 async def test_a_large_report_among_small_ones_is_taken_with_them(world: HttpWorld) -> None:
     zombie, token, lease = await world.working()
-    text = '"\\' * 300_000 + "\0"
+    text = '"\\' * 200_000 + "\0"
     large = report_of(lease, response_text=text)
     small = report_of(lease, lease_id=UNKNOWN)
     answer = await world.post(BATCH, {"reports": [small, large, small]}, token)

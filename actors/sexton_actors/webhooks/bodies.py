@@ -17,9 +17,9 @@ MAX_BODY_DEPTH = MAX_DEPTH
 """Objects and arrays within each other, the outermost included."""
 SMALL_BODY = 32 * 1024
 """A body up to this size is quick to decode, whatever it holds."""
-MAX_VALUES = 65_536
-"""Commas, colons and opening brackets of a larger one, outside its texts: one in 16 bytes of the largest."""
-MAX_CONTAINERS = 24_576
+MAX_VALUES = 49_152
+"""Commas, colons and opening brackets of a larger one, outside its texts: one in 21 bytes of the largest."""
+MAX_CONTAINERS = 16_384
 """Objects and arrays of a larger one: each takes as long as several values."""
 MAX_FORM_FIELDS = 32
 

@@ -18,6 +18,8 @@ OUTER_LEVELS: Final = 2
 """The object and its list."""
 MARKS: Final = 4 * MAX_MARKS
 """The bound of the whole; each item has that of one that comes alone."""
+ESCAPES: Final = 640 * 1024
+"""In the whole, which is told apart at one stretch: an item with more comes alone."""
 
 _BEFORE: Final = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\[\s*')
 _BETWEEN: Final = re.compile(rb"\s*,?\s*")
@@ -56,7 +58,7 @@ class ItemwiseDecoder(BodyDecoder[T]):
 
     async def decode_in_steps(self, body: bytes) -> T:
         """The same for a large body; others have their turn after each slice, and between items."""
-        await weigh_on(Scale(self._items.max_escapes, MARKS, MAX_DEPTH + OUTER_LEVELS), body)
+        await weigh_on(Scale(min(ESCAPES, self._items.max_escapes), MARKS, MAX_DEPTH + OUTER_LEVELS), body)
         parts = self._split(body)
         await trio.lowlevel.checkpoint()
         read, since = list[tuple[bytes, Any]](), SMALL_BODY
