@@ -2,8 +2,8 @@
 
 States of a claim's part: *expected*, until its queue has its write; *ready*, with its write; *sent*, with all
 that are ready. One that has nothing to write, or is stopped before it was sent, is *out*. The group is sent
-when nobody is expected any more, or ``MOMENT_S`` after the first was ready, whichever comes first; who is
-ready later goes alone.
+when no part is expected any more, or ``MOMENT_S`` after the first was ready, whichever comes first. A part
+that is ready later is sent alone.
 """
 
 from collections.abc import Sequence
