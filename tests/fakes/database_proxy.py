@@ -45,7 +45,7 @@ class Proxy:
     hung_up: int = 0
     """How many the server hung up."""
     on_batch: Callable[[], None] | None = None
-    """Called once, when the locks of the journal's next batch about ``batch_of`` are asked for."""
+    """Called once, before the locks of the journal's next batch about ``batch_of`` are asked for."""
     batch_of: bytes = b""
     cut: int = 0
     """How many were cut."""
@@ -111,10 +111,11 @@ class Proxy:
                         nursery.cancel_scope.cancel()
                         await self._cut(data, client, server)
                         break
-                    await server.send_all(data)
                     if self.on_batch is not None and b"EXECUTE sexton_lock" in data and self.batch_of in data:
                         then, self.on_batch = self.on_batch, None
+                        # Before its locks are asked for: with the answer the client might commit first.
                         then()
+                    await server.send_all(data)
             nursery.cancel_scope.cancel()
 
     async def _cut(
