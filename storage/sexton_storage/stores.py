@@ -8,6 +8,7 @@ from uuid import UUID
 from sexton_storage.records.agent_keys import AgentKeyStore
 from sexton_storage.records.api_keys import ApiKeyStore
 from sexton_storage.records.auth_sessions import AuthSessionStore
+from sexton_storage.records.blobs import BlobStore
 from sexton_storage.records.charges import ChargeStore
 from sexton_storage.records.chats import ChatStore
 from sexton_storage.records.credentials import CredentialStore
@@ -146,6 +147,8 @@ class Storage(Protocol):
     def holdings(self) -> HoldingStore: ...
     @property
     def memories(self) -> MemoriesStore: ...
+    @property
+    def blobs(self) -> BlobStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

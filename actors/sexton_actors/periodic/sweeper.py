@@ -18,6 +18,8 @@ from sexton_engine import Message
 
 SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000
+PRUNE_CHUNKS = 256
+"""Of contents that nothing owns; 64 MiB."""
 
 
 class Sweep(msgspec.Struct, Message[None], frozen=True):
@@ -25,7 +27,7 @@ class Sweep(msgspec.Struct, Message[None], frozen=True):
 
 
 class Prune(msgspec.Struct, Message[None], frozen=True):
-    """Delete old frames, dedup keys and tokens, a page at a time."""
+    """Delete old frames, contents that nothing owns, dedup keys and tokens, a page at a time."""
 
 
 class Sweeper(RoundsActor):
@@ -58,4 +60,5 @@ class Sweeper(RoundsActor):
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )
-        return MORE_INTERVAL_S if pruned >= PRUNE_PAGE else None
+        chunks = await storage.blobs.sweep(limit=PRUNE_CHUNKS)
+        return MORE_INTERVAL_S if pruned >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS else None

@@ -7,6 +7,7 @@ from sexton_storage.background import in_background
 from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
+from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.faults import Faults
@@ -82,6 +83,7 @@ class MemoryStorage:
         self.grants = MemoryGrants(tables, faults, journal)
         self.holdings = MemoryHoldings(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
+        self.blobs = MemoryBlobs(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

@@ -14,6 +14,7 @@ from sexton_storage.periods import day_of, month_of
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.auth_sessions import AuthSession
+from sexton_storage.records.blobs import Blob
 from sexton_storage.records.charges import Charge
 from sexton_storage.records.chats import ChatInstall, ChatPost
 from sexton_storage.records.configs import ConfigVersion
@@ -105,6 +106,9 @@ class Tables:
     grants: dict[UUID, Grant] = field(default_factory=dict)
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
+    blobs: dict[UUID, Blob] = field(default_factory=dict)
+    blob_chunks: dict[UUID, list[bytes]] = field(default_factory=dict)
+    """By blob, in their order."""
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

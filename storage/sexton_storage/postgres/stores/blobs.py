@@ -1,0 +1,129 @@
+"""Contents of any length, in PostgreSQL: a narrow row each, and their chunks beside it."""
+
+from uuid import UUID
+
+from sexton_storage.decisions import blobs as decide
+from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.sql.rows import Rows
+from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.records.blobs import (
+    CHUNK_BYTES,
+    UNOWNED_KEEP_MS,
+    Blob,
+    Misplaced,
+    NoRoom,
+    chunks_of,
+)
+
+BLOBS = Rows(Blob)
+DOOMED_AT_ONCE = 1_000
+_LOCK_WORKSPACE = "SELECT id FROM workspaces WHERE id = $1 FOR NO KEY UPDATE"
+_KNOWN = f"""
+SELECT {BLOBS.columns()} FROM blobs WHERE lease_id = $1 AND sha256 = $2 AND size = $3 AND state <> 'doomed'
+"""
+_USED = "SELECT coalesce(sum(size), 0)::bigint FROM blobs WHERE workspace_id = $1"
+_OF_LEASE = "SELECT count(*) FROM blobs WHERE lease_id = $1 AND state <> 'doomed'"
+_OPEN = f"""
+INSERT INTO blobs (id, workspace_id, lease_id, sha256, size, created_at, touched_at)
+SELECT $1, $2, $3, $4, $5, now_ms, now_ms FROM sexton_now_ms() AS now_ms RETURNING {BLOBS.columns()}
+"""
+_LOAD = f"SELECT {BLOBS.columns()} FROM blobs WHERE id = $1"
+_LOCK = f"{_LOAD} FOR NO KEY UPDATE"
+_CHUNKS = """
+INSERT INTO blob_chunks (blob_id, number, content)
+SELECT $1, $2 + n - 1, content FROM unnest($3::bytea[]) WITH ORDINALITY AS c(content, n)
+"""
+_RECEIVED = "UPDATE blobs SET received = $2, touched_at = sexton_now_ms() WHERE id = $1"
+_SETTLED = "UPDATE blobs SET state = $2 WHERE id = $1"
+_CHUNK = "SELECT content FROM blob_chunks WHERE blob_id = $1 AND number = $2"
+_HELD = "SELECT count(*), coalesce(sum(size), 0)::bigint FROM blobs"
+# Whoever comes to own a blob locks its row first: a blob is either owned or doomed.
+_DOOM = """
+UPDATE blobs SET state = 'doomed' WHERE id IN (
+    SELECT id FROM blobs WHERE owners = 0 AND touched_at <= sexton_now_ms() - $1 AND state <> 'doomed'
+     LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+_SWEEP = """
+DELETE FROM blob_chunks WHERE ctid = ANY(ARRAY(
+    SELECT c.ctid FROM blobs b JOIN blob_chunks c ON c.blob_id = b.id
+     WHERE b.owners = 0 AND b.state = 'doomed' LIMIT $1))
+"""
+_FORGET = """
+DELETE FROM blobs b WHERE owners = 0 AND state = 'doomed'
+   AND NOT EXISTS (SELECT FROM blob_chunks c WHERE c.blob_id = b.id)
+"""
+
+
+class PostgresBlobs(PostgresStore):
+    async def open(
+        self,
+        blob_id: UUID,
+        workspace_id: UUID,
+        lease_id: UUID,
+        *,
+        sha256: bytes,
+        size: int,
+        quota: int | None,
+    ) -> Blob | NoRoom:
+        async def work(connection: Connection) -> Blob | NoRoom:
+            # Two at once must not both find the last of the room.
+            await connection.execute(_LOCK_WORKSPACE, workspace_id)
+            known = BLOBS.maybe(await connection.fetchrow(_KNOWN, lease_id, sha256, size))
+            if known is not None:
+                return known
+            used = await connection.fetchval(_USED, workspace_id)
+            refused = decide.room(used, await connection.fetchval(_OF_LEASE, lease_id), size, quota)
+            if refused is not None:
+                return refused
+            return BLOBS.many(await connection.fetch(_OPEN, blob_id, workspace_id, lease_id, sha256, size))[0]
+
+        return await self._database.change(work)
+
+    async def append(self, blob_id: UUID, offset: int, data: bytes) -> int | Misplaced:
+        async def work(connection: Connection) -> int | Misplaced:
+            # Should the machine fail, the parts that are lost are the last: settling flushes all before it.
+            await connection.execute("SET LOCAL synchronous_commit TO off")
+            blob = BLOBS.maybe(await connection.fetchrow(_LOCK, blob_id))
+            received = decide.place(blob, offset, len(data))
+            if blob is None or isinstance(received, Misplaced) or received == blob.received:
+                return received
+            await connection.execute(_CHUNKS, blob_id, offset // CHUNK_BYTES, chunks_of(data))
+            await connection.execute(_RECEIVED, blob_id, received)
+            return received
+
+        return await self._database.change(work)
+
+    async def settle(self, blob_id: UUID, *, intact: bool) -> bool:
+        async def work(connection: Connection) -> bool:
+            blob = BLOBS.maybe(await connection.fetchrow(_LOCK, blob_id))
+            state = decide.settled(blob, intact=intact)
+            if state is not None:
+                await connection.execute(_SETTLED, blob_id, state)
+            return state is not None
+
+        return await self._database.change(work)
+
+    async def load(self, blob_id: UUID) -> Blob | None:
+        return BLOBS.maybe(await self._row(_LOAD, blob_id))
+
+    async def chunk(self, blob_id: UUID, number: int) -> bytes | None:
+        content: bytes | None = await self._value(_CHUNK, blob_id, number)
+        return content
+
+    async def used(self, workspace_id: UUID) -> int:
+        used: int = await self._value(_USED, workspace_id)
+        return used
+
+    async def held(self) -> tuple[int, int]:
+        row = await self._row(_HELD)
+        return (0, 0) if row is None else (row[0], row[1])
+
+    async def sweep(self, *, limit: int) -> int:
+        async def work(connection: Connection) -> int:
+            await connection.execute(_DOOM, UNOWNED_KEEP_MS, DOOMED_AT_ONCE)
+            done = await connection.execute(_SWEEP, limit)
+            await connection.execute(_FORGET)
+            return int(done.rsplit(" ", 1)[-1])
+
+        # Deleting what is past keeping may be done twice: no mark is needed.
+        return await self._database.read(work)
