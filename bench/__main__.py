@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from bench.cleanup import run_clean
 from bench.plot import bars, draw
 from bench.table import table
 
@@ -99,4 +100,4 @@ def main(names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_clean(lambda: main(sys.argv[1:])))

@@ -13,6 +13,7 @@ import orjson
 import trio
 
 from bench import harness, machine
+from bench.cleanup import run_clean
 from bench.leasebench.adapter import names
 from bench.leasebench.page import written
 from bench.leasebench.processes import HolderFailed
@@ -148,4 +149,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_clean(lambda: main(sys.argv[1:])))
