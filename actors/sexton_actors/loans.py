@@ -21,7 +21,7 @@ class Reach(msgspec.Struct, frozen=True):
     """How far an agent could carry a credential that it is lent."""
 
     hosts: tuple[str, ...]
-    """The ``network.allow`` of its files."""
+    """The ``network.allow`` of its files, with the bounds of hosts that are allowed in part."""
     tools: tuple[str, ...]
 
 
@@ -49,12 +49,13 @@ class Files(msgspec.Struct, frozen=True):
 
 
 def reach_of(manifest: Manifest) -> Reach:
-    return Reach(tuple(sorted(manifest.network_allow)), tuple(sorted(manifest.tools)))
+    return Reach(tuple(sorted(manifest.network_reach)), tuple(sorted(manifest.tools)))
 
 
 def lent_names(manifest: Manifest) -> tuple[str, ...]:
-    """The credentials that the agent's files alone ask for; a command is lent none."""
-    return manifest.ungated_credentials if manifest.runtime is Runtime.AGENT else ()
+    """The credentials that the agent's files alone ask for; a command without a network could use none."""
+    could_use = manifest.runtime is Runtime.AGENT or manifest.network_hosts
+    return manifest.ungated_credentials if could_use else ()
 
 
 def covers(granted: Reach, asked: Reach) -> bool:
@@ -66,12 +67,18 @@ def covers(granted: Reach, asked: Reach) -> bool:
     False
     >>> covers(Reach(("a.com",), ()), Reach(("a.com",), ("http_request",)))
     False
+    >>> covers(Reach(("a.com",), ()), Reach(("a.com GET /x",), ()))
+    True
+    >>> covers(Reach(("a.com GET /x",), ()), Reach(("a.com",), ()))
+    False
     """
     return set(asked.tools) <= set(granted.tools) and all(_within(h, granted.hosts) for h in asked.hosts)
 
 
-def _within(host: str, granted: Iterable[str]) -> bool:
-    return any(host == one or (one.startswith("*.") and host.endswith(one[1:])) for one in granted)
+def _within(asked: str, granted: Iterable[str]) -> bool:
+    # What is asked of a part of a host is granted with that very part, or with all of the host.
+    host = asked.partition(" ")[0]
+    return any(one in (asked, host) or (one.startswith("*.") and host.endswith(one[1:])) for one in granted)
 
 
 def grants_in(lending: Json) -> dict[str, CredentialGrant]:
@@ -94,7 +101,20 @@ def withheld(lending: Json, manifest: Manifest) -> tuple[str, ...]:
     if not names:
         return ()
     kept, asked = grants_in(lending), reach_of(manifest)
-    return tuple(name for name in names if not may_lend(kept.get(name), asked))
+    waits_unasked = manifest.runtime is Runtime.AGENT
+    return tuple(
+        name for name in names if (waits_unasked or name in kept) and not may_lend(kept.get(name), asked)
+    )
+
+
+def unlent(lending: Json, manifest: Manifest) -> tuple[str, ...]:
+    """The credentials that a run goes without, because nobody was ever asked to lend them.
+
+    Those of commands that were installed when a command was lent none: they go on as they did, until an
+    operator grants the credential or somebody installs the files again.
+    """
+    kept = grants_in(lending)
+    return tuple(name for name in manifest.ungated_credentials if name not in kept)
 
 
 def may_lend(grant: CredentialGrant | None, asked: Reach) -> bool:

@@ -24,6 +24,7 @@ class Sealer(Protocol):
 class _Opened(msgspec.Struct, frozen=True):
     data: Mapping[str, Any] | None
     hosts: tuple[str, ...]
+    uses: tuple[str, ...]
     at: int
 
 
@@ -45,12 +46,17 @@ class Secrets:
         return f"<Secrets {len(self._opened)} opened>"
 
     async def put(
-        self, workspace_id: UUID, name: str, data: Mapping[str, Any], hosts: Sequence[str] = ()
+        self,
+        workspace_id: UUID,
+        name: str,
+        data: Mapping[str, Any],
+        hosts: Sequence[str] = (),
+        uses: Sequence[str] = (),
     ) -> None:
         """Seal and keep, replacing one of that name; holds at once on this node."""
         now = self._clock.now_ms()
         sealed = self._sealer.seal(msgspec.json.encode(data), credential_identity(workspace_id, name))
-        await self._store.put(Credential(workspace_id, name, sealed, now, now, tuple(hosts)))
+        await self._store.put(Credential(workspace_id, name, sealed, now, now, tuple(hosts), tuple(uses)))
         self._opened.pop((workspace_id, name), None)
 
     async def open(self, workspace_id: UUID, name: str) -> Mapping[str, Any] | None:
@@ -60,6 +66,10 @@ class Secrets:
     async def hosts(self, workspace_id: UUID, name: str) -> tuple[str, ...]:
         """To which hosts it may go, as its owner named them; none were: empty."""
         return (await self._open(workspace_id, name)).hosts
+
+    async def uses(self, workspace_id: UUID, name: str) -> tuple[str, ...]:
+        """Where in a request it stands, as its owner said; nobody did: empty."""
+        return (await self._open(workspace_id, name)).uses
 
     async def _open(self, workspace_id: UUID, name: str) -> _Opened:
         now = self._clock.now_ms()
@@ -73,7 +83,7 @@ class Secrets:
             data = msgspec.json.decode(plain, type=dict[str, Any])
         if len(self._opened) >= OPENED_KEEP_COUNT:
             self._opened.clear()
-        opened = _Opened(data, () if row is None else row.hosts, now)
+        opened = _Opened(data, *(((), ()) if row is None else (row.hosts, row.uses)), now)
         self._opened[workspace_id, name] = opened
         return opened
 

@@ -64,7 +64,7 @@ def reach_of(manifest: Manifest) -> str:
     parts = [
         f"runs as {manifest.runtime}",
         f"tools: {', '.join(manifest.tools) or 'none'}",
-        f"hosts: {', '.join(manifest.network_allow) or 'none'}",
+        f"hosts: {', '.join(manifest.network_reach) or 'none'}",
         f"credentials: {', '.join((*manifest.credentials, *manifest.integrations)) or 'none'}",
         f"at most {budget / NANOS_PER_DOLLAR:g} dollars a day" if budget else "no budget of its own",
     ]

@@ -4,6 +4,7 @@ from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.lease.record import HeldLease
 from sexton_actors.lease.transitions.integrations import may_use, used
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
+from sexton_actors.manifest.model import from_json
 from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.grants import Request, Requested
 from sexton_actors.refusal import Refusal
@@ -65,5 +66,5 @@ async def lend(held: HeldLease, message: m.Lend) -> m.Lent | Refusal:
 
 async def _hosts(held: HeldLease, lease: Lease, service: str) -> tuple[str, ...]:
     zombie = await held.world.storage.zombies.load(lease.zombie_id)
-    allow = () if zombie is None else zombie.compiled.get("network_allow", ())
+    allow = () if zombie is None else from_json(zombie.compiled).network_hosts
     return secret_hosts(service, await held.world.secrets.hosts(lease.workspace_id, service), allow)

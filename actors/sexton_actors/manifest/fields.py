@@ -164,6 +164,10 @@ class Fields:
             return None
         return Fields(node, f"{self.path}{key}.", self._problems, code or self._code)
 
+    def within(self, node: Table, key: str) -> "Fields":
+        """The mapping ``node``, which stands under the key."""
+        return Fields(node, f"{self.path}{key}.", self._problems, self._code)
+
     def items(self, key: str, *, most: int, least: int = 0, required: bool = False) -> tuple[Node, ...]:
         """The list under the key. A key with nothing after it is an empty list."""
         node = self.node(key)
@@ -197,7 +201,7 @@ class Fields:
         for number, node in enumerate(self.items(key, most=most, least=least, required=required)):
             name = f"{key}[{number}]"
             if isinstance(node, Table):
-                found.append(Fields(node, f"{self.path}{name}.", self._problems, self._code))
+                found.append(self.within(node, name))
             else:
                 self.wrong(name, "must be a mapping, one `key: value` a line", line=node.line)
         return found

@@ -74,6 +74,29 @@ class Command(msgspec.Struct, frozen=True):
     """The line of SKILL.md on which the code begins."""
 
 
+class NetworkRule(msgspec.Struct, frozen=True):
+    """An entry of ``network.allow`` that allows a part of a host; what is empty bounds nothing."""
+
+    host: str
+    ports: tuple[int, ...] = ()
+    """None: 80 and 443."""
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Prefixes, of whole segments."""
+
+    @property
+    def spelt(self) -> str:
+        """The rule in one line, the host first: what people approve, and what is compared with it.
+
+        >>> NetworkRule("api.example.com", (8443,), ("GET", "POST"), ("/v1",)).spelt
+        'api.example.com port 8443 GET,POST /v1'
+        """
+        ports = f"port {','.join(map(str, self.ports))}" if self.ports else ""
+        return " ".join(
+            part for part in (self.host, ports, ",".join(self.methods), ",".join(self.paths)) if part
+        )
+
+
 class Manifest(msgspec.Struct, frozen=True):
     name: str
     description: str
@@ -88,7 +111,12 @@ class Manifest(msgspec.Struct, frozen=True):
     credentials: tuple[str, ...] = ()
     integrations: tuple[str, ...] = ()
     network_allow: tuple[str, ...] = ()
-    """Host names, or ``*.`` and a host name for those below it; lower case."""
+    """Host names, or ``*.`` and a host name for those below it; lower case. Each is allowed as a whole: a
+    release that knows no rules allows less, not more."""
+    network_rules: tuple[NetworkRule, ...] = ()
+    """Hosts that are allowed in part; none of them is in ``network_allow``."""
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the run's programs. ``${secrets.NAME.FIELD}`` stands for what the proxy swaps."""
     budget: Budget | None = None
     gates: Gates = msgspec.field(default_factory=Gates)
     context: Mapping[str, Any] = msgspec.field(default_factory=dict)
@@ -120,6 +148,16 @@ class Manifest(msgspec.Struct, frozen=True):
     def ungated_credentials(self) -> tuple[str, ...]:
         """Those that the agent has by its files alone: no service of their name needs a grant."""
         return tuple(name for name in self.credentials if name not in self.integrations)
+
+    @property
+    def network_hosts(self) -> tuple[str, ...]:
+        """Every host that the agent may reach, as a whole or in part."""
+        return tuple(dict.fromkeys((*self.network_allow, *(rule.host for rule in self.network_rules))))
+
+    @property
+    def network_reach(self) -> tuple[str, ...]:
+        """The same, with the bounds of those that are allowed in part."""
+        return (*self.network_allow, *(rule.spelt for rule in self.network_rules))
 
     def cron_for(self, schedule: str, timezone: str) -> CronTrigger | None:
         """The trigger of that schedule in that time zone; there is at most one."""

@@ -13,6 +13,7 @@ from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
 from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
+from sexton_actors.manifest.network_fields import read_env, read_network
 from sexton_actors.manifest.nodes import MAX_VALUES, NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (
     INVALID_GATES,
@@ -46,6 +47,7 @@ _CONFIG = frozenset(
         "credentials",
         "integrations",
         "network",
+        "env",
         "budget",
         "gates",
         "context",
@@ -62,8 +64,6 @@ _TOOL = re.compile("[A-Za-z0-9][A-Za-z0-9_.:/-]*")
 _SERVICE = re.compile("[a-z0-9_-]{1,64}")
 _MODEL = re.compile("[!-~]+")
 _PROVIDER = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
-_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -129,6 +129,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
     name = front.text("name", most=64, pattern=_NAME)
     config = _config(trigger, name)
     runtime = config.choice("runtime", Runtime, Runtime.AGENT)
+    network = read_network(config.table("network"), most=MAX_NAMES)
     manifest = Manifest(
         name=name,
         description=front.text("description", most=MAX_DESCRIPTION_CHARS),
@@ -139,7 +140,9 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
         credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
         integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),
-        network_allow=_network(config.table("network")),
+        network_allow=network.hosts,
+        network_rules=network.rules,
+        env=read_env(config),
         budget=_budget(config),
         gates=read_gates(config.table("gates", code=INVALID_GATES)),
         context=_context(config.table("context"), runtime),
@@ -195,14 +198,6 @@ def _config(trigger: _File, skill_name: str) -> Fields:
 def _refuse_singular(fields: Fields) -> None:
     if SINGULAR in fields:
         fields.wrong(SINGULAR, "write `triggers:` and a list of triggers below it, one `- type: …` each")
-
-
-def _network(fields: Fields | None) -> tuple[str, ...]:
-    if fields is None:
-        return ()
-    fields.only(frozenset({"allow"}))
-    hosts = fields.texts("allow", most=MAX_NAMES, chars=253, pattern=_HOST)
-    return tuple(dict.fromkeys(host.lower() for host in hosts))
 
 
 def _budget(config: Fields) -> Budget | None:

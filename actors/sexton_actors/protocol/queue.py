@@ -46,6 +46,8 @@ class Grant(msgspec.Struct, frozen=True):
     """The model that the run is to use; None for a run without a model, or where no model is set up."""
     endowed: bool = True
     """Whether the agent had grants or memories when it was leased."""
+    unlent: tuple[str, ...] = ()
+    """Credentials of the manifest that the run goes without."""
 
 
 ClaimOutcome = Grant | NothingToClaim | Exhausted

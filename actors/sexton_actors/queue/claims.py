@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sexton_actors.loans import withheld
+from sexton_actors.loans import unlent, withheld
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
@@ -80,7 +80,9 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         return NothingToClaim("secret_missing")
     queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
     provider = choice if isinstance(choice, ProviderChoice) else None
-    return m.Grant(taken.event, taken.lease, manifest, provider, taken.endowed)
+    return m.Grant(
+        taken.event, taken.lease, manifest, provider, taken.endowed, unlent(zombie.lending, manifest)
+    )
 
 
 async def _choice(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ProviderChoice | Refusal | None:

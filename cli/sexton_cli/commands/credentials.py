@@ -62,8 +62,24 @@ def list_(caller: Caller) -> None:
 @click.option(
     "--host", "hosts", metavar="HOST", multiple=True, help="Where runs may send it; may be given again."
 )
+@click.option(
+    "--use",
+    "uses",
+    metavar="PLACE",
+    multiple=True,
+    help="Where in a request it stands: header:NAME, query:NAME or basic; may be given again."
+    " Without it, in the header authorization and as the password of basic authentication.",
+)
 @calling
-def set_(caller: Caller, *, name: str, key: str | None, file: Path | None, hosts: tuple[str, ...]) -> None:
+def set_(
+    caller: Caller,
+    *,
+    name: str,
+    key: str | None,
+    file: Path | None,
+    hosts: tuple[str, ...],
+    uses: tuple[str, ...],
+) -> None:
     """Keep a credential of this NAME, in place of one that is there.
 
     The secret comes from --file, from standard input, or, in a terminal, from a question that does not show
@@ -72,7 +88,9 @@ def set_(caller: Caller, *, name: str, key: str | None, file: Path | None, hosts
     given = _secret(caller, f"{key or 'JSON object'}: ", file)
     data = {key: given} if key else _object(given)
     with caller.client() as client:
-        body = {"name": name, "data": data, "hosts": hosts}
+        body: dict[str, Any] = {"name": name, "data": data, "hosts": hosts}
+        if uses:  # An older server knows no such field.
+            body["use"] = [_use(text) for text in uses]
         kept = client.post(f"{workspace_path(caller, client)}/credentials", body)
     if caller.output.as_json:
         caller.output.document(kept)
@@ -166,6 +184,11 @@ def _secret(caller: Caller, prompt: str, file: Path | None) -> str:
     if not secret:
         raise Fault("there is no secret", "Give one on standard input or with --file.", status=USAGE)
     return secret
+
+
+def _use(text: str) -> dict[str, str]:
+    place, _, name = text.partition(":")
+    return {"in": place, "name": name} if name else {"in": place}
 
 
 def _object(text: str) -> dict[str, Any]:

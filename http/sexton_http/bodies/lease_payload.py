@@ -5,7 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.manifest.model import Runtime
+from sexton_actors.manifest.model import NetworkRule, Runtime
+from sexton_actors.secret_uses import Use
 from sexton_http.bodies.memories import MemoryItem
 from sexton_http.bodies.shapes import Shape
 
@@ -23,7 +24,9 @@ class LeaseEvent(Shape):
 
 class NetworkPolicy(Shape):
     allow: list[str]
-    """Hosts, or `*.` and a host."""
+    """Hosts, or `*.` and a host, each allowed as a whole."""
+    rules: list[NetworkRule]
+    """Hosts that are allowed in part; an empty list of ports means 80 and 443, of others no bound."""
 
 
 class LeasePolicy(Shape):
@@ -33,6 +36,10 @@ class LeasePolicy(Shape):
     secret_hosts: dict[str, list[str]]
     """Where each of them may go; none: nowhere."""
     """By the name of the credential, its data."""
+    secret_uses: dict[str, list[Use]]
+    """Where in a request each of them stands."""
+    env: dict[str, str]
+    """Variables of the run's programs, with `${secrets.NAME.FIELD}` where a placeholder belongs."""
     integrations: dict[str, str]
     """How the grant of each service stands."""
     provider: str | None

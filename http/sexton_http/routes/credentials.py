@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.secret_uses import MAX_USES, Use, kept, problem, told
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import NamedPlace, decode_name, encode, fingerprint
 from sexton_http.bodies.names import fitting
@@ -37,6 +38,11 @@ class NewCredential(Body):
     None: for an agent that may reach one host only, that host; for a service whose name is well known, its
     hosts; else it is refused towards every host.
     """
+    use: Annotated[tuple[Use, ...], msgspec.Meta(max_length=MAX_USES)] = ()
+    """Where in a request it stands.
+
+    None: in the header `authorization`, and as the password of basic authentication.
+    """
 
 
 class CredentialKept(Shape):
@@ -49,6 +55,8 @@ class CredentialItem(Shape):
     updated_at: int
     hosts: tuple[str, ...]
     """As they were named."""
+    use: tuple[Use, ...]
+    """Where in a request the proxy of a run puts it in."""
 
 
 class CredentialList(Shape):
@@ -89,9 +97,15 @@ async def put_credential(call: Call[NewCredential, NoQuery]) -> CredentialKept:
         raise Problem(
             "UZ-VAULT-002", f"/data: {size} bytes as text, {DATA_BYTES} may be", facts={"pointer": "/data"}
         )
+    for number, use in enumerate(call.body.use):
+        if wrong := problem(use):
+            pointer = f"/use/{number}"
+            raise Problem("UZ-REQ-001", f"{pointer}: {wrong}", facts={"pointer": pointer})
     if await call.ctx.world.secrets.open(_workspace(call), call.body.name) is None:
         await leave_room(call, Holding.CREDENTIALS)
-    await call.ctx.world.secrets.put(_workspace(call), call.body.name, data, call.body.hosts)
+    await call.ctx.world.secrets.put(
+        _workspace(call), call.body.name, data, call.body.hosts, kept(call.body.use)
+    )
     return CredentialKept(call.body.name)
 
 
@@ -103,7 +117,10 @@ async def list_credentials(call: Call[NoBody, CredentialQuery]) -> CredentialLis
     after = None if query.cursor is None else decode_name(query.cursor, filters).name
     limit = query.limit or WITHOUT_LIMIT
     rows = await call.ctx.world.secrets.list(workspace_id, limit=limit + 1, after=after)
-    items = [CredentialItem(row.name, row.created_at, row.updated_at, row.hosts) for row in rows[:limit]]
+    items = [
+        CredentialItem(row.name, row.created_at, row.updated_at, row.hosts, told(row.uses))
+        for row in rows[:limit]
+    ]
     following = encode(NamedPlace(items[-1].name, filters)) if len(rows) > limit else None
     return CredentialList(items, items, following)
 

@@ -17,6 +17,8 @@ class Credential(msgspec.Struct, frozen=True, gc=False):
     updated_at: int
     hosts: tuple[str, ...] = ()
     """To which it may be sent; empty: none was named."""
+    uses: tuple[str, ...] = ()
+    """Where in a request it stands: ``header:NAME``, ``query:NAME`` or ``basic``; empty: nobody said."""
 
 
 class CredentialStore(Protocol):

@@ -17,6 +17,7 @@ from sexton_actors.lease.handover.secrets import (
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
+from sexton_actors.secret_uses import Use, told
 from sexton_actors.world import World
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
@@ -33,9 +34,10 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
     secrets = await open_credentials(lease.workspace_id, credential_names(manifest, services), world)
     if isinstance(secrets, MissingCredential):
         return secrets
-    if manifest.runtime is not Runtime.AGENT:
-        # A command has no tool that could use one, and what is not sent cannot be lost.
+    if manifest.runtime is not Runtime.AGENT and not manifest.network_hosts:
+        # A command that reaches nothing could use none, and what is not sent cannot be lost.
         secrets = {}
+    secrets = {name: data for name, data in secrets.items() if name not in grant.unlent}
     return payload_of(
         lease,
         grant.event,
@@ -43,6 +45,7 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
         secrets,
         await _budget_left(grant, world),
         hosts={name: await _hosts(name, lease, manifest, world) for name in secrets},
+        uses={name: told(await world.secrets.uses(lease.workspace_id, name)) for name in secrets},
         services=services,
         memories=await memories_payload(lease.zombie_id, world) if grant.endowed else (),
         lessons=await feedback(grant, world),
@@ -73,7 +76,7 @@ def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
 
 async def _hosts(name: str, lease: Lease, manifest: Manifest, world: World) -> tuple[str, ...]:
     named = await world.secrets.hosts(lease.workspace_id, name)
-    return secret_hosts(name, named, manifest.network_allow)
+    return secret_hosts(name, named, manifest.network_hosts)
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:
@@ -93,6 +96,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
     budget_left: int | None,
     *,
     hosts: Mapping[str, Sequence[str]],
+    uses: Mapping[str, Sequence[Use]],
     services: Mapping[str, str],
     memories: Sequence[Mapping[str, Any]],
     lessons: Sequence[Mapping[str, Any]],
@@ -117,9 +121,14 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
         },
         "policy": {
             "tools": manifest.tools,
-            "network_policy": {"allow": manifest.network_allow},
+            "network_policy": {
+                "allow": manifest.network_allow,
+                "rules": msgspec.to_builtins(manifest.network_rules),
+            },
+            "env": manifest.env,
             "secrets_map": secrets,
             "secret_hosts": hosts,
+            "secret_uses": msgspec.to_builtins(uses),
             "integrations": services,
             **_model(manifest, choice),
             "budget_left_nanos": budget_left,

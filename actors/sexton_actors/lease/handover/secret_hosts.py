@@ -6,7 +6,7 @@ from typing import Final
 
 KNOWN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "github": ("api.github.com", "uploads.github.com"),
+        "github": ("api.github.com", "uploads.github.com", "github.com"),
         "gitlab": ("gitlab.com",),
         "slack": ("slack.com", "*.slack.com"),
         "linear": ("api.linear.app",),
@@ -31,7 +31,7 @@ def secret_hosts(name: str, named: Sequence[str], allow: Sequence[str]) -> tuple
     >>> secret_hosts("deploy", [], ["ci.example.com"]), secret_hosts("deploy", [], ["a.com", "b.com"])
     (('ci.example.com',), ())
     >>> secret_hosts("github", [], ["a.com", "api.github.com"])
-    ('api.github.com', 'uploads.github.com')
+    ('api.github.com', 'uploads.github.com', 'github.com')
     """
     if named:
         return tuple(named)

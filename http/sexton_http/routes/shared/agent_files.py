@@ -57,9 +57,10 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
         names = tuple(dict.fromkeys(need.name for need in found.needs))
         absent = set(await ctx.world.secrets.missing(zombie.workspace_id, names))
         said += [missing(need) for need in found.needs if need.name in absent]
-        if found.manifest.runtime is Runtime.AGENT:
+        if found.manifest.runtime is Runtime.AGENT or found.manifest.network_hosts:
             lent = [need for need in found.needs if need.is_lent and need.name not in absent]
             said += [goes_nowhere(n) for n in lent if not await _hosts_of(ctx, zombie, found.manifest, n)]
+        if found.manifest.runtime is Runtime.AGENT:
             said += await _without_model(ctx, zombie, found.manifest)
     except (StorageUnavailable, VaultError):
         pass
@@ -69,7 +70,7 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
 
 async def _hosts_of(ctx: HttpContext, zombie: Zombie, manifest: Manifest, need: Need) -> tuple[str, ...]:
     named = await ctx.world.secrets.hosts(zombie.workspace_id, need.name)
-    return secret_hosts(need.name, named, manifest.network_allow)
+    return secret_hosts(need.name, named, manifest.network_hosts)
 
 
 async def _without_model(ctx: HttpContext, zombie: Zombie, manifest: Manifest) -> list[Warned]:

@@ -10,7 +10,7 @@ from sexton_storage.records.credentials import Credential
 _PUT = f"""
 {CREDENTIALS.insert("credentials")}
 ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at,
-    hosts = excluded.hosts
+    hosts = excluded.hosts, uses = excluded.uses
 """
 _KEY_VERSION = "substring(sealed from 2 for 4)"
 _RESEAL = """
@@ -32,7 +32,7 @@ class PostgresCredentials(PostgresStore):
         if after is not None:
             where.add('name COLLATE "C" > {}', after)
         query = (
-            "SELECT workspace_id, name, ''::bytea, created_at, updated_at, hosts FROM credentials"
+            "SELECT workspace_id, name, ''::bytea, created_at, updated_at, hosts, uses FROM credentials"
             f' WHERE {where} ORDER BY name COLLATE "C" LIMIT {int(limit)}'
         )
         return CREDENTIALS.many(await self._rows(query, *where.args))
