@@ -33,7 +33,7 @@ class Day:
     followed: Followed
     watched: Watched
     efforts: tuple[Effort, ...] = ()
-    """Of each process of clients."""
+    """What each process of clients spent."""
 
 
 class Level(NamedTuple):

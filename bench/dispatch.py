@@ -6,7 +6,6 @@ about 1. The actors of one node over PostgreSQL, in this process; the agents are
 """
 
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
@@ -22,11 +21,11 @@ import trio.lowlevel
 
 from bench import harness, machine
 from bench.agents_by_hand import AGENT, Agents
+from bench.database import open_database
 from bench.house import House, open_house
 from bench.leases_by_hand import tidy
 from sexton_actors.protocol.dispatcher import ViewQueue
 from sexton_actors.protocol.queue import Grant
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.records.workspaces import Workspace
 
 MOST = harness.size("AGENTS", 100_000)
@@ -148,20 +147,18 @@ async def _taken(house: House, runner_id: UUID) -> float:
 
 
 async def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            arena = Arena(database.dsn)
-            contenders: dict[str, Callable[[], Awaitable[float]]] = {}
-            addresses: list[str] = []
-            for count in COUNTS:
-                harness.tell(f"{count:,} idle agents, and as many ready ones")
-                addresses += [await arena.prepare("idle", count), await arena.prepare("ready", count)]
-                contenders[f"idle {count}"] = arena.idle(addresses[-2])
-                contenders[f"ready {count}"] = arena.ready(addresses[-1], count)
-            samples = await harness.alternate(contenders, rounds=ROUNDS)
-            await trio.to_thread.run_sync(_check, addresses, arena.leased)
-    return harness.report("dispatch", about, figures(samples))
+    async with open_database() as database:
+        arena = Arena(database.dsn)
+        contenders: dict[str, Callable[[], Awaitable[float]]] = {}
+        addresses: list[str] = []
+        for count in COUNTS:
+            harness.tell(f"{count:,} idle agents, and as many ready ones")
+            addresses += [await arena.prepare("idle", count), await arena.prepare("ready", count)]
+            contenders[f"idle {count}"] = arena.idle(addresses[-2])
+            contenders[f"ready {count}"] = arena.ready(addresses[-1], count)
+        samples = await harness.alternate(contenders, rounds=ROUNDS)
+        await trio.to_thread.run_sync(_check, addresses, arena.leased)
+    return harness.report("dispatch", database.about, figures(samples))
 
 
 def _check(addresses: list[str], leased: int) -> None:

@@ -10,7 +10,6 @@ runs that vary, as those of real agents do.
 """
 
 import sys
-import tempfile
 from pathlib import Path
 from random import Random
 from time import perf_counter_ns
@@ -21,12 +20,12 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
-from bench import harness, machine
+from bench import harness
 from bench.agents_by_hand import Agents
+from bench.database import open_database
 from bench.house import House, open_house
 from bench.leases_by_hand import tidy
 from bench.load import percentile
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 
 FLOOD = harness.size("FLOOD", 10_000)
 FLOODERS = 100
@@ -131,15 +130,12 @@ class Town:
 
 
 async def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            async with open_house(database.dsn) as house:
-                town = Town(house, database.dsn)
-                await town.settle()
-                contenders = {"alone": town.alone, "flooded": town.flooded, "varied": town.varied}
-                await harness.alternate(contenders, rounds=ROUNDS)
-    return harness.report("fairness", about, figures(town.waits_ns, ROUNDS))
+    async with open_database() as database, open_house(database.dsn) as house:
+        town = Town(house, database.dsn)
+        await town.settle()
+        contenders = {"alone": town.alone, "flooded": town.flooded, "varied": town.varied}
+        await harness.alternate(contenders, rounds=ROUNDS)
+    return harness.report("fairness", database.about, figures(town.waits_ns, ROUNDS))
 
 
 def figures(waits_ns: dict[str, list[list[int]]], rounds: int) -> list[harness.Figure]:

@@ -6,25 +6,22 @@ renewal when they hear of the last.
 """
 
 import sys
-import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
-from bench import harness, machine
-from bench.leases_by_hand import RUN_NANOS_PER_SEC, Leases, tidy
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
+from bench import harness
+from bench.database import open_database
+from bench.leases_by_hand import Leases, next_renewal, tidy
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.leases import Lease
-from sexton_storage.records.metering import Slice
 from sexton_storage.refusals import Lost
-from sexton_storage.writes import Renewed, RenewLease
+from sexton_storage.writes import Renewed
 
 LEASES = 10_000
 TENANTS = 100
@@ -63,7 +60,7 @@ class Writers:
         index = self._next[writer]
         self._next[writer] = index + WRITERS if index + WRITERS < len(self._leases) else writer
         lease, now, asked = self._leases[index], self._storage.clock.now_ms(), perf_counter()
-        write = _renewal(lease, now)
+        write = next_renewal(lease, now)
         self._under_way += 1
 
         def done(answer: Renewed | Lost | Exception) -> None:
@@ -78,21 +75,6 @@ class Writers:
                 self._idle.set()
 
         self._storage.journal.submit(write, done)
-
-
-def _renewal(lease: Lease, now: int) -> RenewLease:
-    run_ms = max(0, now - lease.metered_at)
-    part = Slice(lease.slice_seq + 1, 7, 0, 3, run_ms, run_ms * RUN_NANOS_PER_SEC // 1000, 0)
-    renewed = msgspec.structs.replace(
-        lease,
-        version=lease.version + 1,
-        expires_at=max(lease.expires_at, now + 30_000),
-        metered_at=max(lease.metered_at, now),
-        slice_seq=lease.slice_seq + 1,
-        input_tokens=lease.input_tokens + 7,
-        output_tokens=lease.output_tokens + 3,
-    )
-    return RenewLease(renewed, part, now)
 
 
 class ByPgbench:
@@ -112,11 +94,8 @@ class ByPgbench:
 
 
 async def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            async with open_postgres_storage(database.dsn) as storage:
-                return await _measure(storage, database.dsn, about)
+    async with open_database() as database, open_postgres_storage(database.dsn) as storage:
+        return await _measure(storage, database.dsn, database.about)
 
 
 async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ deadline, and a timer that is set again.
 """
 
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from itertools import cycle, islice
 from pathlib import Path
@@ -19,7 +18,8 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
-from bench import harness, machine
+from bench import harness
+from bench.database import open_database
 from bench.leases_by_hand import Leases, tidy
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.protocol.lease import Renew, Renewal
@@ -28,7 +28,6 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_cli.collector import spare_the_collector
 from sexton_engine import ActorSystem, open_system
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.stores import Storage
 
@@ -142,11 +141,8 @@ class ByPgbench:
 
 
 async def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            async with open_postgres_storage(database.dsn) as storage:
-                return await _measure(storage, database.dsn, about)
+    async with open_database() as database, open_postgres_storage(database.dsn) as storage:
+        return await _measure(storage, database.dsn, database.about)
 
 
 async def _measure(storage: PostgresStorage, dsn: str, about: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,15 @@
-"""Many tenants' live leases, put into the tables by hand, and pgbench's way to renew them one by one."""
+"""Many tenants' live leases, put in by hand, and how the journal and pgbench renew them."""
 
 import re
 import subprocess
 import tempfile
 
+import msgspec
+
 from bench.machine import plain_environment, program, query
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.metering import Slice
+from sexton_storage.writes import RenewLease
 
 BALANCE_NANOS = 10**17
 """More than any run uses up."""
@@ -164,6 +169,22 @@ def _rate(said: str) -> float:
     found = re.search(r"tps = ([\d.]+) \(without initial connection time\)", said)
     assert found is not None, said
     return float(found[1])
+
+
+def next_renewal(lease: Lease, now: int) -> RenewLease:
+    """What its runner would have written next, with some tokens used."""
+    run_ms = max(0, now - lease.metered_at)
+    part = Slice(lease.slice_seq + 1, 7, 0, 3, run_ms, run_ms * RUN_NANOS_PER_SEC // 1000, 0)
+    renewed = msgspec.structs.replace(
+        lease,
+        version=lease.version + 1,
+        expires_at=max(lease.expires_at, now + 30_000),
+        metered_at=max(lease.metered_at, now),
+        slice_seq=lease.slice_seq + 1,
+        input_tokens=lease.input_tokens + 7,
+        output_tokens=lease.output_tokens + 3,
+    )
+    return RenewLease(renewed, part, now)
 
 
 def tidy(database_url: str) -> None:

@@ -6,7 +6,6 @@ second, for leases that are over and for agents that are ready, are timed among 
 """
 
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,13 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs
 
 from bench import harness, machine
 from bench.agents_by_hand import AGENT, Agents
+from bench.database import open_database
 from bench.house import open_house
-from bench.leases_by_hand import Leases, tidy
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
+from bench.leases_by_hand import RUN_NANOS_PER_SEC, Leases, next_renewal, tidy
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
-from sexton_storage.records.metering import Slice
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.writes import (
     AppendEvent,
@@ -38,13 +36,12 @@ from sexton_storage.writes import (
     ClaimEvent,
     EndLease,
     EventEnd,
-    RenewLease,
     Write,
 )
 
 AGENTS = harness.size("ROWS_AGENTS", 4_000)
 RENEWALS = 3
-"""Of each lease."""
+"""How often each lease is renewed."""
 AT_ONCE = 256
 """Writes under way."""
 FEW, MANY = 100, harness.size("ROWS_LEASES", 100_000)
@@ -63,7 +60,7 @@ SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> p
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Of one write of a kind."""
+    """What one write of a kind costs."""
 
     database_us: float
     process_us: float
@@ -151,7 +148,7 @@ class Room:
                     now,
                     DAY_MS,
                     DAY_MS,
-                    Rates(1000),
+                    Rates(RUN_NANOS_PER_SEC),
                     None,
                     None,
                 )
@@ -164,7 +161,7 @@ class Room:
     async def renew(self) -> None:
         async with self._counted("renewal", RENEWALS * len(self.leases)) as storage:
             for _ in range(RENEWALS):
-                writes = [_renewal(lease, storage.clock.now_ms()) for lease in self.leases]
+                writes = [next_renewal(lease, storage.clock.now_ms()) for lease in self.leases]
                 await self._write(storage, writes)
                 self.leases = [write.lease for write in writes]
 
@@ -178,7 +175,7 @@ class Room:
                     lease.version,
                     LeaseStatus.REPORTED,
                     now,
-                    _part(lease, now),
+                    next_renewal(lease, now).slice,
                     event,
                     (),
                     require_unexpired=True,
@@ -216,41 +213,21 @@ def _flushed(dsn: str) -> None:
         pass
 
 
-def _part(lease: Lease, now: int) -> Slice:
-    run_ms = max(0, now - lease.metered_at)
-    return Slice(lease.slice_seq + 1, 7, 0, 3, run_ms, run_ms, 0)
-
-
-def _renewal(lease: Lease, now: int) -> RenewLease:
-    renewed = msgspec.structs.replace(
-        lease,
-        version=lease.version + 1,
-        expires_at=max(lease.expires_at, now + 30_000),
-        metered_at=max(lease.metered_at, now),
-        slice_seq=lease.slice_seq + 1,
-        input_tokens=lease.input_tokens + 7,
-        output_tokens=lease.output_tokens + 3,
-    )
-    return RenewLease(renewed, _part(lease, now), now)
-
-
 async def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            room = await _furnished(database.dsn)
-            harness.tell(f"{AGENTS:,} events")
-            for step in (room.append, room.claim, room.renew, room.end):
-                await step()
-            looks: dict[str, float] = {}
-            leases = Leases(database.dsn, "d", count=MANY, tenants=100)
-            for first, last in ((1, FEW), (FEW + 1, MANY)):
-                harness.tell(f"{last:,} live leases")
-                fill = partial(leases.fill, term_ms=DAY_MS, first=first, last=last)
-                await trio.to_thread.run_sync(fill)
-                await trio.to_thread.run_sync(tidy, database.dsn)
-                looks |= await room.looks(last)
-    return harness.report("rows", about, _figures(room.costs, looks))
+    async with open_database() as database:
+        room = await _furnished(database.dsn)
+        harness.tell(f"{AGENTS:,} events")
+        for step in (room.append, room.claim, room.renew, room.end):
+            await step()
+        looks: dict[str, float] = {}
+        leases = Leases(database.dsn, "d", count=MANY, tenants=100)
+        for first, last in ((1, FEW), (FEW + 1, MANY)):
+            harness.tell(f"{last:,} live leases")
+            fill = partial(leases.fill, term_ms=DAY_MS, first=first, last=last)
+            await trio.to_thread.run_sync(fill)
+            await trio.to_thread.run_sync(tidy, database.dsn)
+            looks |= await room.looks(last)
+    return harness.report("rows", database.about, _figures(room.costs, looks))
 
 
 async def _furnished(dsn: str) -> Room:

@@ -15,7 +15,7 @@ class Spent(NamedTuple):
 
     at_s: float
     service_s: float
-    """Of the server that was started for it, 0 where the library is the whole service."""
+    """The processor time of the server that was started, in s; 0 where the library is the whole service."""
     holder_s: float
     database_s: float
     flushes: int

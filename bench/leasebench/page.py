@@ -87,7 +87,7 @@ COSTS_SAID: Final = (
 
 
 def _paragraph(text: str) -> str:
-    """Of HTML."""
+    """A fragment of HTML."""
     return f"<p>{text}</p>"
 
 

@@ -23,7 +23,7 @@ from bench.leasebench.trial import read
 
 FAILURES: Final = ("killed", "stopped", "held back", "cut off")
 LEASES = 8
-"""Of each holder that fails."""
+"""How many each holder that fails has."""
 LOOPS: Final = ("renew closed", "renew open", "cycle closed", "cycle open")
 LONG_S = 30.0
 """The term while rates are measured: what lapses between two loops would be refused in the second."""
@@ -39,7 +39,7 @@ class Options:
     """The interpreters: the product's own, and that of the peers."""
     peers: str | None
     seconds: float
-    """Of each of the four loops."""
+    """How long each of the four loops takes."""
     pause_s: float
     """How long a holder is stopped, and the network is away."""
     term_s: float

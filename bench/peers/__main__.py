@@ -6,7 +6,6 @@ empty database for every round. Enqueuing is done before the clock begins, on al
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
@@ -17,9 +16,9 @@ import orjson
 import trio
 
 from bench import harness, machine
+from bench.database import open_database
 from bench.peers.ours import cycles
 from bench.table import table
-from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 
 JOBS = 4000
 FEW = 1000
@@ -34,20 +33,18 @@ PEERS = {
 
 
 async def measure(python: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sexton-bench-") as folder:
-        async with open_embedded_server(EmbeddedSettings(Path(folder))) as database:
-            about = machine.describe_with(database.dsn)
-            arena = Arena(database.dsn, python)
-            contenders: dict[str, Callable[[], Awaitable[float]]] = {"sexton": arena.ours}
-            for name, (program, jobs) in PEERS.items():
-                contenders[name] = arena.peer(program, jobs)
-            samples = await harness.alternate(contenders, rounds=ROUNDS)
+    async with open_database() as database:
+        arena = Arena(database.dsn, python)
+        contenders: dict[str, Callable[[], Awaitable[float]]] = {"sexton": arena.ours}
+        for name, (program, jobs) in PEERS.items():
+            contenders[name] = arena.peer(program, jobs)
+        samples = await harness.alternate(contenders, rounds=ROUNDS)
     ours = samples.pop("sexton")
     figures = [harness.Figure("sexton: claim, renew, report", harness.Spread.of(ours), "jobs/s")]
     for name, theirs in samples.items():
         spread, ratios = harness.Spread.of(theirs), harness.ratios(theirs, ours)
         figures.append(harness.Figure(name, spread, "jobs/s", "sexton", ratios))
-    return harness.report("peers", about, figures)
+    return harness.report("peers", database.about, figures)
 
 
 class Arena:

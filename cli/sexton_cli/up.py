@@ -22,7 +22,7 @@ from sexton_cli.local_runners import LocalRunner, runner_command
 from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import NodeSettings
 from sexton_cli.shutdown import Shutdown
-from sexton_cli.workers.crew import open_crew
+from sexton_cli.workers.server import open_workers
 from sexton_http.gateway.request_log import add_request
 from sexton_http.identity.context import VERSION
 from sexton_runner.logs import configure_logs
@@ -116,7 +116,7 @@ async def _serve(
             opening = (
                 open_node(settings, say)
                 if settings.workers == 1
-                else open_crew(settings, say, shutdown.hastened)
+                else open_workers(settings, say, shutdown.hastened)
             )
             async with opening as node:
                 await _serve_runners(node, shutdown, ready)

@@ -1,19 +1,90 @@
-"""Lets a page do what a route of the interface does: for the same role, by the same handler."""
+"""Declares pages and their forms, and lets them do what a route of the interface does.
 
+They do it for the same role, and by the same handler.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from sexton_http.answers import Problem
+from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.decoding import QueryDecoder
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, NoQuery, Operation
+from sexton_http.gateway.operations import Auth, Handler, NoBody, NoQuery, Operation, operation
 from sexton_http.identity.principals import SignedIn, check_role, is_enough
+from sexton_http.pages.people import sign_in_page
 
+TAG: Final = "Browser"
+MEDIA: Final = "text/html"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES: Final = 16 * 1024
+SEE_OTHER: Final = 303
+FORM_CODES: Final = ("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005")
+"""What every form that has fields may be refused with."""
 
 F = TypeVar("F", bound=msgspec.Struct)
+PageHandler = Callable[[Call[Any, Any], SignedIn], Awaitable[Answer]]
+Refused = Callable[[Call[Any, Any], Problem], Awaitable[Answer]]
+"""The page that a form is on, with what went wrong; it may raise the Problem instead."""
+
+
+def page_operation(path: str, *, extra_statuses: tuple[int, ...] = ()) -> Callable[[PageHandler], Operation]:
+    """Declare a page for people; a browser in which nobody is signed in gets the page to sign in first."""
+
+    def declare(handler: PageHandler) -> Operation:
+        @wraps(handler)
+        async def show(call: Call[Any, Any]) -> Answer:
+            who = await call.services.browsers.find(call.head)
+            if who is None:
+                return sign_in_page(call.services.ways, f"?next={path}")
+            return await handler(call, who)
+
+        declared = operation(
+            "GET", path, tag=TAG, auth=Auth.PUBLIC, media=MEDIA, extra_statuses=extra_statuses
+        )
+        return declared(show)
+
+    return declare
+
+
+def form_operation(
+    path: str,
+    refused: Refused,
+    *,
+    statuses: tuple[int, ...],
+    form: type[msgspec.Struct] | None = None,
+    status: int = SEE_OTHER,
+) -> Callable[[Handler], Operation]:
+    """Declare what a form does. A Problem of the handler ends in ``refused``, by one of these ``statuses``.
+
+    ``form`` is what it sends; None for a button that sends no fields.
+    """
+
+    def declare(handler: Handler) -> Operation:
+        @wraps(handler)
+        async def submit(call: Call[Any, Any]) -> Any:
+            try:
+                return await handler(call)
+            except Problem as problem:
+                return await refused(call, problem)
+
+        declared = operation(
+            "POST",
+            path,
+            tag=TAG,
+            auth=Auth.BROWSER,
+            media=MEDIA,
+            status=status,
+            extra_statuses=statuses,
+            codes=() if form is None else FORM_CODES,
+            max_body=None if form is None else MAX_FORM_BYTES,
+            form=form,
+        )
+        return declared(submit)
+
+    return declare
 
 
 class FormDecoder(Generic[F]):

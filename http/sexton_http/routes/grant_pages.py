@@ -10,13 +10,12 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.grant_shapes import CredentialGrantPage, GrantPage
 from sexton_http.bodies.shapes import Cursor, Query, WorkspaceItem, WorkspaceList
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, Operation, operation
+from sexton_http.gateway.operations import NoBody, NoQuery, Operation
 from sexton_http.identity.principals import SignedIn
-from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
+from sexton_http.pages.form_actions import FormDecoder, act, form_operation, may, page_operation
 from sexton_http.pages.forms import Trouble, trouble_of
 from sexton_http.pages.grants import Shown, grants_page, no_grants_page
 from sexton_http.pages.layout import see
-from sexton_http.pages.people import sign_in_page
 from sexton_http.routes.credential_grants import (
     CredentialGrantPatch,
     CredentialGrantQuery,
@@ -28,16 +27,13 @@ from sexton_http.routes.workspaces import list_workspaces
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.users import Role
 
-TAG = "Browser"
 HOME: Final = "/grants"
 ONE: Final = HOME + "/{workspace_id}"
-SEE_OTHER: Final = 303
 NOT_FOUND: Final = 404
 WAITING: Final = 50
 DECIDED: Final = 20
 # With these the page comes back and says why.
 REFUSED: Final = (403, NOT_FOUND, 409)
-FORM_CODES: Final = ("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005")
 
 
 class GrantsQuery(Query):
@@ -53,61 +49,39 @@ _CREDENTIAL: Final = FormDecoder(CredentialGrantPatch)
 _SERVICE: Final = FormDecoder(GrantPatch)
 
 
-@operation("GET", HOME, tag=TAG, auth=Auth.PUBLIC, media="text/html", extra_statuses=(NOT_FOUND,))
-async def show_grants(call: Call[NoBody, GrantsQuery]) -> Answer:
+@page_operation(HOME, extra_statuses=(NOT_FOUND,))
+async def show_grants(call: Call[NoBody, GrantsQuery], who: SignedIn) -> Answer:
     """Show which agents of a workspace may use which credentials and services, and what waits for a word."""
-    who = await call.services.browsers.find(call.head)
-    if who is None:
-        return sign_in_page(call.services.ways, f"?next={HOME}")
     return await _page(call, who, call.query)
 
 
-@operation(
-    "POST",
-    ONE + "/credentials/{zombie_id}/{credential}",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=CredentialGrantPatch,
+async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
+    # There is no page of the person's own that leads to a workspace that is not there.
+    if problem.code == "UZ-WORKSPACE-001":
+        raise problem
+    query = GrantsQuery(call.id("workspace_id"))
+    return await _page(call, call.signed_in, query, trouble_of(problem, call.request_id, ()))
+
+
+@form_operation(
+    ONE + "/credentials/{zombie_id}/{credential}", _refused, statuses=REFUSED, form=CredentialGrantPatch
 )
 async def submit_credential_grant(call: Call[NoBody, NoQuery]) -> Answer:
     """Approve, deny or revoke the lending of a credential, and go back to the list."""
     return await _decided(call, change_credential_grant, _CREDENTIAL)
 
 
-@operation(
-    "POST",
-    ONE + "/services/{zombie_id}/{grant_id}",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=GrantPatch,
-)
+@form_operation(ONE + "/services/{zombie_id}/{grant_id}", _refused, statuses=REFUSED, form=GrantPatch)
 async def submit_grant(call: Call[NoBody, NoQuery]) -> Answer:
     """Approve, deny or revoke the grant of a service, and go back to the list."""
     return await _decided(call, change_grant, _SERVICE)
 
 
 async def _decided(call: Call[NoBody, NoQuery], route: Operation, form: FormDecoder[Any]) -> Answer:
-    who, workspace_id = call.signed_in, call.id("workspace_id")
-    try:
-        reply = await act(call, who, route, body=form.decode(call))
-        if isinstance(reply, Refusal):
-            raise Problem(reply.code, reply.detail, facts=dict(reply.facts))  # noqa: TRY301 - as the interface tells it
-    except Problem as problem:
-        # There is no page of the person's own that leads to a workspace that is not there.
-        if problem.code == "UZ-WORKSPACE-001":
-            raise
-        return await _page(call, who, GrantsQuery(workspace_id), trouble_of(problem, call.request_id, ()))
-    return see(f"{HOME}?workspace_id={workspace_id}")
+    reply = await act(call, call.signed_in, route, body=form.decode(call))
+    if isinstance(reply, Refusal):
+        raise Problem(reply.code, reply.detail, facts=dict(reply.facts))
+    return see(f"{HOME}?workspace_id={call.id('workspace_id')}")
 
 
 async def _page(

@@ -6,13 +6,12 @@ from typing import Final
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body, KeyMade, KeyPage
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.identity.principals import SignedIn, is_enough
-from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
+from sexton_http.pages.form_actions import FormDecoder, act, form_operation, may, page_operation
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
 from sexton_http.pages.keys import FIELDS, KEY_NAME, keys_page, made_page
 from sexton_http.pages.layout import see
-from sexton_http.pages.people import sign_in_page
 from sexton_http.routes.api_keys import (
     Description,
     KeyName,
@@ -26,9 +25,7 @@ from sexton_http.routes.api_keys import (
 )
 from sexton_storage.records.users import Role
 
-TAG = "Browser"
 HOME: Final = "/keys"
-SEE_OTHER: Final = 303
 CREATED: Final = 201
 # With these the page comes back and says why.
 NOT_MADE: Final = (400, 403, 409)
@@ -50,71 +47,38 @@ _FORM: Final = FormDecoder(KeyForm)
 _MAKERS: Final = create_api_key.role or Role.USER
 
 
-@operation("GET", HOME, tag=TAG, auth=Auth.PUBLIC, media="text/html")
-async def show_keys(call: Call[NoBody, KeyQuery]) -> Answer:
+@page_operation(HOME)
+async def show_keys(call: Call[NoBody, KeyQuery], who: SignedIn) -> Answer:
     """Show the tenant's keys, without their values, and a form for another."""
-    who = await call.services.browsers.find(call.head)
-    if who is None:
-        return sign_in_page(call.services.ways, f"?next={HOME}")
     return await _page(call, who, call.query)
 
 
-@operation(
-    "POST",
-    HOME,
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=CREATED,
-    extra_statuses=NOT_MADE,
-    codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
-    max_body=MAX_FORM_BYTES,
-    form=KeyForm,
-)
+async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
+    """A key may be gone or on another page of the list, so it is said above all of them."""
+    at = KEY_NAME.name if problem.code == "UZ-APIKEY-005" else ""
+    trouble = trouble_of(problem, call.request_id, FIELDS, at=at)
+    return await _page(call, call.signed_in, KeyQuery(), trouble)
+
+
+@form_operation(HOME, _refused, statuses=NOT_MADE, form=KeyForm, status=CREATED)
 async def submit_key(call: Call[NoBody, NoQuery]) -> Answer:
     """Mint a key and show it, this once; the same form sent again finds its name taken."""
     who = call.signed_in
-    try:
-        made: KeyMade = await act(call, who, create_api_key, body=_new_key(_FORM.decode(call)))
-    except Problem as problem:
-        at = KEY_NAME.name if problem.code == "UZ-APIKEY-005" else ""
-        return await _page(call, who, KeyQuery(), trouble_of(problem, call.request_id, FIELDS, at=at))
+    made: KeyMade = await act(call, who, create_api_key, body=_new_key(_FORM.decode(call)))
     return made_page(who, made)
 
 
-@operation(
-    "POST",
-    "/keys/{key_id}/revoke",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=NOT_ENDED,
-)
+@form_operation("/keys/{key_id}/revoke", _refused, statuses=NOT_ENDED)
 async def submit_revocation(call: Call[NoBody, NoQuery]) -> Answer:
     """Revoke a key and go back to the list."""
-    try:
-        await act(call, call.signed_in, change_api_key, body=KeyPatch(active=False))
-    except Problem as problem:
-        return await _refused(call, problem)
+    await act(call, call.signed_in, change_api_key, body=KeyPatch(active=False))
     return see(HOME)
 
 
-@operation(
-    "POST",
-    "/keys/{key_id}/delete",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=NOT_ENDED,
-)
+@form_operation("/keys/{key_id}/delete", _refused, statuses=NOT_ENDED)
 async def submit_deletion(call: Call[NoBody, NoQuery]) -> Answer:
     """Delete a key that was revoked, and go back to the list."""
-    try:
-        await act(call, call.signed_in, delete_api_key)
-    except Problem as problem:
-        return await _refused(call, problem)
+    await act(call, call.signed_in, delete_api_key)
     return see(HOME)
 
 
@@ -135,12 +99,6 @@ def end_of_day(day: str) -> int:
         return round((begins + DAY).timestamp() * 1000)
     except (ValueError, OverflowError) as fault:
         raise Problem("UZ-REQ-001", "expires_at: no day", facts={"parameter": "expires_at"}) from fault
-
-
-async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
-    """The key may be gone or on another page of the list, so it is said above all of them."""
-    trouble = trouble_of(problem, call.request_id, FIELDS)
-    return await _page(call, call.signed_in, KeyQuery(), trouble)
 
 
 async def _page(

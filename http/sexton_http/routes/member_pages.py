@@ -9,9 +9,9 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.member_shapes import Invited, MemberPage, Removed
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.identity.principals import SignedIn
-from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
+from sexton_http.pages.form_actions import FormDecoder, act, form_operation, may, page_operation
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
 from sexton_http.pages.layout import see
 from sexton_http.pages.members import (
@@ -24,7 +24,6 @@ from sexton_http.pages.members import (
     places_of,
     removed_page,
 )
-from sexton_http.pages.people import sign_in_page
 from sexton_http.routes.members import (
     Invitation,
     KeysAfter,
@@ -50,14 +49,13 @@ from sexton_http.routes.sessions import (
 )
 from sexton_storage.records.users import Role
 
-TAG = "Browser"
 HOME: Final = "/members"
 ONE: Final = HOME + "/{member_id}"
-SEE_OTHER: Final = 303
+OK: Final = 200
 CREATED: Final = 201
+NOT_FOUND: Final = 404
 # With these the page comes back and says why.
-REFUSED: Final = (400, 403, 404, 409)
-FORM_CODES: Final = ("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005")
+REFUSED: Final = (400, 403, NOT_FOUND, 409)
 
 
 class MemberForm(Body):
@@ -94,130 +92,61 @@ _REMOVAL: Final = FormDecoder(RemovalForm)
 _INVITATION: Final = FormDecoder(Invitation)
 
 
-@operation("GET", HOME, tag=TAG, auth=Auth.PUBLIC, media="text/html")
-async def show_members(call: Call[NoBody, MemberQuery]) -> Answer:
+@page_operation(HOME)
+async def show_members(call: Call[NoBody, MemberQuery], who: SignedIn) -> Answer:
     """Show who is admitted to the tenant, and a form to invite another."""
-    who = await call.services.browsers.find(call.head)
-    if who is None:
-        return sign_in_page(call.services.ways, f"?next={HOME}")
     return await _page(call, who, call.query)
 
 
-@operation(
-    "POST",
-    HOME,
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=CREATED,
-    extra_statuses=(400, 403, 409),
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=MemberForm,
-)
+async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
+    """Beside the member, or above all of them when there is none, or none that may be seen."""
+    at = SUBJECT.name if problem.code == "UZ-MEMBER-003" else ""
+    item = "" if problem.status == NOT_FOUND else str(call.params.get("member_id", ""))
+    trouble = trouble_of(problem, call.request_id, FIELDS, at=at, item=item)
+    return await _page(call, call.signed_in, MemberQuery(), trouble)
+
+
+@form_operation(HOME, _refused, statuses=(400, 403, 409), form=MemberForm, status=CREATED)
 async def submit_member(call: Call[NoBody, NoQuery]) -> Answer:
     """Admit somebody, and show the link that lets them in, this once."""
-    try:
-        form = _NEW.decode(call)
-        body = NewMember(form.name, form.role, form.subject or None)
-        made: Invited = await act(call, call.signed_in, create_member, body=body)
-    except Problem as problem:
-        return await _refused(call, problem, SUBJECT.name if problem.code == "UZ-MEMBER-003" else "")
+    form = _NEW.decode(call)
+    body = NewMember(form.name, form.role, form.subject or None)
+    made: Invited = await act(call, call.signed_in, create_member, body=body)
     return invited_page(call.signed_in, made)
 
 
-@operation(
-    "POST",
-    ONE + "/role",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=RoleForm,
-)
+@form_operation(ONE + "/role", _refused, statuses=REFUSED, form=RoleForm)
 async def submit_role(call: Call[NoBody, NoQuery]) -> Answer:
     """Give a member another role and go back to the list."""
     return await _changed(call, MemberPatch(role=_ROLE.decode(call).role))
 
 
-@operation(
-    "POST",
-    ONE + "/status",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=StatusForm,
-)
+@form_operation(ONE + "/status", _refused, statuses=REFUSED, form=StatusForm)
 async def submit_standing(call: Call[NoBody, NoQuery]) -> Answer:
     """Suspend a member, or resume one, and go back to the list."""
     return await _changed(call, MemberPatch(status=_STATUS.decode(call).status))
 
 
-@operation(
-    "POST",
-    ONE + "/sign-out",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=REFUSED,
-)
+@form_operation(ONE + "/sign-out", _refused, statuses=REFUSED)
 async def submit_sign_out(call: Call[NoBody, NoQuery]) -> Answer:
     """End all sessions of a member and go back to the list."""
-    try:
-        await act(call, call.signed_in, end_sessions, query=SessionsQuery(call.id("member_id")))
-    except Problem as problem:
-        return await _refused(call, problem)
+    await act(call, call.signed_in, end_sessions, query=SessionsQuery(call.id("member_id")))
     return see(HOME)
 
 
-@operation(
-    "POST",
-    ONE + "/removal",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=RemovalForm,
-)
+@form_operation(ONE + "/removal", _refused, statuses=REFUSED, form=RemovalForm, status=OK)
 async def submit_removal(call: Call[NoBody, NoQuery]) -> Answer:
     """Remove a member, and say what ended."""
-    try:
-        query = _removal(_REMOVAL.decode(call))
-        removed: Removed = await act(call, call.signed_in, remove_member, query=query)
-    except Problem as problem:
-        return await _refused(call, problem)
+    query = _removal(_REMOVAL.decode(call))
+    removed: Removed = await act(call, call.signed_in, remove_member, query=query)
     return removed_page(call.signed_in, removed)
 
 
-@operation(
-    "POST",
-    ONE + "/invitation",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=CREATED,
-    extra_statuses=REFUSED,
-    codes=FORM_CODES,
-    max_body=MAX_FORM_BYTES,
-    form=Invitation,
-)
+@form_operation(ONE + "/invitation", _refused, statuses=REFUSED, form=Invitation, status=CREATED)
 async def submit_invitation(call: Call[NoBody, NoQuery]) -> Answer:
     """Make another link for a member, and show it, this once."""
-    try:
-        body = _INVITATION.decode(call) if call.raw else Invitation()
-        made: Invited = await act(call, call.signed_in, invite_member, body=body)
-    except Problem as problem:
-        return await _refused(call, problem)
+    body = _INVITATION.decode(call) if call.raw else Invitation()
+    made: Invited = await act(call, call.signed_in, invite_member, body=body)
     return invited_page(call.signed_in, made)
 
 
@@ -231,20 +160,8 @@ def _removal(form: RemovalForm) -> RemovalQuery:
 
 
 async def _changed(call: Call[NoBody, NoQuery], patch: MemberPatch) -> Answer:
-    try:
-        await act(call, call.signed_in, change_member, body=patch)
-    except Problem as problem:
-        return await _refused(call, problem)
+    await act(call, call.signed_in, change_member, body=patch)
     return see(HOME)
-
-
-async def _refused(call: Call[NoBody, NoQuery], problem: Problem, at: str = "") -> Answer:
-    """Beside the member, or above all of them when there is none, or none that may be seen."""
-    member_id = call.params.get("member_id")
-    item = "" if member_id is None or problem.status == REFUSED[2] else str(call.id("member_id"))
-    return await _page(
-        call, call.signed_in, MemberQuery(), trouble_of(problem, call.request_id, FIELDS, at=at, item=item)
-    )
 
 
 async def _page(

@@ -5,12 +5,11 @@ from typing import Final
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import WorkspaceList
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.identity.principals import SignedIn
-from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
+from sexton_http.pages.form_actions import FormDecoder, act, form_operation, may, page_operation
 from sexton_http.pages.forms import Trouble, sent_fields, trouble_of
 from sexton_http.pages.layout import see
-from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.workspaces import FIELDS, NAME, workspaces_page
 from sexton_http.routes.workspaces import (
     NewWorkspace,
@@ -20,9 +19,7 @@ from sexton_http.routes.workspaces import (
     list_workspaces,
 )
 
-TAG = "Browser"
 HOME: Final = "/workspaces"
-SEE_OTHER: Final = 303
 # With these the page comes back and says why.
 NOT_MADE: Final = (400, 402, 409)
 NOT_CHANGED: Final = (400, 403, 409)
@@ -30,62 +27,34 @@ _NEW: Final = FormDecoder(NewWorkspace)
 _PATCH: Final = FormDecoder(WorkspacePatch)
 
 
-@operation("GET", HOME, tag=TAG, auth=Auth.PUBLIC, media="text/html")
-async def show_workspaces(call: Call[NoBody, NoQuery]) -> Answer:
+@page_operation(HOME)
+async def show_workspaces(call: Call[NoBody, NoQuery], who: SignedIn) -> Answer:
     """Show the tenant's workspaces, and a form for another."""
-    who = await call.services.browsers.find(call.head)
-    return sign_in_page(call.services.ways, f"?next={HOME}") if who is None else await _page(call, who)
+    return await _page(call, who)
 
 
-@operation(
-    "POST",
-    HOME,
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=NOT_MADE,
-    codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
-    max_body=MAX_FORM_BYTES,
-    form=NewWorkspace,
-)
-async def submit_workspace(call: Call[NoBody, NoQuery]) -> Answer:
-    """Make a workspace and go back to the list."""
-    try:
-        await act(call, call.signed_in, create_workspace, body=_NEW.decode(call))
-    except Problem as problem:
-        return await _refused(call, problem)
-    return see(HOME)
-
-
-@operation(
-    "POST",
-    "/workspaces/{workspace_id}",
-    tag=TAG,
-    auth=Auth.BROWSER,
-    media="text/html",
-    status=SEE_OTHER,
-    extra_statuses=NOT_CHANGED,
-    codes=("UZ-REQ-001", "UZ-REQ-002", "UZ-REQ-005"),
-    max_body=MAX_FORM_BYTES,
-    form=WorkspacePatch,
-)
-async def submit_change(call: Call[NoBody, NoQuery]) -> Answer:
-    """Rename a workspace, pause it, or let it go on, and go back to the list."""
-    try:
-        await act(call, call.signed_in, change_workspace, body=_PATCH.decode(call))
-    except Problem as problem:
-        # No workspace ever goes, so there is no page of the person's own that leads to one that is not there.
-        if problem.code == "UZ-WORKSPACE-001":
-            raise
-        return await _refused(call, problem, str(call.id("workspace_id")))
-    return see(HOME)
-
-
-async def _refused(call: Call[NoBody, NoQuery], problem: Problem, item: str = "") -> Answer:
+async def _refused(call: Call[NoBody, NoQuery], problem: Problem) -> Answer:
+    # No workspace ever goes, so there is no page of the person's own that leads to one that is not there.
+    if problem.code == "UZ-WORKSPACE-001":
+        raise problem
     at = NAME.name if problem.code == "UZ-WORKSPACE-004" else ""
+    item = str(call.params.get("workspace_id", ""))
     trouble = trouble_of(problem, call.request_id, FIELDS, at=at, item=item)
     return await _page(call, call.signed_in, trouble)
+
+
+@form_operation(HOME, _refused, statuses=NOT_MADE, form=NewWorkspace)
+async def submit_workspace(call: Call[NoBody, NoQuery]) -> Answer:
+    """Make a workspace and go back to the list."""
+    await act(call, call.signed_in, create_workspace, body=_NEW.decode(call))
+    return see(HOME)
+
+
+@form_operation("/workspaces/{workspace_id}", _refused, statuses=NOT_CHANGED, form=WorkspacePatch)
+async def submit_change(call: Call[NoBody, NoQuery]) -> Answer:
+    """Rename a workspace, pause it, or let it go on, and go back to the list."""
+    await act(call, call.signed_in, change_workspace, body=_PATCH.decode(call))
+    return see(HOME)
 
 
 async def _page(call: Call[NoBody, NoQuery], who: SignedIn, trouble: Trouble | None = None) -> Answer:
