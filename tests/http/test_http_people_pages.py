@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from sexton_http.routes import grant_pages
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.users import Role, User
 from tests.http.test_http_lending import as_person, install
@@ -223,6 +224,35 @@ async def test_grants_are_decided_by_operators_and_seen_by_all(
     assert forms(page.text) == ({path} if operates else set())
     assert foreign.status_code == 403
     assert answer.status_code == (303 if operates else 403)
+
+
+async def test_whatever_waits_is_reached_from_page_to_page(
+    world: HttpWorld, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grant_pages, "WAITING", 2)
+    await world.post(f"{world.ws}/credentials", {"name": "hub", "data": {"token": "t"}})
+    base, waiting = f"/grants/{world.installation.workspace_id}", set()
+    for number in range(5):
+        made = await install(world, f"borrower-{number}", "credentials: [hub]", as_person(world, "u1"))
+        asked = {"service": "slack", "reason": "to tell"}
+        of_agent = f"{world.ws}/zombies/{made['zombie_id']}"
+        grant = (await world.post(f"{of_agent}/integration-requests", asked)).json()["grant_id"]
+        waiting |= {
+            f"{base}/credentials/{made['zombie_id']}/hub",
+            f"{base}/services/{made['zombie_id']}/{grant}",
+        }
+
+    seen, todo = dict[str, set[str]](), ["/grants"]
+    while todo:
+        path = todo.pop()
+        page = (await visitor.get(path)).text
+        seen[path] = forms(page)
+        links = {html.unescape(link) for link in re.findall(r'href="(/grants\?[^"]*waiting_[^"]+)"', page)}
+        todo += sorted(links - {*seen, *todo})
+
+    assert set().union(*seen.values()) == waiting
+    assert len(seen) == 1 + 2 + 2
+    assert "Waiting: 4 on this page" in text_of((await visitor.get("/grants")).text)
 
 
 async def test_a_workspace_that_is_not_there_has_no_grants(world: HttpWorld, visitor: Visitor) -> None:

@@ -68,15 +68,19 @@ def grants_page(
     if not changeable:
         body += safe(_NOT_YOURS, needed=needed, role=who.user.role)
     waiting = [*_credentials(shown, shown.asked_credentials), *_services(shown, shown.asked_services)]
-    title = "Waiting" if shown.asked_credentials.next_cursor is None else "Waiting (the first of more)"
-    body += _section("waiting", f"{title}: {len(waiting)}", waiting, changeable=changeable)
+    following = {
+        "waiting_credentials": shown.asked_credentials.next_cursor,
+        "waiting_services": shown.asked_services.next_cursor,
+    }
+    title = f"Waiting: {len(waiting)}{' on this page' if any(following.values()) else ''}"
+    body += _section("waiting", title, waiting, changeable=changeable, more=_more(shown, following))
     decided = [row for row in _credentials(shown, shown.credentials) if row.status is not GrantStatus.PENDING]
     body += _section(
         "credentials",
         "Credentials",
         decided,
         changeable=changeable,
-        more=_more(shown, "credentials", shown.credentials.next_cursor),
+        more=_more(shown, {"credentials": shown.credentials.next_cursor}),
     )
     decided = [row for row in _services(shown, shown.services) if row.status is not GrantStatus.PENDING]
     body += _section(
@@ -84,7 +88,7 @@ def grants_page(
         "Services",
         decided,
         changeable=changeable,
-        more=_more(shown, "services", shown.services.next_cursor),
+        more=_more(shown, {"services": shown.services.next_cursor}),
     )
     return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
 
@@ -104,11 +108,14 @@ def _workspaces(shown: Shown) -> Safe:
     return here + more_links(others, "Other workspaces")
 
 
-def _more(shown: Shown, kind: str, cursor: str | None) -> Safe:
-    if cursor is None:
-        return Safe("")
-    query = urlencode({"workspace_id": str(shown.workspace.id), kind: cursor})
-    return more_links([(f"/grants?{query}", f"Older {kind}")], f"More {kind}")
+def _more(shown: Shown, following: Mapping[str, str | None]) -> Safe:
+    """Where lists go on, by the parameter that says so."""
+    links = []
+    for kind, cursor in following.items():
+        if cursor is not None:
+            query = urlencode({"workspace_id": str(shown.workspace.id), kind: cursor})
+            links.append((f"/grants?{query}", f"Older {kind.replace('_', ' ')}"))
+    return more_links(links, f"More {' and '.join(following).replace('_', ' ')}")
 
 
 def _credentials(shown: Shown, grants: CredentialGrantPage) -> list[_Row]:

@@ -39,6 +39,10 @@ REFUSED: Final = (403, NOT_FOUND, 409)
 class GrantsQuery(Query):
     workspace_id: UUID | None = None
     """Without it, the tenant's first."""
+    waiting_credentials: Cursor | None = None
+    """Where the list of credentials that wait for a word goes on."""
+    waiting_services: Cursor | None = None
+    """Where the list of services that wait for a word goes on."""
     credentials: Cursor | None = None
     """Where the list of credentials goes on."""
     services: Cursor | None = None
@@ -109,10 +113,16 @@ async def _shown(
     there = replace(call, params={**call.params, "workspace_id": workspace.id})
     waiting = GrantStatus.PENDING
     asked: CredentialGrantPage = await act(
-        there, who, list_credential_grants, query=CredentialGrantQuery(status=waiting, limit=WAITING)
+        there,
+        who,
+        list_credential_grants,
+        query=CredentialGrantQuery(status=waiting, limit=WAITING, cursor=query.waiting_credentials),
     )
     services_asked: GrantPage = await act(
-        there, who, list_workspace_grants, query=WorkspaceGrantQuery(status=waiting, limit=WAITING)
+        there,
+        who,
+        list_workspace_grants,
+        query=WorkspaceGrantQuery(status=waiting, limit=WAITING, cursor=query.waiting_services),
     )
     credentials: CredentialGrantPage = await act(
         there,
