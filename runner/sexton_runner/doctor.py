@@ -18,12 +18,13 @@ import trio
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.bubblewrap_advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
+from sexton_runner.sandbox.landlock import kernel_abi, refusal
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.privilege_drop import is_root
 from sexton_runner.sandbox.probe import ROOTS_NUMBER, Bound, check, find_lowering, group_name, make_sandbox
 from sexton_runner.sandbox.programs import bubblewrap_features, bundled_bubblewrap, find_program
+from sexton_runner.sandbox.registry import TIERS
 from sexton_runner.sandbox.seccomp import this_machine
-from sexton_runner.sandbox.tiers import TIERS
 from sexton_runner.settings import DEFAULT_RUN_MEMORY_BYTES, DEFAULT_RUN_PIDS, SandboxTier
 
 EXIT_OK = 0
@@ -143,7 +144,11 @@ async def _self_test(state_dir: Path) -> tuple[Finding, Bound]:
     try:
         bound = await check(make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, state_dir))
     except SandboxUnavailable as fault:
-        return Finding(name, Grade.MISSING, str(fault), namespace_advice()), Bound.NONE
+        advice = namespace_advice()
+        layout = find_layout(f"{group_name(state_dir)}-doctor", LIMITS)
+        if refusal(kernel_abi(), is_root=is_root(), has_groups=layout is not None) is None:
+            advice += "; or start the runner with --sandbox landlock, which needs no namespaces"
+        return Finding(name, Grade.MISSING, str(fault), advice), Bound.NONE
     return Finding(name, Grade.GOOD, "nothing of the host could be reached"), bound
 
 

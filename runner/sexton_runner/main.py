@@ -1,7 +1,6 @@
 """Starts a runner, and turns every way it can end into an exit status."""
 
 import random
-import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,6 +18,7 @@ from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.reporter import Reporter
+from sexton_runner.run_folder import remove_folder
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
@@ -56,7 +56,7 @@ async def run_runner(
     )
     with own_state_dir(settings.state_dir), _launching(launcher, settings.log) as launches:
         runs = settings.state_dir / RUNS_FOLDER
-        shutil.rmtree(runs, ignore_errors=True)
+        remove_folder(runs)
         sandbox = make_sandbox(settings.sandbox_tier, limits, settings.state_dir)
         bound = await probe(sandbox)
         if settings.strict:

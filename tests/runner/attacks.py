@@ -20,6 +20,7 @@ import orjson
 import trio
 
 from sexton_runner.redact import Redactor
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
 from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_workspace
@@ -532,15 +533,17 @@ async def attempt(workspace: Workspace, python: list[str], head: str, attack: At
     return "exception" if "MemoryError" in errors or "OSError" in errors else f"failed: {errors[-400:]}"
 
 
-async def carry_out(folder: Path, names: list[str]) -> dict[str, str]:
+async def carry_out(
+    folder: Path, names: list[str], attacks: Mapping[str, Attack] = ATTACKS, sandbox: Sandbox | None = None
+) -> dict[str, str]:
     """Carry out the attacks and give by name what came of each."""
-    sandbox = make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, folder)
+    sandbox = sandbox or make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, folder)
     target = Target(folder)
     head = target.head()
     python = sandbox.interpreter("python", "-c")
     found: dict[str, str] = {}
-    for number, name in enumerate(names or ATTACKS):
-        attack = ATTACKS[name]
+    for number, name in enumerate(names or attacks):
+        attack = attacks[name]
         async with open_workspace(
             sandbox, run_dir=folder / f"run{number}", folder=folder / f"ws{number}", serial=f"a{number}"
         ) as workspace:

@@ -18,10 +18,11 @@ def verdict(
     *arguments: int,
     architecture: int | None = None,
     grouped: bool = True,
+    shares_user: bool = False,
 ) -> int:
     """Run the program as the kernel would; give ALLOW, or the errno."""
     data = struct.pack("=iIQ6Q", number, architecture or machine.architecture, 0, *[*arguments, *[0] * 6][:6])
-    code = program(machine, grouped=grouped)
+    code = program(machine, grouped=grouped, shares_user=shares_user)
     place: int = 0
     held: int = 0
     operand: int
@@ -37,6 +38,8 @@ def verdict(
                 place += if_true if held >= operand else if_false
             case 0x45:
                 place += if_true if held & operand else if_false
+            case 0x54:
+                held &= operand
             case 0x06:
                 return operand if operand == ALLOW else operand - REFUSE
             case _:

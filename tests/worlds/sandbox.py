@@ -15,6 +15,7 @@ from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.registry import carry_out
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
 from sexton_runner.settings import SandboxTier
@@ -32,6 +33,8 @@ class Cage:
     folder: Path
     limits: Limits = LIMITS
     tier: SandboxTier = SandboxTier.BUBBLEWRAP
+    sandbox: Sandbox | None = None
+    """In place of the one that this host gives for the tier."""
     shown: list[Frame] = field(default_factory=list)
     count: int = 0
 
@@ -46,7 +49,7 @@ class Cage:
                 Run(
                     live=LiveLease(lease, trio.current_time, 30.0),
                     plane=ControlPlane(http, Outage(trio.current_time)),
-                    sandbox=make_sandbox(self.tier, self.limits, self.folder),
+                    sandbox=self.sandbox or make_sandbox(self.tier, self.limits, self.folder),
                     timing=Timing(),
                     rng=random.Random(1),
                     clock=trio.current_time,

@@ -56,7 +56,7 @@ def send(kind: bytes, content: bytes = b"") -> None:
 def clear_away(*, alone: bool) -> None:
     """Kill and reap whatever the last command left running.
 
-    In a process namespace of our own that is everything but ourselves and its first process. Elsewhere it is
+    In a process namespace or a Landlock domain of our own that is everything but ourselves. Elsewhere it is
     our descendants, which become our children when their parents end.
     """
     while True:
@@ -157,10 +157,20 @@ def attend(child: "subprocess.Popen[bytes]", orders: Orders, *, alone: bool) -> 
     return True
 
 
+def is_confined() -> bool:
+    """Tell whether the kernel keeps our signals from who started us."""
+    try:
+        os.kill(os.getppid(), 0)
+    except PermissionError:
+        return True
+    return False
+
+
 def main(words: list[str]) -> int:
     """Serve until standard input ends."""
-    # ``kill(-1)`` is for a namespace of our own only; outside it would end all that the user runs.
-    alone = words == ["--alone"] and os.getpid() < LOWEST_PIDS
+    # ``kill(-1)`` is for a namespace or a Landlock domain of our own only; outside it would end all that the
+    # user runs.
+    alone = words == ["--alone"] and (os.getpid() < LOWEST_PIDS or is_confined())
     libc = ctypes.CDLL(None, use_errno=True)
     # No command may look into this process, or trace it: both have the same user.
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -10,7 +10,8 @@ from pathlib import Path
 from sexton_runner.background_tasks import run_in_background
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Group, Layout
-from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.disk_use import DiskWatch
+from sexton_runner.sandbox.limits import WORKSPACE_BYTES, Limits
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
@@ -43,6 +44,11 @@ class Running:
     child: Child
     group: Group | None
     watchdog: Watchdog | None = None
+    disk: DiskWatch | None = None
+
+    def out_of_disk(self) -> bool:
+        """Tell whether it was ended because its files took more than they may."""
+        return self.disk is not None and self.disk.has_bitten
 
     def out_of_memory(self) -> bool:
         """Tell whether something of it was killed because memory ran out, by the kernel or the watchdog."""
@@ -71,7 +77,7 @@ class Sandbox:
 
         Without walls there is no process namespace to look into.
         """
-        return self.layout is None and self.tier.name is not SandboxTier.NONE
+        return self.layout is None and self.tier.name is SandboxTier.BUBBLEWRAP
 
     def interpreter(self, language: str, program: str) -> list[str]:
         """Give the words that run ``program`` (a path inside).
@@ -104,6 +110,10 @@ class Sandbox:
                     watchdog = Watchdog(child, self.limits.memory_bytes)
                     async with run_in_background(watchdog.run):
                         yield Running(child, group, watchdog)
+                elif self.tier.name is SandboxTier.LANDLOCK:
+                    disk = DiskWatch(child, workspace, WORKSPACE_BYTES)
+                    async with run_in_background(disk.run):
+                        yield Running(child, group, disk=disk)
                 else:
                     yield Running(child, group)
             finally:
@@ -113,7 +123,7 @@ class Sandbox:
                 await group.empty()
 
     def _start(self, job: Job, group: Group | None) -> Child:
-        descriptor = open_filter(grouped=job.grouped)
+        descriptor = open_filter(grouped=job.grouped, shares_user=self.tier.name is SandboxTier.LANDLOCK)
         try:
             job = replace(job, seccomp=descriptor)
             runner = os.getpid()

@@ -16,12 +16,14 @@ import trio
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Sandbox, python_folders
+from sexton_runner.sandbox.landlock import kernel_abi, refusal
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop, is_root
 from sexton_runner.sandbox.process import Child
 from sexton_runner.sandbox.programs import find_program
+from sexton_runner.sandbox.registry import TIERS
 from sexton_runner.sandbox.seccomp import this_machine
-from sexton_runner.sandbox.tiers import TIERS, Job, Tier
+from sexton_runner.sandbox.tiers import Job, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
@@ -40,10 +42,9 @@ log = structlog.get_logger()
 
 # Run by the very interpreter, in the very sandbox, that commands will get; each line names what is wrong.
 SELF_TEST = r"""
-import json, os, socket, sys
+import ctypes, json, os, resource, socket, sys
 wrong = []
 expected = {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SEXTON_RUN", "LC_CTYPE", "SHLVL", "_", "OLDPWD"}
-cards = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else []
 def refused(what, act):
     try:
         act()
@@ -54,13 +55,24 @@ def connect():
     with socket.socket() as s:
         s.settimeout(0.2)
         s.connect(("192.0.2.1", 80))
-status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
-if int(status["CapEff"], 16): wrong.append("capabilities are left")
-if status["NoNewPrivs"].strip() != "1": wrong.append("privileges can be gained")
-if FILTERED and status["Seccomp"].strip() != "2": wrong.append("system calls are not filtered")
+libc = ctypes.CDLL(None, use_errno=True)
+capabilities = (ctypes.c_uint32 * 6)()
+libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), capabilities)
+if capabilities[0] or capabilities[3]: wrong.append("capabilities are left")
+if libc.prctl(39, 0, 0, 0, 0) != 1: wrong.append("privileges can be gained")
+if FILTERED and libc.prctl(21, 0, 0, 0, 0) != 2: wrong.append("system calls are not filtered")
 if FILTERED: refused("a socket past the network namespace can be made", lambda: socket.socket(40, 1).close())
-if os.getpid() > 20: wrong.append("no pid namespace of its own")
-if len(cards) > 1: wrong.append("network interfaces are visible")
+if NAMESPACES:
+    if os.getpid() > 20: wrong.append("no pid namespace of its own")
+    cards = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else []
+    if len(cards) > 1: wrong.append("network interfaces are visible")
+else:
+    refused("the runner can be signalled", lambda: os.kill(RUNNER, 0))
+    refused("the runner's limits can be set", lambda: resource.prlimit(RUNNER, resource.RLIMIT_NOFILE))
+    refused("the runner's files can be read", lambda: open(SECRET).read())
+    refused("the runner's files can be changed", lambda: os.chmod(SECRET, 0o600))
+    refused("the runner's folder can be listed", lambda: os.listdir(os.path.dirname(SECRET)))
+    refused("sockets of the host can be reached", lambda: socket.socket(socket.AF_UNIX).close())
 refused("network is reachable", connect)
 refused("/etc/shadow can be read", lambda: open("/etc/shadow").read())
 refused("/usr can be written", lambda: open("/usr/sexton-probe", "w"))
@@ -68,7 +80,7 @@ refused("/ can be written", lambda: open("/sexton-probe", "w"))
 for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/irq/default_smp_affinity"):
     refused(path + " can be written", lambda: open(path, "r+b"))
 try:
-    with open("/workspace/probe", "w") as f: f.write("x")
+    with open("probe", "w") as f: f.write("x")
 except OSError:
     wrong.append("the workspace cannot be written")
 if set(os.environ) - expected: wrong.append("environment leaks")
@@ -84,6 +96,10 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
     if layout is not None:
         remove_leftovers(layout, name)
     _refuse_unbounded_root(tier, layout)
+    if tier is SandboxTier.LANDLOCK and (
+        why := refusal(kernel_abi(), is_root=is_root(), has_groups=layout is not None)
+    ):
+        raise SandboxUnavailable(why)
     given, setpriv = TIERS[tier](), find_program("setpriv", "util-linux")
     lowering = find_lowering(given, state_dir)
     return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv, lowering=lowering)
@@ -91,7 +107,7 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
 
 def find_lowering(tier: Tier, state_dir: Path) -> PrivilegeDrop | None:
     """Give the way to run commands as nobody; None where it does not work, or the runner is not root."""
-    if tier.name is SandboxTier.NONE or not is_root():
+    if tier.name is not SandboxTier.BUBBLEWRAP or not is_root():
         return None
     try:
         lowering = PrivilegeDrop(find_program("unshare", "util-linux"))
@@ -163,9 +179,13 @@ async def check(sandbox: Sandbox) -> Bound:
     with tempfile.TemporaryDirectory(prefix="sexton-probe-") as folder:
         run_dir = Path(folder) / "run"
         run_dir.mkdir()
-        known = f"FILTERED = {this_machine() is not None}\n"
+        secret, workspace = Path(folder) / "secret", Path(folder) / "workspace"
+        secret.write_text("of the runner's\n", encoding="ascii")
+        workspace.mkdir()
+        known = f"FILTERED, RUNNER, SECRET = {this_machine() is not None}, {os.getpid()}, {str(secret)!r}\n"
+        known += f"NAMESPACES = {sandbox.tier.name is SandboxTier.BUBBLEWRAP}\n"
         (run_dir / "program").write_text(known + SELF_TEST, encoding="utf-8")
-        wrong, seen = await _self_test(sandbox, run_dir, Path(folder))
+        wrong, seen = await _self_test(sandbox, run_dir, workspace)
     if wrong:
         raise SandboxUnavailable("; ".join(wrong))
     if sandbox.layout is not None:

@@ -16,13 +16,16 @@ ALLOW = 0x7FFF0000
 REFUSE = 0x00050000  # with an errno in the low half
 EPERM, ENOMEM, ENOSYS, EAFNOSUPPORT = 1, 12, 38, 97
 
-LOAD, EQUAL, AT_LEAST, HAS_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, EQUAL, AT_LEAST, HAS_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT, FOURTH_ARGUMENT_AT = 0, 4, 16, 24, 40
+ARGUMENT_BYTES, HALF_BYTES = 8, 4
 X32_BIT = 0x40000000
 NEW_NAMESPACES = 0x7E020000  # Mounts, and the six from cgroup to network: CLONE_NEW…
 # unix, inet, inet6, netlink: the last three reach nothing from a network namespace of one's own, and name
 # services and interface lists ask for them. VSOCK and others go past it.
 SOCKET_FAMILIES = (1, 2, 10, 16)
+PAIRS_THAT_STAY = (1, 5)  # Of a stream and of packets: neither end can speak to anybody else.
+KIND_BITS = 0xF
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 
 # Numbers on x86_64 and aarch64; calls that one of them never had are None there.
@@ -93,6 +96,58 @@ UNCOUNTED: Mapping[str, tuple[int, int]] = {
     "msgget": (68, 186),
     "semget": (64, 190),
 }
+# What reaches past the folders of a run where it shares its user with the runner: modes, owners and
+# attributes of files, which Landlock does not know, and memory that is shared by name.
+OF_A_SHARED_USER: Mapping[str, tuple[int | None, int | None]] = {
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "lchown": (94, None),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+}
+OF_ITSELF_ONLY: Mapping[str, tuple[int, tuple[int, int]]] = {
+    "prlimit64": (0, (302, 261)),
+    "sched_setparam": (0, (142, 118)),
+    "sched_setscheduler": (0, (144, 119)),
+    "sched_setaffinity": (0, (203, 122)),
+    "sched_setattr": (0, (314, 274)),
+    "migrate_pages": (0, (256, 238)),
+    "move_pages": (0, (279, 239)),
+    "setpriority": (1, (141, 140)),
+    "ioprio_set": (1, (251, 30)),
+    # The path: without one it is about a file that could be opened.
+    "utimensat": (1, (280, 88)),
+}
+"""Calls that another process of the same user can be named in, and which argument does; 0 is the caller."""
 # The same kind of memory, by a call that is needed otherwise: what is shared, and of no file.
 SHARED, ANONYMOUS = 0x01, 0x20
 
@@ -131,8 +186,41 @@ def _when(number: int, *steps: bytes) -> bytes:
     return _step(EQUAL, number, 0, len(steps)) + b"".join(steps)
 
 
-def program(machine: Machine, *, grouped: bool = True) -> bytes:
+def _of_a_shared_user(machine: Machine) -> list[bytes]:
+    refused = [numbers[machine.column] for numbers in OF_A_SHARED_USER.values()]
+    parts = [_when(number, _refuse(EPERM)) for number in refused if number is not None]
+    for argument, numbers in OF_ITSELF_ONLY.values():
+        at = FIRST_ARGUMENT_AT + argument * ARGUMENT_BYTES
+        parts.append(
+            _when(
+                numbers[machine.column],
+                _step(LOAD, at),
+                _step(EQUAL, 0, 0, 3),
+                _step(LOAD, at + HALF_BYTES),
+                _step(EQUAL, 0, 0, 1),
+                _step(RETURN, ALLOW),
+                _refuse(EPERM),
+            )
+        )
+    # Without a network namespace there is no socket: not to services of the host, by their paths, either.
+    parts.append(_when(machine.socket, _refuse(EAFNOSUPPORT)))
+    kinds = [half for one in PAIRS_THAT_STAY for half in (_step(EQUAL, one, 0, 1), _step(RETURN, ALLOW))]
+    parts.append(
+        _when(
+            machine.socketpair,
+            _step(LOAD, SECOND_ARGUMENT_AT),
+            _step(AND, KIND_BITS),
+            *kinds,
+            _refuse(EAFNOSUPPORT),
+        )
+    )
+    return parts
+
+
+def program(machine: Machine, *, grouped: bool = True, shares_user: bool = False) -> bytes:
     """Assemble the filter; what is not ``grouped`` gets no memory that nobody could count.
+
+    What ``shares_user`` with the runner, and has no namespaces, reaches nothing of that user's either.
 
     >>> len(program(MACHINES["x86_64"])) % 8, len(program(MACHINES["aarch64"])) % 8
     (0, 0)
@@ -157,6 +245,8 @@ def program(machine: Machine, *, grouped: bool = True) -> bytes:
                 _step(RETURN, ALLOW),
             )
         )
+    if shares_user:
+        parts += _of_a_shared_user(machine)
     # Its flags lie behind a pointer, where a filter cannot look; C libraries go back to clone.
     parts.append(_when(CLONE3, _refuse(ENOSYS)))
     parts.append(
@@ -183,12 +273,12 @@ def this_machine() -> Machine | None:
     return MACHINES.get(platform.machine())
 
 
-def open_filter(*, grouped: bool = True) -> int | None:
+def open_filter(*, grouped: bool = True, shares_user: bool = False) -> int | None:
     """Open a descriptor, to be closed by the caller, from which the filter can be read once."""
     machine = this_machine()
     if machine is None:
         return None
     descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, program(machine, grouped=grouped))
+    os.write(descriptor, program(machine, grouped=grouped, shares_user=shares_user))
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

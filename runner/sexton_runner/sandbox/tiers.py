@@ -1,12 +1,10 @@
-"""The kinds of sandbox, by the name under which a runner enrols."""
+"""What each kind of sandbox is given and gives; bubblewrap, and none at all."""
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.limits import (
     NICENESS,
     SHARED_MEMORY_BYTES,
@@ -14,7 +12,6 @@ from sexton_runner.sandbox.limits import (
     Limits,
     prlimit_words,
 )
-from sexton_runner.sandbox.programs import bubblewrap_features, find_bubblewrap, find_program
 from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
@@ -208,27 +205,3 @@ def _system() -> list[str]:
     for file in ETC:
         words += ["--ro-bind-try", file, file]
     return words
-
-
-def _bubblewrap() -> Tier:
-    return _bubblewrap_of(find_bubblewrap(), bubblewrap_features())
-
-
-@functools.cache  # The same one each time, so that what was found out about it is known again.
-def _bubblewrap_of(program: str, features: str) -> Tier:
-    return Bubblewrap(program, features)
-
-
-def _landlock() -> Tier:
-    raise SandboxUnavailable("the landlock tier is not part of this release; install bubblewrap")
-
-
-def _bare() -> Tier:
-    return Bare(find_program("prlimit", "util-linux"), find_program("env", "coreutils"))
-
-
-TIERS: Mapping[SandboxTier, Callable[[], Tier]] = {
-    SandboxTier.BUBBLEWRAP: _bubblewrap,
-    SandboxTier.LANDLOCK: _landlock,
-    SandboxTier.NONE: _bare,
-}

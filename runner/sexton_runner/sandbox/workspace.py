@@ -132,6 +132,11 @@ class Workspace:
                 with trio.CancelScope(shield=True):
                     await self._end(work)
 
+    @property
+    def keeper(self) -> int:
+        """Give the process that everything inside lives and dies with."""
+        return self._running.child.pid
+
     def environment(self) -> dict[str, str]:
         """Give what every command inside finds in its environment."""
         return {
@@ -171,6 +176,8 @@ class Workspace:
                     del held[: HEAD_BYTES + length]
         finally:
             why = self._errors.decode("utf-8", "replace").strip()
+            if self._running.out_of_disk():
+                why = "its files took more disk than they may"
             self._lose("memory ran out" if self.out_of_memory() else why or "the sandbox has ended")
 
     async def listen_to_errors(self) -> None:
@@ -245,7 +252,8 @@ async def open_workspace(
     argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py") + ["--alone"] * walled
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(argv, run_dir=run_dir, workspace=folder, env=env, serial=serial) as running:
-        workspace = Workspace(running, inside, "/workspace" if walled else str(folder))
+        has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
+        workspace = Workspace(running, inside, "/workspace" if has_root else str(folder))
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()
             yield workspace

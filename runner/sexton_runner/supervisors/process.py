@@ -2,9 +2,7 @@
 
 import contextlib
 import random
-import shutil
 import socket
-from functools import partial
 
 import orjson
 import structlog
@@ -16,6 +14,7 @@ from sexton_runner.frame_sender import FrameSender
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
+from sexton_runner.run_folder import remove_folder
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
@@ -148,7 +147,7 @@ async def _guarded(
         log.exception("run_broken", lease_id=live.lease.lease_id)
     finally:
         with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(partial(shutil.rmtree, job.folder, ignore_errors=True))
+            await trio.to_thread.run_sync(remove_folder, job.folder)
     return ending
 
 

@@ -2,11 +2,9 @@
 
 import contextlib
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 import msgspec
 import orjson
@@ -18,6 +16,7 @@ from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.providers.faults import ProviderMissing
 from sexton_runner.providers.registry import service_of
 from sexton_runner.run import failed
+from sexton_runner.run_folder import remove_folder
 from sexton_runner.sandbox.cgroup import PREFIX, Group
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Job, Over, Pipe, Used, decoded, used
@@ -97,7 +96,7 @@ class Supervisor:
             for folder in parent.glob(f"{PREFIX}{sandbox.name}-{self._live.lease.lease_id}*"):
                 await Group((folder,)).empty()
         if self._job.folder.exists():
-            await trio.to_thread.run_sync(partial(shutil.rmtree, self._job.folder, ignore_errors=True))
+            await trio.to_thread.run_sync(remove_folder, self._job.folder)
 
 
 @asynccontextmanager
