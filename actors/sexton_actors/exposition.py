@@ -49,6 +49,8 @@ class OperatorsCollector(Collector):
         census = self._world.meters.census
         if census is not None and self._world.now_ms() - census.at <= STALE_MS:
             yield from _census(census, self._world.now_ms())
+            kept = self._world.meters.file_bytes_kept
+            yield _plain("file_bytes_kept", "Bytes of files in the database", kept)
 
     def _disk(self) -> Iterator[Metric]:
         try:

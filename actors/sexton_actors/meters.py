@@ -65,6 +65,8 @@ class Meters:
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
         self.memory = MemoryState()
+        self.file_bytes_kept = 0
+        """As the database counted them with the last census."""
         self.census: Census | None = None
         """The latest that the database gave; None before the first."""
 

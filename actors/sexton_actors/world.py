@@ -8,6 +8,7 @@ from sexton_actors.backlog import Backlog
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.changed_records import ChangedRecords
 from sexton_actors.entitlements import Entitlements
+from sexton_actors.file_bounds import FileBounds
 from sexton_actors.manifest.known_names import Surroundings
 from sexton_actors.memory_use import MemoryUse
 from sexton_actors.meters import Meters
@@ -44,6 +45,8 @@ class World:
     """How often this node looks for what others did and could not tell it; what it knows is no older."""
     device_logins: SessionBounds = field(default_factory=SessionBounds)
     """How many terminals may wait for a token at once."""
+    files: FileBounds = field(default_factory=FileBounds)
+    """How much of files is kept, and for how long."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)

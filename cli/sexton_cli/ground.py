@@ -187,6 +187,7 @@ async def open_ground(
         memory=ProcessMemory(),
         backlog=Backlog(settings.queue_bounds),
         device_logins=settings.device_logins,
+        files=settings.files,
     )
     installation = await _installation(storage, vault, world)
     own = None if settings.tls is None else settings.tls.certificate

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sexton_actors.backlog import QueueBounds
+from sexton_actors.file_bounds import FileBounds
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
@@ -44,6 +45,8 @@ class NodeSettings:
     """Whether a start brings the schema up to date; False: one that is not ends the start."""
     queue_bounds: QueueBounds = field(default_factory=QueueBounds)
     """How many events may wait, and for how long."""
+    files: FileBounds = field(default_factory=FileBounds)
+    """How much of files is kept, and for how long."""
     busy_at_ms: float = DEFAULT_BUSY_AT_MS
     """The lag of the event loop at which ingress is held back; 0: it never is."""
     public_url: str | None = None

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sexton_storage.records.agent_keys import AgentKeyStore
 from sexton_storage.records.api_keys import ApiKeyStore
+from sexton_storage.records.artefacts import ArtefactStore
 from sexton_storage.records.auth_sessions import AuthSessionStore
 from sexton_storage.records.blobs import BlobStore
 from sexton_storage.records.charges import ChargeStore
@@ -147,6 +148,8 @@ class Storage(Protocol):
     def holdings(self) -> HoldingStore: ...
     @property
     def memories(self) -> MemoriesStore: ...
+    @property
+    def artefacts(self) -> ArtefactStore: ...
     @property
     def blobs(self) -> BlobStore: ...
     @property

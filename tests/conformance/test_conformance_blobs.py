@@ -134,6 +134,7 @@ async def test_what_nothing_owns_goes_in_portions_after_its_time(
     blob = await sent(world, contents)
     assert await contents.finish(blob)
     assert await blobs.sweep(limit=10) == 0
+
     reading = contents.read(blob, 0, blob.size)
     assert await anext(reading) == CONTENT[:CHUNK_BYTES]
 
@@ -143,6 +144,7 @@ async def test_what_nothing_owns_goes_in_portions_after_its_time(
     assert [await blobs.sweep(limit=2) for _ in range(4)] == [2, 2, 1, 0]
     assert await blobs.load(blob.id) is None
     assert await blobs.used(world.workspace_id) == 0
+
     with pytest.raises(ContentGone):
         await anext(reading)
     assert await blobs.append(blob.id, 0, CONTENT[:PART_BYTES]) is Misplaced.CLOSED

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.exposition import OperatorsCollector
+from sexton_actors.file_bounds import FileBounds
 from sexton_actors.periodic.sweeper import Prune
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.protocol.hub import FramesWritten
@@ -202,6 +203,7 @@ async def open_http_world_on(
     turns: LoopTurns | None = None,
     connections: OpenConnections | None = None,
     device_logins: SessionBounds | None = None,
+    files: FileBounds | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
@@ -218,6 +220,7 @@ async def open_http_world_on(
         terms=terms,
         vault=vault,
         device_logins=device_logins or SessionBounds(),
+        files=files or FileBounds(),
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

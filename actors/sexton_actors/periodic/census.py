@@ -31,6 +31,7 @@ class CensusTaker(RoundsActor):
         if heard := self._world.meters.take_heard():
             # All at once: a renewal costs no write of its own for this.
             await self._world.storage.runners.touch(heard)
+        _, self._world.meters.file_bytes_kept = await self._world.storage.blobs.held()
         self._world.meters.census = await self._world.storage.fleet.census()
         self._world.backlog.begin_census()
         self._world.backlog.end_census(await self._world.storage.events.backlog())

@@ -19,7 +19,7 @@ from sexton_engine import Message
 SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000
 PRUNE_CHUNKS = 256
-"""Of contents that nothing owns; 64 MiB."""
+"""Chunks of contents that nothing owns, in one round; 64 MiB."""
 
 
 class Sweep(msgspec.Struct, Message[None], frozen=True):
@@ -27,7 +27,7 @@ class Sweep(msgspec.Struct, Message[None], frozen=True):
 
 
 class Prune(msgspec.Struct, Message[None], frozen=True):
-    """Delete old frames, contents that nothing owns, dedup keys and tokens, a page at a time."""
+    """Delete old frames and files, contents that nothing owns, dedup keys and tokens, a page at a time."""
 
 
 class Sweeper(RoundsActor):
@@ -60,5 +60,7 @@ class Sweeper(RoundsActor):
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )
+        files = await storage.artefacts.prune(keep_ms=self._world.files.keep_ms, limit=PRUNE_PAGE)
         chunks = await storage.blobs.sweep(limit=PRUNE_CHUNKS)
-        return MORE_INTERVAL_S if pruned >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS else None
+        more = max(pruned, files) >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS
+        return MORE_INTERVAL_S if more else None

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from sexton_actors.backlog import QueueBounds
+from sexton_actors.file_bounds import DEFAULT_FILE_MIB, DEFAULT_KEEP_DAYS, DEFAULT_QUOTA_MIB, bounds_of
 from sexton_cli.settings import DEFAULT_ANSWER_MIB, DEFAULT_BUSY_AT_MS
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
@@ -105,6 +106,16 @@ CEILING_OPTIONS: Final[tuple[Option, ...]] = (
         QueueBounds().age_s,
         "Seconds that an agent's oldest event may wait before no more are taken; 0: for ever.",
     ),
+    bound(
+        "max-file",
+        click.IntRange(1, 1_048_576),
+        DEFAULT_FILE_MIB,
+        "MiB of the largest file that a run may leave.",
+    ),
+    bound("files-quota", OR_NONE, DEFAULT_QUOTA_MIB, "MiB of files that one workspace keeps; 0: no bound."),
+    bound(
+        "files-keep", click.IntRange(1, 36_500), DEFAULT_KEEP_DAYS, "Days that the files of runs are kept."
+    ),
 )
 
 
@@ -119,5 +130,6 @@ def take_ceilings(given: dict[str, object]) -> dict[str, object]:
         "busy_at_ms": given.pop("busy_at"),
         "shares": Shares(*take("caller_share", "tenant_share", "address_share", "operator_reserve")),
         "device_logins": SessionBounds(*take("max_device_logins", "max_device_logins_per_address")),
+        "files": bounds_of(*take("max_file", "files_quota", "files_keep")),
         "queue_bounds": QueueBounds(*take("max_waiting_agent", "max_waiting_workspace", "max_waiting_age")),
     }

@@ -26,10 +26,24 @@ HEADERS: Final = {
     "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}},
     "WWW-Authenticate": _header('`Bearer`; with `error="invalid_token"` where the token was good once.'),
     "Accept-Encoding": _header("`identity`, where the body had a Content-Encoding."),
+    "ETag": _header("The SHA-256 of the content, in quotes."),
+    "Accept-Ranges": _header("`bytes`", enum=["bytes"]),
+    "Content-Range": _header("Which bytes of how many these are; after 416 only how many there are."),
+    "Content-Disposition": _header("`attachment`, with the last part of the file's name."),
+    "Content-Security-Policy": _header("Keeps what a run wrote from acting in a page."),
     "Location": _header("Where to go on.", format="uri-reference"),
     "Idempotent-Replayed": _header("The answer is that of the first request with this key.", enum=["true"]),
 }
 """Each is described once; answers refer to them by name."""
+
+
+_FILE: Final = ("ETag", "Accept-Ranges", "Content-Disposition", "Content-Security-Policy")
+_OF_FILES: Final = {
+    200: _FILE,
+    206: (*_FILE, "Content-Range"),
+    304: _FILE,
+    416: ("Content-Range",),
+}
 
 
 def headers_of(operation: Operation, status: int) -> tuple[str, ...]:
@@ -41,6 +55,8 @@ def headers_of(operation: Operation, status: int) -> tuple[str, ...]:
         told.append("Location")
     if status == UNSUPPORTED:
         told.append("Accept-Encoding")
+    if operation.ranges:
+        told += _OF_FILES.get(status, ())
     if status == UNAUTHORIZED:
         told.append("WWW-Authenticate")
     if status in {TOO_MANY, UNAVAILABLE} or "UZ-ZMB-001" in _codes(operation, status):

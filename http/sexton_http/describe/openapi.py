@@ -50,6 +50,27 @@ PARAMETERS: Final = {
         "description": "The same request under the same key within a day is answered as the first was.",
         "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     },
+    "Range": {
+        "name": "Range",
+        "in": "header",
+        "required": False,
+        "description": "One range of bytes (RFC 9110); several are passed over.",
+        "schema": {"type": "string"},
+    },
+    "IfRange": {
+        "name": "If-Range",
+        "in": "header",
+        "required": False,
+        "description": "The range counts only while the file has this `ETag`.",
+        "schema": {"type": "string"},
+    },
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
+        "description": "304 if the file has one of these entity tags.",
+        "schema": {"type": "string"},
+    },
     "LastEventId": {
         "name": "Last-Event-ID",
         "in": "header",
@@ -58,6 +79,8 @@ PARAMETERS: Final = {
         "schema": {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_SEQ},
     },
 }
+BINARY: Final = {"type": "string", "format": "binary"}
+_MEDIA: Final[dict[str, dict[str, Any]]] = {"text/event-stream": EVENT, "application/octet-stream": BINARY}
 TRACED_MARK: Final = "traced"
 TRACED: Final[dict[str, Any]] = {
     "type": "object",
@@ -181,6 +204,9 @@ def _describe(
     elif operation.documented_body is not None:
         content = {"application/json": {"schema": by_shape[operation.documented_body]}}
         described["requestBody"] = {"required": True, "content": content}
+    elif operation.takes_bytes:
+        content = {"application/octet-stream": {"schema": BINARY}}
+        described["requestBody"] = {"required": True, "content": content}
     elif operation.auth is Auth.WEBHOOK:
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": WEBHOOK}}}
     if operation.deprecated:
@@ -233,6 +259,8 @@ def _named_parameters(operation: Operation) -> list[str]:
     named = list(operation.params)
     if operation.creates is not Creates.NOTHING:
         named.append("IdempotencyKey")
+    if operation.ranges:
+        named += ["Range", "IfRange", "IfNoneMatch"]
     if operation.resumes:
         named.append("LastEventId")
     return named
@@ -282,7 +310,7 @@ def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any
     described: dict[str, Any] = {"description": "Done."}
     schema: dict[str, Any]
     if operation.media != "application/json":
-        schema = EVENT if operation.wait is Wait.STREAM else {"type": "string"}
+        schema = _MEDIA.get(operation.media, {"type": "string"})
         described["content"] = {media: {"schema": schema} for media in operation.media.split(", ")}
     elif operation.answer is not None:
         schema = by_shape[operation.answer]

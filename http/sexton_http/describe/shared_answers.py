@@ -47,6 +47,7 @@ _MEANS: Final[Mapping[int, tuple[str, str]]] = {
     410: ("Gone", "It was there once and will not come back."),
     413: ("TooLarge", "The body is larger than this route takes."),
     415: ("UnsupportedMedia", "The body has another media type or content coding than this route takes."),
+    416: ("RangeNotSatisfiable", "The range begins after the end; `Content-Range` says how long it is."),
     422: ("KeyReused", "The Idempotency-Key was used with another body."),
     424: ("FailedDependency", "Something that this needs is not there."),
     429: ("TooManyRequests", "More requests than are allowed; wait for as long as `Retry-After` says."),

@@ -8,6 +8,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Agent profiles": "How an agent has done: its status, trust and scores.",
     "Agent keys": "Keys for programs that act for one agent and for no other.",
     "Events": "What woke an agent and what came of it; the activity stream; replay and cancel.",
+    "Files": "What runs leave: listed, read whole or in ranges, deleted.",
     "Follow-ups": "Wake-ups that a run has asked for, up to thirty days ahead.",
     "Approvals": "Gates: what a run may not do before a person has said yes.",
     "Integrations": "Grants: which services an agent may use, and who decided so.",

@@ -131,6 +131,15 @@ class HttpMetrics:
             ("method", "route", "code"),
             registry=registry,
         )
+        self.file_bytes = Counter(
+            "sexton_file_bytes", "Bytes of files taken in and given out", ("direction",), registry=registry
+        )
+        self.files = Counter(
+            "sexton_files",
+            "Files of runs, by outcome: kept, or the code of the refusal",
+            ("outcome",),
+            registry=registry,
+        )
         self.undeclared = Counter(
             "sexton_http_undeclared_codes",
             "Answers with a code that their route does not declare",

@@ -131,6 +131,8 @@ class Operation:
     """The answer has a secret: an Idempotency-Key has it repeated to whoever was given it, to nobody else."""
     takes_bytes: bool
     """The handler reads the body's bytes itself."""
+    ranges: bool
+    """The answer is a file, of which a range can be asked for (RFC 9110)."""
 
     @property
     def name(self) -> str:
@@ -319,6 +321,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     resumes: bool = False,
     secret: bool = False,
     takes_bytes: bool = False,
+    ranges: bool = False,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -362,6 +365,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             resumes=resumes,
             secret=secret,
             takes_bytes=takes_bytes,
+            ranges=ranges,
         )
 
     return declare

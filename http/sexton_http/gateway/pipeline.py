@@ -78,7 +78,11 @@ class Mounted:
         self.too_busy = operation.status_of("UZ-API-001")
         self._refusals: Counter | None = None
         """Looked up when the first one is sent away."""
-        self._is_runner_call = operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY
+        # How long a part of a file takes says nothing of how busy the server is.
+        is_part = operation.takes_bytes
+        self._is_runner_call = (
+            operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY and not is_part
+        )
         self._encode = msgspec.json.Encoder().encode
         self._tells_always = operation.method != "GET" or operation.no_io
         """What was done must be told, whatever room there is for its answer."""

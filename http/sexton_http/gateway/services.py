@@ -17,6 +17,7 @@ from sexton_http.identity.authenticator import Authenticator
 from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import Documents, HttpContext
 from sexton_http.identity.scopes import Scopes
+from sexton_storage.contents import Contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Services:
     answer_bytes: ByteBudget
     deliveries: Crowds
     admission: Admission
+    contents: Contents
+    """Files on their way in and out."""
 
     @property
     def https(self) -> bool:
@@ -85,6 +88,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
             most=max(1, settings.max_in_flight),
             metrics=metrics,
         ),
+        contents=Contents(ctx.world.storage.blobs),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

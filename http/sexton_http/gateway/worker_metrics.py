@@ -32,6 +32,7 @@ SHARED_GAUGES: Final = frozenset(
         "disk_size_bytes",
         "events_blocked",
         "events_queued",
+        "file_bytes_kept",
         "gates_pending",
         "leases_active",
         "nodes_heard",

@@ -18,9 +18,9 @@ from sexton_http.bodies.shapes import Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import STORAGE_WAIT_S
 from sexton_http.gateway.operations import KIB, Auth, NoBody, NoQuery, operation
+from sexton_http.routes.shared.held_lease import check_live
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.leases import Lease, LeaseToken
-from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.records.leases import LeaseToken
 from sexton_storage.terms import MEMORY_LIMIT
 
 TAG = "Memories"
@@ -135,18 +135,9 @@ async def _holding(
     lease = await (leases.live_of_zombie(zombie_id) if lease_id is None else leases.load(lease_id))
     mine = lease is not None and lease.runner_id == call.host.runner.id
     if lease is not None and mine and lease.zombie_id == zombie_id:
-        return _live(lease, token, call.ctx.world.now_ms())
+        return check_live(lease, token, call.ctx.world.now_ms())
     if await zombies.load(zombie_id) is None:
         raise Problem("UZ-MEM-002", f"no agent has the id {zombie_id}")
     if lease_id is not None and not mine:
         raise Problem("UZ-RUN-006", "the runner does not hold this lease")
     raise Problem("UZ-MEM-001", "the runner holds no lease of this agent")
-
-
-def _live(lease: Lease, token: int | None, now: int) -> LeaseToken:
-    current = lease.status in LIVE_LEASE and now < lease.expires_at
-    if not current or token not in {None, lease.fencing_token}:
-        raise Problem(
-            "UZ-RUN-005", f"lease {lease.id} is no longer held, or the fencing token is not the lease's"
-        )
-    return LeaseToken(lease.id, lease.fencing_token)

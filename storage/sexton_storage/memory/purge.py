@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from sexton_storage.memory.artefacts import let_go
 from sexton_storage.memory.tables import Tables
 
 
@@ -27,5 +28,6 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
     tables.follow_ups = {i: row for i, row in tables.follow_ups.items() if row.zombie_id != zombie_id}
+    let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
     tables.spend = {key: row for key, row in tables.spend.items() if key[0] != zombie_id}
     return True

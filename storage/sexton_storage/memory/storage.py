@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from sexton_storage.background import in_background
 from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
+from sexton_storage.memory.artefacts import MemoryArtefacts
 from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
@@ -83,6 +84,7 @@ class MemoryStorage:
         self.grants = MemoryGrants(tables, faults, journal)
         self.holdings = MemoryHoldings(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
+        self.artefacts = MemoryArtefacts(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 

@@ -13,6 +13,7 @@ from sexton_storage.errors import RowRefused
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.artefacts import Artefact
 from sexton_storage.records.auth_sessions import AuthSession
 from sexton_storage.records.blobs import Blob
 from sexton_storage.records.charges import Charge
@@ -106,6 +107,7 @@ class Tables:
     grants: dict[UUID, Grant] = field(default_factory=dict)
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
+    artefacts: dict[UUID, Artefact] = field(default_factory=dict)
     blobs: dict[UUID, Blob] = field(default_factory=dict)
     blob_chunks: dict[UUID, list[bytes]] = field(default_factory=dict)
     """By blob, in their order."""

@@ -22,6 +22,7 @@ from sexton_storage.postgres.server_check import bring_up, look_at_connections, 
 from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
+from sexton_storage.postgres.stores.artefacts import PostgresArtefacts
 from sexton_storage.postgres.stores.blobs import PostgresBlobs
 from sexton_storage.postgres.stores.charges import PostgresCharges
 from sexton_storage.postgres.stores.chats import PostgresChats
@@ -108,6 +109,7 @@ class PostgresStorage:
         self.grants = PostgresGrants(database, self.journal)
         self.holdings = PostgresHoldings(database)
         self.memories = PostgresMemories(database)
+        self.artefacts = PostgresArtefacts(database)
         self.blobs = PostgresBlobs(database)
         self.instance = PostgresInstance(database)
 

@@ -21,6 +21,7 @@ HISTORY: Final = (
     "proposals",
     "scores",
     "memories",
+    "artefacts",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
