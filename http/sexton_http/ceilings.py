@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 import msgspec
 
 PERCENT: Final = 100
 HOST_BITS: Final = 64
+RANGES: Final = {4: (16, 24), 6: (32, 48)}
+"""Bits of a wide and of a narrow network, by the version of IP."""
 
 
 class Standing(IntEnum):
@@ -82,6 +84,25 @@ def network_of(address: str) -> str:
     if whole.ipv4_mapped is not None:
         return str(whole.ipv4_mapped)
     return str(IPv6Address(int(whole) >> HOST_BITS << HOST_BITS))
+
+
+def networks_of(address: str) -> tuple[str, str, str]:
+    """A wide network around an address, a narrow one, and what belongs to one client.
+
+    They are what one provider, and one site, are commonly given: /16 and /24 of IPv4, /32 and /48 of IPv6.
+
+    >>> networks_of("192.0.2.7"), networks_of("2001:db8:1:2:3::4")
+    (('192.0.0.0/16', '192.0.2.0/24', '192.0.2.7'), ('2001:db8::/32', '2001:db8:1::/48', '2001:db8:1:2::'))
+    >>> networks_of("unknown")
+    ('unknown', 'unknown', 'unknown')
+    """
+    client = network_of(address)
+    try:
+        sizes = RANGES[ip_address(client).version]
+    except ValueError:
+        return client, client, client
+    wide, narrow = (str(ip_network(f"{client}/{size}", strict=False)) for size in sizes)
+    return wide, narrow, client
 
 
 ANYBODY: Final = Claim(standing=Standing.ADMIN)

@@ -7,7 +7,13 @@ import trio
 from msgspec.structs import replace
 
 from sexton_storage.errors import Conflict, NameTaken
-from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus, SessionBounds, SessionsFull
+from sexton_storage.records.auth_sessions import (
+    ORIGIN_PARTS,
+    AuthSession,
+    AuthSessionStatus,
+    SessionBounds,
+    SessionsFull,
+)
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInKind, SignInLink
 from sexton_storage.records.users import Role, User
 from sexton_storage.terms import AUTH_SESSION_KEEP_MS
@@ -18,6 +24,11 @@ def session_of(world: StorageWorld, **changes: Any) -> AuthSession:
     at = world.now
     session = AuthSession(new_id(), AuthSessionStatus.PENDING, 1, at, at + HOUR_MS, "key", "a name")
     return replace(session, **changes)
+
+
+def origin(*parts: str) -> bytes:
+    """Where a session is begun: a wide network, a narrow one in it, and an address in that."""
+    return b"".join(part.encode().ljust(size) for part, size in zip(parts, ORIGIN_PARTS, strict=True))
 
 
 async def user_of(world: StorageWorld) -> User:
@@ -85,10 +96,38 @@ async def test_an_address_has_its_share_of_sessions_and_the_last_quarter_is_for_
 ) -> None:
     store, bounds = world.storage.auth_sessions, SessionBounds(all=8, address=3)
     origins = (*([b"a"] * 4), *([b"b"] * 4), b"c", b"c", b"d")
-    made = [await store.create(session_of(world, origin=origin), bounds) for origin in (*origins, b"e")]
-    share, whole = SessionsFull.ADDRESS, SessionsFull.ALL
+    made = [await store.create(session_of(world, origin=origin), bounds) for origin in origins]
+    share = SessionsFull.ADDRESS
 
-    assert made == [None, None, None, share, None, None, None, share, None, share, None, whole]
+    assert made == [None, None, None, share, None, None, None, share, None, share, None]
+
+
+async def test_in_a_full_house_the_oldest_of_the_fullest_range_that_nobody_approved_gives_way(
+    world: StorageWorld,
+) -> None:
+    store, bounds = world.storage.auth_sessions, SessionBounds(all=8, address=8)
+    approved = AuthSessionStatus.VERIFICATION_PENDING
+    flood = [origin("flood", "one", str(n)) for n in range(3)] + [origin("flood", "two", "3")]
+    house = [
+        session_of(world, origin=flood[0], created_at=1, status=approved),
+        *(session_of(world, origin=one, created_at=9 - n) for n, one in enumerate(flood)),
+        session_of(world, origin=origin("flood", "two", "4"), created_at=1),
+        *(session_of(world, origin=origin("quiet", "site", str(n)), created_at=1) for n in range(2)),
+    ]
+    for session in house:
+        assert await store.create(session, bounds) is None
+
+    async def begin(*parts: str) -> tuple[SessionsFull | None, list[int]]:
+        """What is answered, and which of the house were aborted for it."""
+        answer = await store.create(session_of(world, origin=origin(*parts)), bounds)
+        rows = [await store.load(session.id) for session in house]
+        return answer, [n for n, row in enumerate(rows) if row and row.status is AuthSessionStatus.ABORTED]
+
+    assert await begin("flood", "one", "new") == (SessionsFull.ALL, []), "it displaces nobody"
+    assert await begin("office", "here", "new") == (None, [3]), "the oldest of the fullest narrow network"
+    assert await begin("office", "there", "new") == (None, [3, 5]), "of two as full, always the same"
+    assert await begin("office", "here", "more") == (SessionsFull.ALL, [3, 5]), "it has as many as others"
+    assert len(await store.list_open(approved_by=None, limit=99)) == bounds.all
 
 
 @pytest.mark.parametrize(

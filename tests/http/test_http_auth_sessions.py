@@ -403,9 +403,11 @@ async def test_however_few_addresses_begin_device_logins_another_is_still_served
         one = await begun("192.0.2.1", 6)
         same_network = [*await begun("2001:db8::1", 3), *await begun("2001:db8::2", 3)]
         few = [await begun(f"192.0.2.{host}", 6) for host in range(2, 6)]
-        others = [await begun(f"198.51.100.{host}", 1) for host in range(1, 4)]
+        others = [await begun(f"198.51.100.{host}", 1) for host in range(1, 8)]
+        waiting = await postgres_storage.auth_sessions.list_open(approved_by=None, limit=99)
 
     assert one == [201] * 3 + [503] * 3, "one address"
     assert same_network == [201] * 3 + [503] * 3, "one network of IPv6"
     assert few == [[201] * 3 + [503] * 3] * 2 + [[201] + [503] * 5] * 2, "the last quarter is for others"
-    assert others == [[201], [201], [503]], "and others get in until all is full"
+    assert others == [[201]] * 6 + [[503]], "and others displace the full range until it is no fuller"
+    assert len(waiting) == bounds.all

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -12,6 +12,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from sexton_storage.records.auth_sessions import ORIGIN_PARTS
 
 SECRET_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -40,9 +42,13 @@ class AuthKeys:
         """Who was answered, without keeping his address."""
         return hmac.digest(self._client, session_id.bytes + address.encode(), "sha256")
 
-    def origin_mac(self, network: str) -> bytes:
-        """From where somebody began, to be counted by, without keeping his address."""
-        return hmac.digest(self._origin, network.encode(), "sha256")
+    def origin_mac(self, networks: Sequence[str]) -> bytes:
+        """From where somebody began, to be counted by, without keeping his address.
+
+        ``networks`` are as many as ``ORIGIN_PARTS``, from wide to narrow.
+        """
+        macs = [hmac.digest(self._origin, network.encode(), "sha256") for network in networks]
+        return b"".join(mac[:size] for mac, size in zip(macs, ORIGIN_PARTS, strict=True))
 
     def seal(self, text: str, identity: bytes) -> bytes:
         """Sealed for one place: only the same ``identity`` opens it."""

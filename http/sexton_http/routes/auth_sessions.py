@@ -20,7 +20,7 @@ from sexton_http.bodies.sealed_token import (
     check_token_name,
 )
 from sexton_http.bodies.shapes import Body, Shape
-from sexton_http.ceilings import network_of
+from sexton_http.ceilings import networks_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
@@ -153,7 +153,7 @@ async def create_auth_session(call: Call[NewSession, NoQuery]) -> SessionMade | 
     body, ctx = call.body, call.ctx
     public_key = None if body.public_key is None else check_public_key(body.public_key)
     token_name = None if body.token_name is None else check_token_name(body.token_name)
-    origin = ctx.keys.origin_mac(network_of(call.head.client))
+    origin = ctx.keys.origin_mac(networks_of(call.head.client))
     made = await ctx.system.ask("session", call.new_id(), Open(public_key, token_name, origin))
     if isinstance(made, Refusal):
         return made

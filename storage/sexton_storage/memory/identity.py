@@ -1,5 +1,6 @@
 """Who is signing in, in memory."""
 
+from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -9,7 +10,13 @@ from sexton_storage.decisions import device_logins
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
-from sexton_storage.records.auth_sessions import OPEN_SESSION, AuthSession, SessionBounds, SessionsFull
+from sexton_storage.records.auth_sessions import (
+    OPEN_SESSION,
+    AuthSession,
+    AuthSessionStatus,
+    SessionBounds,
+    SessionsFull,
+)
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 
@@ -20,9 +27,25 @@ class MemoryAuthSessions(MemoryStore):
         there = self._open()
         here = sum(session.origin is not None and s.origin == session.origin for s in there)
         lacks = device_logins.full(len(there), here, bounds)
+        if session.origin is not None and device_logins.may_displace(lacks, here):
+            lacks = self._displace(there, session.origin)
         if lacks is None:
             self._tables.auth_sessions[session.id] = session
         return lacks
+
+    def _displace(self, there: Sequence[AuthSession], origin: bytes) -> SessionsFull | None:
+        networks = [
+            (s.origin[: device_logins.NETWORK], s)
+            for s in there
+            if s.origin is not None and s.status is AuthSessionStatus.PENDING
+        ]
+        given = device_logins.giving_way(Counter(network for network, _ in networks), origin)
+        if given is None:
+            return SessionsFull.ALL
+        oldest = min((s for network, s in networks if network == given), key=lambda s: (s.created_at, s.id))
+        changes = {"status": AuthSessionStatus.ABORTED, "version": oldest.version + 1}
+        self._tables.auth_sessions[oldest.id] = replace(oldest, **changes)
+        return None
 
     async def load(self, session_id: UUID) -> AuthSession | None:
         await self._round_trip()

@@ -49,7 +49,11 @@ class AuthSession(msgspec.Struct, frozen=True, gc=False):
     consumer_mac: bytes | None = None
     """The MAC of the address that was given the ciphertext."""
     origin: bytes | None = None
-    """The MAC of the address that it was begun from; None: a server of an earlier release made it."""
+    """Where it was begun: of ``ORIGIN_PARTS``; None: a server of an earlier release made it."""
+
+
+ORIGIN_PARTS = (8, 8, 16)
+"""Bytes of the MACs of a wide network, of a narrow one in it, and of the address in that."""
 
 
 class SessionBounds(msgspec.Struct, frozen=True):
@@ -69,9 +73,10 @@ class SessionsFull(StrEnum):
 
 class AuthSessionStore(Protocol):
     async def create(self, session: AuthSession, bounds: SessionBounds) -> SessionsFull | None:
-        """Make it where ``decisions.device_logins`` finds room; None: it was made.
+        """Make it where ``decisions.device_logins`` finds room or makes it; None: it was made.
 
-        Which are open is told by the database's clock.
+        Where another gives way, that one is aborted in the same commit. Which are open is told by the
+        database's clock.
         """
         ...
 

@@ -26,6 +26,18 @@ _COUNT_OPEN = f"""
 SELECT count(*) AS open_all, count(*) FILTER (WHERE origin = $1::bytea) AS open_here
   FROM auth_sessions WHERE {_OPEN}
 """
+_PENDING = "status = 'pending' AND expires_at > sexton_now_ms()"
+_NETWORK = f"substring(origin FROM 1 FOR {device_logins.NETWORK})"
+_COUNT_PENDING = f"""
+SELECT {_NETWORK} AS network, count(*) AS open FROM auth_sessions
+ WHERE {_PENDING} AND origin IS NOT NULL GROUP BY 1
+"""
+_ABORT_OLDEST = f"""
+UPDATE auth_sessions SET status = 'aborted', version = version + 1
+ WHERE id = (SELECT id FROM auth_sessions WHERE {_PENDING} AND {_NETWORK} = $1
+              ORDER BY created_at, id LIMIT 1 FOR UPDATE)
+RETURNING id
+"""
 _LIST_OPEN = f"""
 SELECT id FROM auth_sessions WHERE {_OPEN} AND ($1::text IS NULL OR approved_by = $1)
  ORDER BY created_at, id LIMIT $2
@@ -66,6 +78,12 @@ class PostgresAuthSessions(PostgresStore):
             await connection.execute("SELECT pg_advisory_xact_lock($1)", CREATE_LOCK)
             [row] = await connection.fetch(_COUNT_OPEN, session.origin)
             lacks = device_logins.full(row["open_all"], row["open_here"], bounds)
+            if session.origin is not None and device_logins.may_displace(lacks, row["open_here"]):
+                rows = await connection.fetch(_COUNT_PENDING)
+                pending = {one["network"]: one["open"] for one in rows}
+                given = device_logins.giving_way(pending, session.origin)
+                if given is not None and await connection.fetchval(_ABORT_OLDEST, given) is not None:
+                    lacks = None
             if lacks is None:
                 insert = AUTH_SESSIONS.insert("auth_sessions")
                 await connection.execute(insert, *AUTH_SESSIONS.values(session))
