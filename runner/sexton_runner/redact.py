@@ -3,7 +3,7 @@
 import base64
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -11,7 +11,6 @@ import re2
 
 MIN_SECRET_CHARS = 6  # Shorter values would blank out ordinary words.
 MASK = "[redacted]"
-MASK_BYTES = MASK.encode()
 HEAD_BYTES = MIN_SECRET_CHARS  # Every form has as many bytes at least.
 MAX_AUTOMATON_BYTES = 64 << 20  # RE2 keeps to it, and becomes slower where it does not suffice.
 BASE64_GROUP = 3
@@ -83,7 +82,8 @@ class Redactor:
         'token=[redacted]!'
         """
         if self._heads is not None:
-            text = self._sift(text.encode("utf-8", "surrogatepass"), more=False)[0]
+            done = self._sift(text.encode("utf-8", "surrogatepass"), more=False)[0]
+            text = done.decode("utf-8", "surrogatepass")
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     def json(self, value: object) -> Any:
@@ -107,13 +107,24 @@ class Redactor:
         if self._heads is None:
             return self.text(text), ""
         done, rest = self._sift(text.encode("utf-8", "surrogatepass"), more=True)
-        return done.replace("\0", "\N{REPLACEMENT CHARACTER}"), rest
+        told = done.decode("utf-8", "surrogatepass").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        return told, rest.decode("utf-8", "surrogatepass")
+
+    def begin_bytes(self, data: bytes, *, more: bool = True) -> tuple[bytes, bytes]:
+        r"""Do as ``begin`` does, for data of any kind: each mask is as long as what it covers.
+
+        >>> Redactor({"a": "hunter22"}).begin_bytes(b"\xff hunter22 hunt")
+        (b'\xff [redacte ', b'hunt')
+        """
+        return (data, b"") if self._heads is None else self._sift(data, more=more, mask=_cover)
 
     def certain(self, text: str) -> int:
         """Count the characters of ``text`` that no further text can turn into part of a secret."""
         return len(text) - len(self.begin(text)[1])
 
-    def _sift(self, text: bytes, *, more: bool) -> tuple[str, str]:
+    def _sift(
+        self, text: bytes, *, more: bool, mask: Callable[[int], bytes] = lambda _: MASK.encode()
+    ) -> tuple[bytes, bytes]:
         parts: list[bytes] = []
         kept = at = 0
         hold = len(text)
@@ -123,7 +134,7 @@ class Redactor:
                 hold = place
                 break
             if length:
-                parts += [text[kept:place], MASK_BYTES]
+                parts += [text[kept:place], mask(length)]
                 kept = at = place + length
             else:
                 at = place + 1
@@ -132,7 +143,7 @@ class Redactor:
             tails = range(max(at, len(text) - HEAD_BYTES + 1), len(text)) if more else ()
             hold = next((place for place in tails if text[place:] in self._short_tails), len(text))
         parts.append(text[kept:hold])
-        return b"".join(parts).decode("utf-8", "surrogatepass"), text[hold:].decode("utf-8", "surrogatepass")
+        return b"".join(parts), text[hold:]
 
     def _next_head(self, text: bytes, at: int) -> int | None:
         found = None if self._heads is None else self._heads.search(text, at)
@@ -166,6 +177,10 @@ class StreamRedactor:
         """Give the rest, at the end of the text."""
         rest, self._held = self._redactor.text(self._held), ""
         return rest
+
+
+def _cover(length: int) -> bytes:
+    return MASK.encode()[:length].ljust(length, b"*")
 
 
 @functools.cache

@@ -11,14 +11,29 @@ CLOSED = tuple(
     for text in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10", "64:ff9b:1::/48")
 )
 
-METADATA = tuple(ipaddress.ip_network(text) for text in ("168.63.129.16/32",))
-"""Where clouds tell a machine its secrets, beside the private, shared and link-local addresses that most use.
+METADATA = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "168.63.129.16/32",
+        "100.100.100.200/32",
+        "192.0.0.192/32",
+        "fd00:ec2::/32",
+        "fd20:ce::254/128",
+        "fd00:42::42/128",
+    )
+)
+"""Where clouds tell a machine its secrets, beside the link-local addresses that most use.
 
-Azure alone has a public one. The others are closed by their kind: 169.254.169.254 and its like (AWS, Google,
-Azure, DigitalOcean, Hetzner, OpenStack), 169.254.170.2 and .23 (AWS containers), 169.254.42.42 (Scaleway),
-169.254.0.23 (Tencent), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle), fd00:ec2::254 (AWS), fd20:ce::254
-(Google), fd00:42::42 (Scaleway), fe80::a9fe:a9fe (OpenStack).
+Azure (a public one), Alibaba, Oracle, AWS, Google and Scaleway. The others are closed by their kind:
+169.254.169.254 and its like (AWS, Google, Azure, DigitalOcean, Hetzner, OpenStack), 169.254.170.2 and .23
+(AWS containers), 169.254.42.42 (Scaleway), 169.254.0.23 (Tencent), fe80::a9fe:a9fe (OpenStack).
 """
+
+PRIVATE = tuple(
+    ipaddress.ip_network(text)
+    for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+)
+"""What an operator may let a name lead to."""
 
 
 def host_allowed(host: str, allow: Sequence[str]) -> bool:
@@ -49,17 +64,23 @@ def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
-def forbidden(address: str, *, allow_loopback: bool = False) -> str | None:
+def forbidden(address: str, *, allow_loopback: bool = False, allow_private: bool = False) -> str | None:
     """Say why an address must not be reached; None when it may.
+
+    ``allow_private`` opens private networks, but none of the addresses at which clouds tell secrets.
 
     >>> forbidden("169.254.169.254"), forbidden("::ffff:10.0.0.1"), forbidden("93.184.215.14")
     ('a link-local address', 'a private address', None)
+    >>> forbidden("10.0.0.1", allow_private=True), forbidden("fd00:ec2::254", allow_private=True)
+    (None, "a cloud's own address")
     """
     try:
         found: Address = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "not an address"
     for inner in _meanings(found):
+        if allow_private and _lies_in(inner, PRIVATE) and not _lies_in(inner, METADATA):
+            continue
         if why := _closed(inner, allow_loopback=allow_loopback):
             return why
     return None
@@ -90,9 +111,13 @@ def _closed(address: Address, *, allow_loopback: bool) -> str | None:
         (address.is_link_local, "a link-local address"),
         (address.is_multicast, "a multicast address"),
         (address.is_reserved, "a reserved address"),
+        (_lies_in(address, METADATA), "a cloud's own address"),
         (address.is_private, "a private address"),
-        (any(address.version == net.version and address in net for net in CLOSED), "not a public address"),
-        (any(address.version == net.version and address in net for net in METADATA), "a cloud's own address"),
+        (_lies_in(address, CLOSED), "not a public address"),
         (not address.is_global, "not a public address"),
     )
     return next((why for true, why in checks if true), None)
+
+
+def _lies_in(address: Address, networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    return any(address.version == network.version and address in network for network in networks)
