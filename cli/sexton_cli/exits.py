@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import orjson
 
@@ -68,6 +68,9 @@ class Fault(Exception):
         }
 
 
+AnyFault = TypeVar("AnyFault", bound="Fault")
+
+
 class StartupFault(Fault):
     """Something the operator has to see to before the command can run."""
 
@@ -75,7 +78,7 @@ class StartupFault(Fault):
         super().__init__(what, way_out, code=code, status=status)
 
 
-def first_of(group: BaseExceptionGroup[StartupFault]) -> StartupFault:
+def first_of(group: BaseExceptionGroup[AnyFault]) -> AnyFault:
     """The first fault of those that a nursery raised."""
     inner = group.exceptions[0]
     return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner

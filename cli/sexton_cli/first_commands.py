@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sexton_cli.data_folder import KEY_FILE
-from sexton_cli.demo.examples import folder_of
+from sexton_cli.example_files import folder_of
 
 EXAMPLE = "night-watch"
 

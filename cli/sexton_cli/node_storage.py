@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import time_ns
 
 import structlog
 import uuid_utils.compat
@@ -11,9 +12,9 @@ import uuid_utils.compat
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.settings import NodeSettings
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, embedded_dsn, open_embedded_server
+from sexton_storage.memory import open_memory_storage
 from sexton_storage.postgres import (
     PostgresSettings,
-    PostgresStorage,
     connections_allowed,
     excess_rights,
     migrate_database,
@@ -24,6 +25,7 @@ from sexton_storage.stores import Storage
 
 EMBEDDED_CONNECTIONS = 60
 """What our own database allows at least."""
+NANOS_PER_MS = 1_000_000
 VISIT_S = 2.0
 """How long a command waits for the database of a server that should be running."""
 
@@ -33,13 +35,15 @@ log = structlog.get_logger()
 
 async def open_storage(
     stack: AsyncExitStack, settings: NodeSettings, progress: Progress, *, checks: bool = True
-) -> tuple[EmbeddedServer | None, PostgresStorage]:
+) -> tuple[EmbeddedServer | None, Storage]:
     """The storage of a node, closed with the stack, and the server of its database if that is our own.
 
     ``checks``: whether to tell of rights that the database's role should not have. Raises StartupFault.
     """
     with _starting(settings):
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if settings.in_memory:
+            return None, await stack.enter_async_context(open_memory_storage(clock=_now_ms))
         database, dsn = await _database(stack, settings, progress)
         opening = open_postgres_storage(
             dsn, settings=_postgres(settings), new_id=uuid_utils.compat.uuid7, migrates=settings.migrate
@@ -63,6 +67,10 @@ async def room_for_connections(settings: NodeSettings, dsn: str) -> int:
     """How many connections the database of a node allows. Raises StartupFault."""
     with _starting(settings):
         return await connections_allowed(dsn, settings=_postgres(settings))
+
+
+def _now_ms() -> int:
+    return time_ns() // NANOS_PER_MS
 
 
 def _postgres(settings: NodeSettings) -> PostgresSettings:

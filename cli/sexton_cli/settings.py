@@ -27,11 +27,15 @@ DATABASE_VARIABLE = "DATABASE_URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """One server. ``database_url`` None: the embedded database, kept in ``data``."""
+    """One server. ``database_url`` None: the embedded database, kept in ``data``.
+
+    ``in_memory``: no database at all, for a server that is forgotten with its process.
+    """
 
     data: Path
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    in_memory: bool = False
     database_url: str | None = None
     database_wait_s: float = DEFAULT_DATABASE_WAIT_S
     """How long a start waits for a ``database_url`` that does not answer yet."""

@@ -1,11 +1,15 @@
-"""``keys``, ``workspace`` and ``doctor`` against a real server."""
+"""``keys``, ``workspace``, ``doctor`` and ``trigger`` against a real server."""
 
 import re
+from pathlib import Path
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
+from sexton_cli.commands.trigger import trigger
 from sexton_cli.credentials import CredentialFile, Kept
+from tests.worlds.samples import skill_md
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said
 
@@ -249,3 +253,68 @@ def test_the_doctor_says_what_to_install_for_a_sandbox(shell: Shell) -> None:
 
     assert ended.returncode == 69
     assert "apt-get install util-linux" in ended.stdout
+
+
+# --- trigger ------------------------------------------------------------------------------------------------
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+NATIVE = ("github", "slack", "linear", "stripe", "sentry", "svix")
+
+
+def manifest() -> str:
+    lines = [f"  - {{type: webhook, source: {source}, signature: {{secret_ref: hook}}}}" for source in NATIVE]
+    shop = "{secret_ref: hook, header: x-shop-signature, prefix: 'hmac=', ts_header: x-shop-time}"
+    lines.append(f"  - {{type: webhook, source: shop, signature: {shop}}}")
+    lines.append("  - {type: webhook, source: plain, events: [order.paid]}")
+    return "\n".join(["---", "name: hooked", "triggers:", *lines, "---", ""])
+
+
+def test_a_sample_of_each_source_wakes_an_agent_of_a_real_server(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    headers = {"authorization": f"Bearer {server.ready['api_key']}"}
+    with httpx2.Client(base_url=server.ready["base_url"], headers=headers) as http:
+        workspace = f"/v1/workspaces/{server.ready['workspace_id']}"
+        hook = {"name": "hook", "data": {"webhook_secret": SECRET}}
+        assert http.post(f"{workspace}/credentials", json=hook).status_code == 201
+
+        files = {"source_markdown": skill_md("hooked"), "trigger_markdown": manifest()}
+        made = http.post(f"{workspace}/zombies", json=files)
+        assert made.status_code == 201, made.text
+    environment = {
+        "HOME": str(tmp_path),
+        "SEXTON_BASE_URL": server.ready["base_url"],
+        "SEXTON_TOKEN": server.ready["api_key"],
+        "SEXTON_WORKSPACE": server.ready["workspace_id"],
+        "SEXTON_DATA": str(server.folder / "data"),
+    }
+
+    def send(*words: str, **changes: str) -> tuple[int, str]:
+        ended = CliRunner().invoke(trigger, [*words, "--agent", "hooked"], env=environment | changes)
+        return ended.exit_code, ended.output
+
+    for source in (*NATIVE, "shop"):
+        status, said = send(source)  # With the secret of the vault.
+        assert (status, "accepted" in said) == (0, True), (source, said)
+
+    given = tmp_path / "secret"
+    given.write_text(SECRET)
+    elsewhere = {"SEXTON_DATA": str(tmp_path / "no server here")}
+
+    assert send("github:issues.opened", "--secret", f"@{given}", **elsewhere)[0] == 0
+
+    status, said = send("github", **elsewhere)
+    assert (status, "Give the secret with --secret @FILE" in said) == (78, True), said
+
+    given.write_text(SECRET.lower())
+    status, said = send("github", "--secret", f"@{given}")
+    assert (status, "UZ-WH-010" in said) == (77, True), said
+
+    address = made.json()["webhook_urls"]["plain"]
+    assert send("plain")[0] == 2
+    assert send("plain", "--url", address)[0] == 0
+
+    status, said = send("plain:order.lost", "--url", address)
+    assert (status, "order.lost woke nobody" in said) == (1, True), said
+    assert send("gitlab")[0] == 2
+    assert SECRET not in said

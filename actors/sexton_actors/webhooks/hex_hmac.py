@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from sexton_actors.webhooks.model import Reason, Rejected, rejected
-from sexton_actors.webhooks.source import Attempt, Signed
+from sexton_actors.webhooks.source import Attempt, Sending, Signed
 
 _DIGEST = re.compile("[0-9a-fA-F]{64}")
 _SECONDS = re.compile("[0-9]{1,12}")
@@ -36,6 +36,14 @@ def verify(scheme: Scheme, attempt: Attempt) -> Signed | Rejected:
     if not any(matches):
         return rejected(Reason.SIGNATURE_MISMATCH, "the signature does not fit the body and the secret")
     return Signed(int(at) if at else None)
+
+
+def sign(scheme: Scheme, sending: Sending) -> dict[str, str]:
+    """The headers that ``verify`` takes."""
+    at = str(sending.at_s) if scheme.ts_header else ""
+    signature = digest(sending.secret, scheme.signed(at, sending.body)).hex()
+    stamped = {scheme.ts_header: at} if scheme.ts_header else {}
+    return {scheme.header: scheme.prefix + signature, **stamped}
 
 
 def digest(secret: str, signed: bytes) -> bytes:

@@ -21,6 +21,25 @@ class Attempt(msgspec.Struct, frozen=True):
     secrets: Sequence[str]
 
 
+class Sending(msgspec.Struct, frozen=True):
+    """A delivery that is to be signed as its sender would."""
+
+    signature: Signature
+    secret: str
+    body: bytes
+    at_s: int
+    """In Unix seconds."""
+    delivery: str
+    """The sender's id for it."""
+    event_type: str = ""
+    """For a sender that names the event outside the body."""
+
+    @property
+    def event(self) -> str:
+        """The event's name without what happened to it."""
+        return self.event_type.partition(".")[0]
+
+
 class Signed(msgspec.Struct, frozen=True):
     """The signature is right; ``at_s`` is the time that was signed with it, if any, in Unix seconds."""
 
@@ -43,6 +62,8 @@ Reader = Callable[[str, Headers, dict[str, Any]], Said | Ping | Challenge | Malf
 class Source(msgspec.Struct, frozen=True):
     verify: Callable[[Attempt], Signed | Rejected]
     read: Reader
+    sign: Callable[[Sending], dict[str, str]]
+    """The headers that such a sender adds. Raises ValueError where the secret is not of the sender's form."""
     header: str | None = None
     """Where it signs, unless a trigger says otherwise; None: the trigger must say it."""
     prefix: str = ""

@@ -9,6 +9,7 @@ import msgspec
 from sexton_actors.manifest.parse import Reading
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
+from sexton_cli.commands.agent_trials import init, run
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.exits import FAILED, OK
 from sexton_cli.lookups import AGENT, agent_id, agent_path, first_of, walk, workspace_path
@@ -32,7 +33,11 @@ COLUMNS = (
 
 @click.group()
 def agent() -> None:
-    """Install, update, check, look at, stop and delete agents."""
+    """Write, try, install, update, check, look at, stop and delete agents."""
+
+
+agent.add_command(init)
+agent.add_command(run)
 
 
 @agent.command()

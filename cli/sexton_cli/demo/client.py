@@ -1,7 +1,5 @@
 """A client of the HTTP interface, as any user could write one."""
 
-import hashlib
-import hmac
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
@@ -41,6 +39,10 @@ class Client:
         headers = self._headers | {"content-type": "application/json"}
         return _answer(await self.http.put(path, content=orjson.dumps(body), headers=headers))
 
+    async def patch(self, path: str, body: Mapping[str, Any]) -> Answer:
+        headers = self._headers | {"content-type": "application/json"}
+        return _answer(await self.http.patch(path, content=orjson.dumps(body), headers=headers))
+
     async def post_raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         return _answer(await self.http.post(path, content=body, headers=dict(headers)))
 
@@ -66,15 +68,3 @@ class Client:
 def _answer(response: httpx2.Response) -> Answer:
     body: dict[str, Any] = orjson.loads(response.content) if response.content else {}
     return Answer(response.status_code, body)
-
-
-def github_headers(event: str, delivery: str, secret: str, body: bytes) -> dict[str, str]:
-    """What GitHub sends with a delivery, signed over these bytes."""
-    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return {
-        "content-type": "application/json",
-        "user-agent": "GitHub-Hookshot/044aadd",
-        "x-github-event": event,
-        "x-github-delivery": delivery,
-        "x-hub-signature-256": f"sha256={digest}",
-    }

@@ -1,6 +1,7 @@
 """The steps of the demo, in order; each says what it does and checks the outcome."""
 
 import secrets
+import time
 import uuid
 from collections.abc import Callable
 from http import HTTPStatus
@@ -8,12 +9,15 @@ from typing import Any
 
 import trio
 
-from sexton_cli.demo import examples
-from sexton_cli.demo.client import Answer, Client, StreamFrame, github_headers
+from sexton_actors.manifest.model import Signature, WebhookTrigger
+from sexton_cli import example_files
+from sexton_cli.demo.client import Answer, Client, StreamFrame
 from sexton_cli.demo.environment import DemoServer
 from sexton_cli.demo.model import Model
 from sexton_cli.demo.narration import Narrator
+from sexton_cli.webhook_samples import Stamp, sample_of, signed
 
+GITHUB = WebhookTrigger("github", signature=Signature("github"))
 RUN_S = 45.0
 THINK_S = 300.0
 """A model takes its time, and is asked again when its provider is busy."""
@@ -75,7 +79,7 @@ class Scenario:
         self.tell.fact(f"runner {name!r} enrols itself with a one-time token")
 
     async def install(self, example: str, variant: str = "") -> tuple[str, dict[str, str]]:
-        files = examples.load(f"{example}/{variant}")
+        files = example_files.load(f"{example}/{variant}")
         made = await self.client.post(f"{self.workspace}/zombies", files._asdict())
         self.tell.check(f"agent {example} is installed", made.status == HTTPStatus.CREATED, made)
         self.tell.fact(f"zombie_id {made.body['zombie_id']}")
@@ -85,8 +89,10 @@ class Scenario:
         self, url: str, event: str, body: bytes, delivery: str, *, secret: str | None = None
     ) -> Answer:
         path = "/" + url.split("/", 3)[3]
-        headers = github_headers(event, delivery, secret or self.webhook_secret, body)
-        return await self.client.post_raw(path, body, headers)
+        stamp = Stamp(delivery, int(time.time()))
+        made = sample_of(GITHUB, event, body, stamp)
+        sent = signed(GITHUB, made, secret or self.webhook_secret, stamp)
+        return await self.client.post_raw(path, sent.body, sent.headers)
 
     async def balance(self) -> int:
         return int((await self.client.get("/v1/tenants/me/billing")).body["balance_nanos"])
@@ -136,7 +142,7 @@ class Scenario:
         await self._bill(event_id, before)
 
     async def _knock(self, url: str) -> str:
-        body = examples.payload("deploy-doctor", "workflow_run.failed.json")
+        body = example_files.payload("deploy-doctor", "workflow_run.failed.json")
         delivery = str(uuid.uuid4())
         forged = await self.deliver(url, "workflow_run", body, str(uuid.uuid4()), secret="not the secret")  # noqa: S106
         code = forged.body.get("error_code")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sexton_actors.manifest.model import Signature
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
 from sexton_actors.webhooks.source import (
@@ -9,19 +10,32 @@ from sexton_actors.webhooks.source import (
     MAX_SENDER_ID_CHARS,
     Attempt,
     Said,
+    Sending,
     Signed,
     Source,
     is_line,
     text_at,
 )
 
+NO_HEADER = "the trigger does not name the header with the signature"
+
 
 def verify(attempt: Attempt) -> Signed | Rejected:
-    signature = attempt.signature
-    if signature.header is None:
-        return rejected(Reason.CREDENTIAL_MISSING, "the trigger does not name the header with the signature")
-    scheme = hex_hmac.Scheme(signature.header, signature.prefix or "", signature.ts_header, _signed)
-    return hex_hmac.verify(scheme, attempt)
+    header = attempt.signature.header
+    if header is None:
+        return rejected(Reason.CREDENTIAL_MISSING, NO_HEADER)
+    return hex_hmac.verify(_scheme(attempt.signature, header), attempt)
+
+
+def sign(sending: Sending) -> dict[str, str]:
+    header = sending.signature.header
+    if header is None:
+        raise ValueError(NO_HEADER)
+    return hex_hmac.sign(_scheme(sending.signature, header), sending)
+
+
+def _scheme(signature: Signature, header: str) -> hex_hmac.Scheme:
+    return hex_hmac.Scheme(header, signature.prefix or "", signature.ts_header, _signed)
 
 
 def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malformed:
@@ -64,4 +78,4 @@ def _signed(at: str, body: bytes) -> bytes:
     return at.encode() + b"." + body if at else body
 
 
-SOURCE = Source(verify, read)
+SOURCE = Source(verify, read, sign)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from sexton_actors.manifest.model import Signature
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Ping, Rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, dotted, normalised, text_at
+from sexton_actors.webhooks.source import Attempt, Said, Sending, Signed, Source, dotted, normalised, text_at
 
 HEADER = "x-hub-signature-256"
 PREFIX = "sha256="
@@ -25,14 +26,21 @@ first."""
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
-    signature = attempt.signature
-    scheme = hex_hmac.Scheme(
+    return hex_hmac.verify(_scheme(attempt.signature), attempt)
+
+
+def sign(sending: Sending) -> dict[str, str]:
+    named = {"x-github-event": sending.event, "x-github-delivery": sending.delivery}
+    return named | hex_hmac.sign(_scheme(sending.signature), sending)
+
+
+def _scheme(signature: Signature) -> hex_hmac.Scheme:
+    return hex_hmac.Scheme(
         signature.header or HEADER,
         PREFIX if signature.prefix is None else signature.prefix,
         None,
         lambda _, body: body,
     )
-    return hex_hmac.verify(scheme, attempt)
 
 
 def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Ping | Malformed:
@@ -63,4 +71,4 @@ def _url(event: str, document: dict[str, Any]) -> str | None:
     return next((url for url in found if url), None)
 
 
-SOURCE = Source(verify, read, HEADER, PREFIX)
+SOURCE = Source(verify, read, sign, HEADER, PREFIX)

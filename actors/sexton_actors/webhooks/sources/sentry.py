@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from sexton_actors.manifest.model import Signature
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, dotted, text_at
+from sexton_actors.webhooks.source import Attempt, Said, Sending, Signed, Source, dotted, text_at
 
 HEADER = "sentry-hook-signature"
 RESOURCE_HEADER = "sentry-hook-resource"
@@ -12,14 +13,21 @@ DELIVERY_HEADER = "request-id"
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
-    signature = attempt.signature
-    scheme = hex_hmac.Scheme(
+    return hex_hmac.verify(_scheme(attempt.signature), attempt)
+
+
+def sign(sending: Sending) -> dict[str, str]:
+    named = {RESOURCE_HEADER: sending.event, DELIVERY_HEADER: sending.delivery}
+    return named | hex_hmac.sign(_scheme(sending.signature), sending)
+
+
+def _scheme(signature: Signature) -> hex_hmac.Scheme:
+    return hex_hmac.Scheme(
         signature.header or HEADER,
         signature.prefix or "",
         signature.ts_header,
         lambda at, body: f"{at}.".encode() + body if at else body,
     )
-    return hex_hmac.verify(scheme, attempt)
 
 
 def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malformed:
@@ -29,4 +37,4 @@ def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malfo
     return Said(dotted(event, text_at(document, "action")), headers.get(DELIVERY_HEADER), document)
 
 
-SOURCE = Source(verify, read, HEADER)
+SOURCE = Source(verify, read, sign, HEADER)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from sexton_actors.manifest.model import Signature
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Challenge, Headers, Malformed, Rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, normalised, text_at
+from sexton_actors.webhooks.source import Attempt, Said, Sending, Signed, Source, normalised, text_at
 
 HEADER = "x-slack-signature"
 PREFIX = "v0="
@@ -13,14 +14,20 @@ MAX_CHALLENGE_CHARS = 1_024
 
 
 def verify(attempt: Attempt) -> Signed | Rejected:
-    signature = attempt.signature
-    scheme = hex_hmac.Scheme(
+    return hex_hmac.verify(_scheme(attempt.signature), attempt)
+
+
+def sign(sending: Sending) -> dict[str, str]:
+    return hex_hmac.sign(_scheme(sending.signature), sending)
+
+
+def _scheme(signature: Signature) -> hex_hmac.Scheme:
+    return hex_hmac.Scheme(
         signature.header or HEADER,
         PREFIX if signature.prefix is None else signature.prefix,
         signature.ts_header or TS_HEADER,
         lambda at, body: b"v0:" + at.encode() + b":" + body,
     )
-    return hex_hmac.verify(scheme, attempt)
 
 
 def read(label: str, _headers: Headers, document: dict[str, Any]) -> Said | Challenge | Malformed:
@@ -53,4 +60,4 @@ def _first_action(document: dict[str, Any]) -> str | None:
     return text_at(actions[0], "action_id") if isinstance(actions, list) and actions else None
 
 
-SOURCE = Source(verify, read, HEADER, PREFIX, TS_HEADER)
+SOURCE = Source(verify, read, sign, HEADER, PREFIX, TS_HEADER)

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hmac
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
+from sexton_actors.webhooks.source import Attempt, Said, Sending, Signed, Source, text_at
 
 MAX_PUBLIC_KEY_SIGNATURES = 64
 """The bound on private-key signatures in one header. Each costs a hash of the whole body, so a header full of
@@ -52,6 +53,21 @@ def verify(attempt: Attempt) -> Signed | Rejected:
             Reason.SIGNATURE_MISMATCH, "no signature fits the id, the time, the body and the secret"
         )
     return Signed(int(at))
+
+
+def sign(family: str, sending: Sending) -> dict[str, str]:
+    if sending.secret.startswith(_PUBLIC):
+        raise ValueError("a public key cannot sign: give the sender's own secret, whsec_<base64>")
+    key = _decoded(sending.secret.removeprefix(_SYMMETRIC))
+    if not key:
+        raise ValueError("the secret must read whsec_<base64>")
+    signed = f"{sending.delivery}.{sending.at_s}.".encode() + sending.body
+    signature = base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+    return {
+        f"{family}-id": sending.delivery,
+        f"{family}-timestamp": str(sending.at_s),
+        f"{family}-signature": f"v1,{signature}",
+    }
 
 
 def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malformed:
@@ -114,5 +130,5 @@ def _decoded(text: str) -> bytes | None:
         return None
 
 
-SVIX = Source(verify, read, "svix-signature", "v1,", "svix-timestamp")
-STANDARD = Source(verify, read, "webhook-signature", "v1,", "webhook-timestamp")
+SVIX = Source(verify, read, partial(sign, "svix"), "svix-signature", "v1,", "svix-timestamp")
+STANDARD = Source(verify, read, partial(sign, "webhook"), "webhook-signature", "v1,", "webhook-timestamp")

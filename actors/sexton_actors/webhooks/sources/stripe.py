@@ -6,7 +6,7 @@ from typing import Any
 
 from sexton_actors.webhooks import hex_hmac
 from sexton_actors.webhooks.model import Headers, Malformed, Reason, Rejected, rejected
-from sexton_actors.webhooks.source import Attempt, Said, Signed, Source, text_at
+from sexton_actors.webhooks.source import Attempt, Said, Sending, Signed, Source, text_at
 from sexton_actors.webhooks.sources import generic
 
 HEADER = "stripe-signature"
@@ -39,6 +39,13 @@ def verify(attempt: Attempt) -> Signed | Rejected:
     return Signed(int(times[0]))
 
 
+def sign(sending: Sending) -> dict[str, str]:
+    if sending.signature.header not in {None, HEADER}:
+        return generic.sign(sending)
+    signature = hex_hmac.digest(sending.secret, f"{sending.at_s}.".encode() + sending.body).hex()
+    return {HEADER: f"t={sending.at_s},v1={signature}"}
+
+
 def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malformed:
     kind = text_at(document, "type")
     if kind is None:
@@ -46,4 +53,4 @@ def read(label: str, headers: Headers, document: dict[str, Any]) -> Said | Malfo
     return Said(kind, text_at(document, "id"), document)
 
 
-SOURCE = Source(verify, read, HEADER)
+SOURCE = Source(verify, read, sign, HEADER)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGED = Path(__file__).parents[1] / "examples"
-IN_CLONE = Path(__file__).parents[3] / "examples"
+PACKAGED = Path(__file__).parent / "examples"
+IN_CLONE = Path(__file__).parents[2] / "examples"
 
 
 class Example(NamedTuple):
