@@ -37,7 +37,8 @@ LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 
 FINISHED: Final = ("processed", "agent_error", "cancelled", "dead_lettered")
 RACING: Final = ("renew", "end")
-WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval")
+TRANSCRIPTS: Final = ("bytes", "cut")
+WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
 
 
 class Meters:
@@ -61,6 +62,8 @@ class Meters:
         self.queue_full: Counter[str] = Counter(dict.fromkeys((AGENT, WORKSPACE, AGE), 0))
         """Events that were refused because too many waited, by the bound that was reached."""
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
+        self.transcripts: Counter[str] = Counter(dict.fromkeys(TRANSCRIPTS, 0))
+        """Bytes of transcripts that were taken, and attempts that reached their bound."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

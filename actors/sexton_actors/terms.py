@@ -24,6 +24,8 @@ SCHEDULE_INTERVAL_S = 5.0
 SCHEDULE_MORE_S = 0.25
 """A look that found a full page of firings comes again so soon."""
 PRUNE_INTERVAL_S = 60.0
+TRANSCRIPTS_INTERVAL_S = 300.0
+"""The look for transcripts that are past keeping reads a narrow row of each attempt that is kept."""
 MORE_INTERVAL_S = 0.05
 """A round that found a full page comes again so soon: its actors have to act on the page first."""
 DEADLINE_SLACK_S = 0.02

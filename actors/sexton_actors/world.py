@@ -19,6 +19,7 @@ from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_storage.records.auth_sessions import SessionBounds
+from sexton_storage.records.transcripts import TranscriptBounds
 from sexton_storage.stores import Storage
 
 
@@ -47,6 +48,8 @@ class World:
     """How many terminals may wait for a token at once."""
     files: FileBounds = field(default_factory=FileBounds)
     """How much of files is kept, and for how long."""
+    transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
+    """How much of what runs said and did is kept."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)

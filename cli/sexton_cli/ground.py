@@ -188,6 +188,7 @@ async def open_ground(
         backlog=Backlog(settings.queue_bounds),
         device_logins=settings.device_logins,
         files=settings.files,
+        transcripts=settings.transcripts,
     )
     installation = await _installation(storage, vault, world)
     own = None if settings.tls is None else settings.tls.certificate

@@ -15,6 +15,7 @@ from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
 from sexton_storage.records.auth_sessions import SessionBounds
+from sexton_storage.records.transcripts import TranscriptBounds
 from sexton_storage.startup import BESIDE_POOL, POOL_SIZE
 
 DEFAULT_DATABASE_WAIT_S = 30.0
@@ -51,6 +52,8 @@ class NodeSettings:
     """How many events may wait, and for how long."""
     files: FileBounds = field(default_factory=FileBounds)
     """How much of files is kept, and for how long."""
+    transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
+    """How much of what runs said and did is kept, and for how long."""
     busy_at_ms: float = DEFAULT_BUSY_AT_MS
     """The lag of the event loop at which ingress is held back; 0: it never is."""
     public_url: str | None = None

@@ -29,6 +29,7 @@ from sexton_runner.wire import (
     Renewals,
     ReportResult,
     ReportResults,
+    TranscriptTaken,
 )
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
@@ -123,6 +124,12 @@ class ControlPlane:
     async def activity(self, lease_id: str, frames: Sequence[Body]) -> None:
         """Show at most 256 frames."""
         await self._send("POST", f"{ME}/leases/{lease_id}/activity", {"frames": list(frames)})
+
+    async def transcribe(self, lease: Lease, entries: Sequence[Body]) -> bool:
+        """Keep at most 256 entries of a transcript; False when nothing further will be kept."""
+        body = {"fencing_token": lease.fencing_token, "entries": list(entries)}
+        path = f"{ME}/leases/{lease.lease_id}/transcript"
+        return (await self._ask("POST", path, TranscriptTaken, body)).more
 
     async def open_gate(self, lease_id: str, ask: Body) -> Gate:
         """Ask for approval; the same ``action_id`` of an event is the same gate."""

@@ -1,7 +1,6 @@
 """Asks people for approval on behalf of a run, and parks the run that waits too long."""
 
 import functools
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -19,12 +18,11 @@ from sexton_runner.checkpoint import (
     decode,
     encode,
 )
-from sexton_runner.client import ControlPlane
 from sexton_runner.command_protocol import Ask
 from sexton_runner.errors import ControlPlaneError, Refused, TokenRejected, TooManyAsks, Unavailable
-from sexton_runner.lease import Halt, LiveLease, halt_for
-from sexton_runner.redact import Redactor
-from sexton_runner.timing import Timing, backoff
+from sexton_runner.lease import Halt, halt_for
+from sexton_runner.run import Run
+from sexton_runner.timing import backoff
 from sexton_runner.wire import Gate
 
 MAX_GATE_EVIDENCE_BYTES = 16 * 1024
@@ -80,25 +78,19 @@ class Asking:
 
     def __init__(
         self,
-        live: LiveLease,
+        run: Run,
         *,
-        plane: ControlPlane,
-        timing: Timing,
-        rng: random.Random,
-        redactor: Redactor,
         resting: Callable[[bool], None],
-        shown: Callable[[], Awaitable[None]],
         park: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
-        self._redactor = redactor
+        self._live, self._plane, self._timing, self._rng = run.live, run.plane, run.timing, run.rng
+        self._redactor, self._shown, self._record = run.redactor, run.shown, run.record
         self._resting = resting
-        self._shown = shown
         self._park_by = park or self._park
         self._counter = Counter()
         self._waiting = 0
         self._asked: set[str] = set()
-        self.checkpoint: Checkpoint = decode(live.lease.checkpoint)
+        self.checkpoint: Checkpoint = decode(run.live.lease.checkpoint)
         self.refusal: str | None = None
 
     async def decide(self, ask: Ask, evidence: bytes, call_id: str | None = None) -> Decision:
@@ -116,6 +108,8 @@ class Asking:
         self._asked.add(key)
         if len(self._asked) > MAX_ASKS:
             raise TooManyAsks(f"it asked for more than {MAX_ASKS} approvals")
+        asked = {"action_id": key, "tool": ask.tool, "action": ask.action}
+        self._record("gate", {**asked, "status": "asked", "summary": ask.summary})
         # Who is asked looks at the stream: it must show what led here before it shows the question.
         await self._shown()
         self._rest(1)
@@ -125,6 +119,8 @@ class Asking:
         finally:
             self._rest(-1)
         self._remember(key, gate)
+        ruled = {"status": gate.status, "by": gate.resolved_by or "", "detail": gate.detail or ""}
+        self._record("gate", {**asked, **ruled})
         if gate.status != "approved":
             self.refusal = gate.status
         return Decision(gate.status, self._redactor.text(gate.detail or ""), gate.resolved_by or "")
@@ -164,6 +160,7 @@ class Asking:
             self._remember(key, gate)
             left = park_at - trio.current_time()
             if left <= 0:
+                await self._shown()  # What is not sent before the lease is given back is lost.
                 await self._park_by(gate.gate_id)
                 park_at = trio.current_time() + self._timing.backoff_max_s
                 left = 0.0

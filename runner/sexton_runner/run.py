@@ -15,6 +15,7 @@ from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.timing import Clock, Timing
 from sexton_runner.tool_settings import ToolSettings
+from sexton_runner.transcript import Record, unrecorded
 
 
 class Outcome(enum.StrEnum):
@@ -48,8 +49,8 @@ def failed(reason: str, text: str) -> Ending:
 class Run:
     """One run in hand.
 
-    ``show`` never waits, ``shown`` waits until the stream has what was shown; ``folder`` is private to the
-    run and removed after it.
+    ``show`` and ``record`` never wait, ``shown`` waits until stream and transcript have what was shown and
+    recorded; ``folder`` is private to the run and removed after it.
     """
 
     live: LiveLease
@@ -62,6 +63,7 @@ class Run:
     show: Callable[[Frame], None]
     shown: Callable[[], Awaitable[None]]
     folder: Path
+    record: Record = unrecorded
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
 

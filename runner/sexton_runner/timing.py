@@ -21,6 +21,7 @@ class Timing:
     poll_wait_s: float = 25.0
     heartbeat_s: float = 5.0
     flush_s: float = 0.1
+    transcript_s: float = 1.0  # Nobody follows a transcript while it grows: fewer calls matter more.
     flush_patience_s: float = 5.0
     gather_s: float = 0.005  # Reports that are ready this soon after one another share a call.
     call_timeout_s: float = 15.0

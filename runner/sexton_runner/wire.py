@@ -8,6 +8,7 @@ MAX_LEASES_PER_POLL = 64
 MAX_RENEWALS_PER_CALL = 1024
 MAX_FRAMES_PER_CALL = 256
 MAX_REPORTS_PER_CALL = 64
+MAX_ENTRIES_PER_CALL = 256
 
 
 class Enrolled(msgspec.Struct, frozen=True):
@@ -111,6 +112,13 @@ class Renewals(msgspec.Struct, frozen=True):
     """The answer to a batch of renewals."""
 
     results: list[Renewal]
+
+
+class TranscriptTaken(msgspec.Struct, frozen=True):
+    """What became of entries of a transcript."""
+
+    more: bool = True
+    """False: nothing further of this lease will be kept."""
 
 
 class Gate(msgspec.Struct, frozen=True):

@@ -33,6 +33,7 @@ from sexton_storage.records.providers import ProviderStore
 from sexton_storage.records.runners import RunnerStore
 from sexton_storage.records.sign_ins import SignInStore
 from sexton_storage.records.tenants import TenantStore
+from sexton_storage.records.transcripts import TranscriptStore
 from sexton_storage.records.users import UserStore
 from sexton_storage.records.workspaces import WorkspaceStore
 from sexton_storage.records.zombies import ZombieStore
@@ -152,6 +153,8 @@ class Storage(Protocol):
     def artefacts(self) -> ArtefactStore: ...
     @property
     def blobs(self) -> BlobStore: ...
+    @property
+    def transcripts(self) -> TranscriptStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

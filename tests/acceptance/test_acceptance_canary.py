@@ -177,6 +177,10 @@ class Api:
             await self.call("GET", path)
         for path in ("/approvals", "/integration-grants", "/events"):
             await self.call("GET", self.workspace + path)
+        for event in (await self.call("GET", f"{agent}/events"))["items"]:
+            path = f"{self.workspace}/events/{event['event_id']}/transcript?whole=true&limit=200"
+            told = await self.call("GET", path)
+            assert {one["kind"] for one in told["items"]} >= {"output", "end"} or len(told["items"]) > 20
         stream = f"{agent}/events/stream?last_event_id=0"
         async with self._http.stream("GET", stream, headers=self._headers) as answer:
             with trio.move_on_after(2):

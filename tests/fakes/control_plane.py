@@ -62,6 +62,18 @@ class Activity(Strict):
     frames: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1, max_length=256)]
 
 
+class Entry(Strict):
+    number: Annotated[int, msgspec.Meta(ge=1)]
+    kind: str
+    at_ms: Count
+    data: dict[str, Any]
+
+
+class Transcript(Strict):
+    entries: Annotated[list[Entry], msgspec.Meta(min_length=1, max_length=256)]
+    fencing_token: int
+
+
 class OpenGate(Strict):
     action_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     tool_name: str
@@ -186,6 +198,12 @@ class Plane:
         frames = [frame for _, activity in self.of("activity") for frame in activity.frames]
         return [frame for frame in frames if kind in (None, frame["kind"])]
 
+    def transcript(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Give what was recorded, of one kind or all: the data of each entry, by number, with its kind."""
+        told = {entry.number: entry for _, body in self.of("transcript") for entry in body.entries}
+        entries = [told[number] for number in sorted(told)]
+        return [{"kind": one.kind, **one.data} for one in entries if kind in (None, one.kind)]
+
     def reports(self) -> list[Report]:
         """Give the accepted reports."""
         return self.of("report")
@@ -264,6 +282,7 @@ class Routes:
             ("POST", re.compile(r"/v1/runners/me/leases:renew"), "renew_many", RenewMany, self._renew_many),
             ("POST", re.compile(f"{one}/renew"), "renew", Renew, self._renew),
             ("POST", re.compile(f"{one}/activity"), "activity", Activity, self._activity),
+            ("POST", re.compile(f"{one}/transcript"), "transcript", Transcript, self._transcribe),
             ("POST", re.compile(f"{one}/gates"), "open_gate", OpenGate, self._open_gate),
             (
                 "GET",
@@ -399,6 +418,11 @@ class Routes:
                 raise Fault(400, "UZ-REQ-001")
         self._note("activity", (names["lease"], body))
         return 202, {"accepted": len(body.frames)}
+
+    async def _transcribe(self, body: Transcript, names: dict[str, str], _: object) -> Answer:
+        self._alive(names["lease"], "UZ-RUN-005")
+        self._note("transcript", (names["lease"], body))
+        return 202, {"accepted": len(body.entries), "more": True}
 
     async def _open_gate(self, body: OpenGate, names: dict[str, str], _: object) -> Answer:
         self._alive(names["lease"], "UZ-RUN-005")

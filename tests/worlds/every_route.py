@@ -63,6 +63,11 @@ async def _runner(world: HttpWorld, zombie: dict[str, Any], token: str, lease: d
         "content": "It fills on Mondays.",
         "category": "core",
     }
+    said = {"number": 1, "kind": "output", "data": {"stream": "stdout", "text": "Disk 93 % full.\n"}}
+    told = {"fencing_token": lease["fencing_token"], "entries": [said]}
+    await world.post(f"{held}/transcript", told, token)
+    for path in (at(world, zombie), world.ws):
+        await world.get(f"{path}/events/{lease['event']['event_id']}/transcript")
     memory = f"/v1/runners/me/memory/{zombie['zombie_id']}"
     await world.post(memory, entry, token)
     await world.get(memory, token)

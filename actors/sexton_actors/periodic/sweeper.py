@@ -13,6 +13,7 @@ from sexton_actors.terms import (
     MORE_INTERVAL_S,
     PRUNE_INTERVAL_S,
     SWEEP_INTERVAL_S,
+    TRANSCRIPTS_INTERVAL_S,
 )
 from sexton_engine import Message
 
@@ -20,6 +21,8 @@ SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000
 PRUNE_CHUNKS = 256
 """Chunks of contents that nothing owns, in one round; 64 MiB."""
+TRANSCRIPTS_PAGE = 100
+"""Each may have thousands of entries."""
 
 
 class Sweep(msgspec.Struct, Message[None], frozen=True):
@@ -28,6 +31,10 @@ class Sweep(msgspec.Struct, Message[None], frozen=True):
 
 class Prune(msgspec.Struct, Message[None], frozen=True):
     """Delete old frames and files, contents that nothing owns, dedup keys and tokens, a page at a time."""
+
+
+class PruneTranscripts(msgspec.Struct, Message[None], frozen=True):
+    """Delete transcripts that are past keeping or over a workspace's bound, a page at a time."""
 
 
 class Sweeper(RoundsActor):
@@ -40,6 +47,12 @@ class Sweeper(RoundsActor):
         return (
             Round(Sweep(), SWEEP_INTERVAL_S, self._sweep),
             Round(Prune(), PRUNE_INTERVAL_S, self._prune, first_s=PRUNE_INTERVAL_S),
+            Round(
+                PruneTranscripts(),
+                TRANSCRIPTS_INTERVAL_S,
+                self._prune_transcripts,
+                first_s=TRANSCRIPTS_INTERVAL_S,
+            ),
         )
 
     async def _sweep(self) -> float | None:
@@ -64,3 +77,8 @@ class Sweeper(RoundsActor):
         chunks = await storage.blobs.sweep(limit=PRUNE_CHUNKS)
         more = max(pruned, files) >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS
         return MORE_INTERVAL_S if more else None
+
+    async def _prune_transcripts(self) -> float | None:
+        transcripts, bounds = self._world.storage.transcripts, self._world.transcripts
+        pruned = await transcripts.prune(bounds, limit=TRANSCRIPTS_PAGE)
+        return MORE_INTERVAL_S if pruned >= TRANSCRIPTS_PAGE else None

@@ -12,6 +12,7 @@ from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
 from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_storage.records.auth_sessions import SessionBounds
+from sexton_storage.records.transcripts import TranscriptBounds
 
 MIB: Final = 1024 * 1024
 COUNT: Final = click.IntRange(1)
@@ -116,6 +117,24 @@ CEILING_OPTIONS: Final[tuple[Option, ...]] = (
     bound(
         "files-keep", click.IntRange(1, 36_500), DEFAULT_KEEP_DAYS, "Days that the files of runs are kept."
     ),
+    bound(
+        "transcript-days",
+        click.IntRange(0, 3650),
+        TranscriptBounds().days,
+        "Days that transcripts of runs are kept; 0: none is.",
+    ),
+    bound(
+        "max-transcript-run",
+        click.IntRange(1, 1024),
+        TranscriptBounds().run_bytes // MIB,
+        "MiB of one attempt's transcript; what is beyond it is not kept.",
+    ),
+    bound(
+        "max-transcript-workspace",
+        COUNT,
+        TranscriptBounds().workspace_bytes // MIB,
+        "MiB of one workspace's transcripts; beyond it the oldest make room.",
+    ),
 )
 
 
@@ -125,7 +144,9 @@ def take_ceilings(given: dict[str, object]) -> dict[str, object]:
     def take(*names: str) -> tuple[int, ...]:
         return tuple([given.pop(name) for name in names])  # type: ignore[misc]  # click has checked each
 
+    days, *mib = take("transcript_days", "max_transcript_run", "max_transcript_workspace")
     return {
+        "transcripts": TranscriptBounds(days, *(MIB * size for size in mib)),
         "max_body_memory": take("max_body_memory")[0] * MIB,
         "busy_at_ms": given.pop("busy_at"),
         "shares": Shares(*take("caller_share", "tenant_share", "address_share", "operator_reserve")),

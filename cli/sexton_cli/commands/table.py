@@ -38,6 +38,10 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
     "event": Entry("event:event", "Show one event whole."),
+    "transcript": Entry(
+        "transcript:transcript",
+        "Show what the attempts at the EVENT of this id said and did, in order.",
+    ),
     "watch": Entry("events:watch", "Show what an AGENT does while it does it, until Ctrl-C."),
     "replay": Entry("events:replay", "Do the EVENT of this id again, as a new one."),
     "trigger": Entry(

@@ -35,7 +35,15 @@ class NamedPlace(msgspec.Struct, frozen=True, array_like=True):
     filters: str
 
 
-P = TypeVar("P", Place, NamedPlace)
+class EntryCursor(msgspec.Struct, frozen=True, array_like=True):
+    """After which entry of a transcript to go on."""
+
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    filters: str
+
+
+P = TypeVar("P", Place, NamedPlace, EntryCursor)
 
 
 def fingerprint(*filters: Any) -> str:
@@ -43,7 +51,7 @@ def fingerprint(*filters: Any) -> str:
     return hashlib.sha256(repr(filters).encode()).hexdigest()[:16]
 
 
-def encode(place: Place | NamedPlace) -> str:
+def encode(place: Place | NamedPlace | EntryCursor) -> str:
     """Base64url without padding."""
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
 
@@ -56,6 +64,11 @@ def decode(text: str, filters: str) -> Place:
 def decode_name(text: str, filters: str) -> NamedPlace:
     """The same for a list by name."""
     return _decode(text, filters, NamedPlace)
+
+
+def decode_entry(text: str, filters: str) -> EntryCursor:
+    """The same for a transcript."""
+    return _decode(text, filters, EntryCursor)
 
 
 def _decode(text: str, filters: str, shape: type[P]) -> P:

@@ -28,6 +28,7 @@ from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
 from sexton_runner.step_frames import StepFrames
 from sexton_runner.tools.completion_checks import Checks
+from sexton_runner.transcript import steps
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
 READ_BYTES = 65536
@@ -35,10 +36,6 @@ MAX_OPEN_ASKS = 32
 # For output that was written before the end but not read yet; longer only if something is very wrong.
 DRAIN_S = 2.0
 VERDICTS = {"approved": "approved", "denied": "denied"}
-
-
-def _ignore(text: str) -> None:
-    """Show nothing: errors are told in the report, and only when the run failed."""
 
 
 async def run_command(run: Run) -> Ending:
@@ -76,16 +73,9 @@ class _Attempt:
 
     def __init__(self, run: Run, block: Block, channel: Channel) -> None:
         self._run, self._block, self._channel = run, block, channel
-        self._story = StepFrames(run.show, run.clock)
-        self._asking = Asking(
-            run.live,
-            plane=run.plane,
-            timing=run.timing,
-            rng=run.rng,
-            redactor=run.redactor,
-            resting=self._rest,
-            shown=run.shown,
-        )
+        self._show = steps(run.show, run.record)
+        self._story = StepFrames(self._show, run.clock)
+        self._asking = Asking(run, resting=self._rest)
         self._wall = trio.CancelScope()
         self._wall_left = run.sandbox.limits.wall_s
         self._out, self._err = Output(), Output()
@@ -146,7 +136,7 @@ class _Attempt:
             checks = Checks(
                 self._checks,
                 partial(given, workspace),
-                show=run.show,
+                show=self._show,
                 redactor=run.redactor,
                 clock=run.clock,
             )
@@ -173,7 +163,7 @@ class _Attempt:
                     if feed is not None:
                         streams.start_soon(feed)
                     streams.start_soon(self._pump, program.stdout, self._out, self._print)
-                    streams.start_soon(self._pump, program.stderr, self._err, _ignore)
+                    streams.start_soon(self._pump, program.stderr, self._err, self._record_error)
                     self._seen.exit_status = await program.wait()
                     # What the program left running has died with it, so the streams end; the bound is for
                     # the unforeseen.
@@ -208,6 +198,12 @@ class _Attempt:
             if self._seen.first_output_ms is None:
                 self._seen.first_output_ms = self._ms()
             self._run.show(frames.chunk(text))
+            self._run.record("output", {"stream": "stdout", "text": text})
+
+    def _record_error(self, text: str) -> None:
+        # Errors are told in the report, and only when the run failed; the transcript has them in any case.
+        if text:
+            self._run.record("output", {"stream": "stderr", "text": text})
 
     def _flooded(self, how: str) -> None:
         self._seen.flooded = True

@@ -3,6 +3,7 @@
 import contextlib
 import random
 import socket
+from dataclasses import dataclass
 
 import orjson
 import structlog
@@ -27,6 +28,7 @@ from sexton_runner.supervisors.messages import (
     unpack_job,
     used,
 )
+from sexton_runner.transcript_sender import TranscriptSender
 
 TELL_S = 0.25  # Counters this old at most go with a renewal.
 SIGN_OF_LIFE_S = 2.0
@@ -104,21 +106,51 @@ async def _run(job: Job, live: LiveLease) -> Ending | None:
     async with connection as http:
         plane = ControlPlane(http, Outage(trio.current_time, told=False))
         sender = FrameSender(live, plane, timing, rng)
+        redactor = Redactor(lease.policy.secrets_map, lease.policy.api_key)
+        transcript = TranscriptSender(live, plane, timing=timing, rng=rng, redactor=redactor)
+        voice = _Voice(sender, transcript)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(sender.run)
+            nursery.start_soon(transcript.run)
             with live.scope:
                 live.usage.go()
-                ending = await _guarded(job, live, sender, plane, rng)
+                ending = await _guarded(job, live, plane, rng, voice=voice, redactor=redactor)
             live.usage.rest()
             if live.halted not in (Halt.LOST, Halt.PARKED):
-                await sender.flush()
+                transcript.put("end", _told_of(ending, live))
+                await voice.flush()
             nursery.cancel_scope.cancel()
     # A run that had ended by itself has ended, even if something halted it while its frames were sent.
     return ending
 
 
+def _told_of(ending: Ending | None, live: LiveLease) -> dict[str, str | None]:
+    if ending is not None:
+        return {"outcome": ending.outcome.value, "failure_reason": ending.failure_reason}
+    return {"halted": None if live.halted is None else live.halted.value, "reason": live.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """What a run shows while it goes on, and what is kept of it."""
+
+    sender: FrameSender
+    transcript: TranscriptSender
+
+    async def flush(self) -> None:
+        async with trio.open_nursery() as both:
+            both.start_soon(self.sender.flush)
+            both.start_soon(self.transcript.flush)
+
+
 async def _guarded(
-    job: Job, live: LiveLease, sender: FrameSender, plane: ControlPlane, rng: random.Random
+    job: Job,
+    live: LiveLease,
+    plane: ControlPlane,
+    rng: random.Random,
+    *,
+    voice: _Voice,
+    redactor: Redactor,
 ) -> Ending:
     run = Run(
         live=live,
@@ -127,9 +159,10 @@ async def _guarded(
         timing=job.outfit.timing,
         rng=rng,
         clock=trio.current_time,
-        redactor=Redactor(live.lease.policy.secrets_map, live.lease.policy.api_key),
-        show=sender.put,
-        shown=sender.flush,
+        redactor=redactor,
+        show=voice.sender.put,
+        shown=voice.flush,
+        record=voice.transcript.put,
         folder=job.folder,
         tools=job.outfit.tools,
         models=job.outfit.models,

@@ -25,6 +25,7 @@ from sexton_runner.tools.mcp import Servers
 from sexton_runner.tools.table import TOOLS, Kit
 from sexton_runner.tools.tool_sandbox import ToolSandbox
 from sexton_runner.tools.truncation import clipped, shown
+from sexton_runner.transcript import steps
 
 PROGRESS_S = 5.0
 # Longer than any tool's own bound; a tool that does not keep its own must not hold the run up for ever.
@@ -68,7 +69,11 @@ class Toolbox:
         self.tools: Mapping[str, Tool] = self._fitted
         self.proposals = kit.proposals
         self._checks = Checks(
-            gates.checks, kit.tool_sandbox.workspace, show=run.show, redactor=run.redactor, clock=run.clock
+            gates.checks,
+            kit.tool_sandbox.workspace,
+            show=steps(run.show, run.record),
+            redactor=run.redactor,
+            clock=run.clock,
         )
 
     def __repr__(self) -> str:
@@ -96,6 +101,8 @@ class Toolbox:
         name = name[:MAX_NAME_CHARS]
         began = self._run.clock()
         self._run.show(frames.call_started(self._run.redactor.text(name), self._shown(arguments)))
+        about = {"id": call_id, "name": name}
+        self._run.record("tool_call", {**about, "arguments": dict(arguments)})
         result = ToolResult("stopped", ok=False)
         try:
             async with run_in_background(partial(self._progress, name, began)):
@@ -103,6 +110,8 @@ class Toolbox:
         finally:
             ms = int((self._run.clock() - began) * 1000)
             self._run.show(frames.step_completed(self._run.redactor.text(name), ms, ok=result.ok))
+            told = {"ok": result.ok, "ms": ms, "content": result.content, "facts": dict(result.facts)}
+            self._run.record("tool_result", {**about, **told})
         return result
 
     def _safe(self, result: ToolResult) -> ToolResult:
@@ -188,16 +197,7 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
     policy = run.live.lease.policy
     gates = read_gates(policy.gates)
     kit = Kit(run=run, tool_sandbox=ToolSandbox(run), secrets=_lent(run))
-    asking = Asking(
-        run.live,
-        plane=run.plane,
-        timing=run.timing,
-        rng=run.rng,
-        redactor=run.redactor,
-        resting=resting or rest,
-        shown=run.shown,
-        park=_raise_parked,
-    )
+    asking = Asking(run, resting=resting or rest, park=_raise_parked)
     servers = Servers(run, policy.tools)
     tools: dict[str, Tool] = {name: TOOLS[name](kit) for name in policy.tools if name in TOOLS}
     for name in policy.tools:

@@ -29,5 +29,9 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
     tables.follow_ups = {i: row for i, row in tables.follow_ups.items() if row.zombie_id != zombie_id}
     let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
+    tables.transcripts = {key: row for key, row in tables.transcripts.items() if key[0] != zombie_id}
+    tables.transcript_entries = {
+        key: rows for key, rows in tables.transcript_entries.items() if key[0] != zombie_id
+    }
     tables.spend = {key: row for key, row in tables.spend.items() if key[0] != zombie_id}
     return True

@@ -34,6 +34,7 @@ from sexton_storage.memory.tenancy import (
     MemoryUsers,
     MemoryWorkspaces,
 )
+from sexton_storage.memory.transcripts import MemoryTranscripts
 from sexton_storage.statistics import NOTHING, StorageStatistics
 
 
@@ -86,6 +87,7 @@ class MemoryStorage:
         self.memories = MemoryMemories(tables, faults, journal)
         self.artefacts = MemoryArtefacts(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
+        self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

@@ -36,6 +36,7 @@ from sexton_storage.records.providers import PlatformKey, TenantProvider
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.records.tenants import Tenant
+from sexton_storage.records.transcripts import Transcript, TranscriptEntry
 from sexton_storage.records.users import User
 from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie
@@ -111,6 +112,10 @@ class Tables:
     blobs: dict[UUID, Blob] = field(default_factory=dict)
     blob_chunks: dict[UUID, list[bytes]] = field(default_factory=dict)
     """By blob, in their order."""
+    transcripts: dict[tuple[UUID, UUID, int], Transcript] = field(default_factory=dict)
+    """By agent, event and attempt."""
+    transcript_entries: dict[tuple[UUID, UUID, int], dict[int, TranscriptEntry]] = field(default_factory=dict)
+    """By the same, then by number."""
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

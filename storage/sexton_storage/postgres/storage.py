@@ -47,6 +47,7 @@ from sexton_storage.postgres.stores.plans import PostgresPlans
 from sexton_storage.postgres.stores.providers import PostgresProviders
 from sexton_storage.postgres.stores.runners import PostgresRunners
 from sexton_storage.postgres.stores.tenants import PostgresTenants
+from sexton_storage.postgres.stores.transcripts import PostgresTranscripts
 from sexton_storage.postgres.stores.users import PostgresUsers
 from sexton_storage.postgres.stores.workspaces import PostgresWorkspaces
 from sexton_storage.postgres.stores.zombies import PostgresZombies
@@ -111,6 +112,7 @@ class PostgresStorage:
         self.memories = PostgresMemories(database)
         self.artefacts = PostgresArtefacts(database)
         self.blobs = PostgresBlobs(database)
+        self.transcripts = PostgresTranscripts(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

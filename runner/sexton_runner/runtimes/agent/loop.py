@@ -64,6 +64,7 @@ class Loop:
 
     async def carry_out(self) -> Ending:
         """Go on until there is an ending. Raises ``ModelFault``, ``SandboxUnavailable`` and ``TooLarge``."""
+        self._record_beginning()
         await self._finish_turn()
         for _ in range(self._limits.max_turns):
             reply = await self._ask()
@@ -74,6 +75,13 @@ class Loop:
             if ending is not None:
                 return ending
         return self._unfinished(f"the run was not done after {self._limits.max_turns} turns")
+
+    def _record_beginning(self) -> None:
+        if self._saved.messages:
+            self._run.record("note", {"text": "the conversation of the attempt before goes on"})
+            return
+        self._run.record("prompt", {"text": self._system, "role": "system"})
+        self._run.record("prompt", {"text": self._messages[0].text, "role": "user"})
 
     def checkpoint(self, answered: Sequence[ToolAnswer] = ()) -> dict[str, object]:
         """Give all that a later lease needs to go on from here. Raises ``TooLarge``."""
@@ -207,6 +215,9 @@ class Loop:
 
     def _answer(self, parts: tuple[Part, ...]) -> None:
         self._messages.append(Message("user", parts))
+        for part in parts:
+            if isinstance(part, Text):
+                self._run.record("prompt", {"text": part.text, "role": "user"})
 
     def _reminder(self) -> tuple[Text, ...]:
         every, count = self._limits.memory_checkpoint_every, self._evidence.count

@@ -64,11 +64,24 @@ class ModelCalls:
             self._show("\n")
         self._learn(prompt, reply)
         self.questions += 1
+        self._record(reply)
         return reply
 
     def tokens(self, prompt: Prompt) -> int:
         """Guess how many tokens a question would take."""
         return self._measure.tokens(size_of(prompt))
+
+    def _record(self, reply: Reply) -> None:
+        message, usage = reply.message, reply.usage
+        facts = {
+            "text": message.text,
+            "tool_calls": [{"id": use.id, "name": use.name} for use in message.tool_uses],
+            "stop": reply.stop.value,
+            "input_tokens": usage.input_tokens,
+            "cached_input_tokens": usage.cached_input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        self._run.record("model", facts)
 
     def _first(self) -> None:
         if self.first_output_ms is None:
@@ -82,6 +95,7 @@ class ModelCalls:
         # What the broken try has cost is gone all the same.
         self._spent, self._try = self._spent + self._try, Usage()
         lead = "\n[the answer broke off" if again.void else "[no answer"
+        self._run.record("note", {"text": f"the model is asked again: {again.why}"})
         self._show(f"{lead}: {self._run.redactor.text(again.why)}; the model is asked again]\n")
         return StreamRedactor(self._run.redactor)
 

@@ -71,6 +71,8 @@ class ToolCalls:
     async def _one(self, use: ToolUse) -> None:
         if use.fault:
             self._done[use.id] = ToolAnswer(use.id, f"not done: {use.fault}", ok=False)
+            told = {"id": use.id, "name": use.name, "ok": False, "content": f"not done: {use.fault}"}
+            self._run.record("tool_result", told)
             return
         began = self._run.clock()
         result = await self._answered(use)
@@ -89,6 +91,7 @@ class ToolCalls:
     async def _park(self, gate_id: str) -> None:
         """Leave the slot; comes back only when the run could not be parked, and has to wait on."""
         lease_id = self._run.live.lease.lease_id
+        await self._run.shown()  # What is not sent before the lease is given back is lost.
         try:
             await self._run.plane.park(lease_id, gate_id, self._checkpointed(list(self._done.values())))
         except TokenRejected:

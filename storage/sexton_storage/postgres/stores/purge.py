@@ -22,6 +22,8 @@ HISTORY: Final = (
     "scores",
     "memories",
     "artefacts",
+    "transcript_entries",
+    "transcripts",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
