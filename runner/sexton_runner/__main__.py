@@ -22,6 +22,8 @@ from sexton_runner.tool_settings import read_tool_settings
 
 TOKEN_VARIABLE = "SEXTON_RUNNER_TOKEN"  # noqa: S105 - the name of a variable
 ENROLMENT_VARIABLE = "SEXTON_ENROLMENT_TOKEN"
+RUN_DEFAULT_VARIABLE = "SEXTON_RUN_DEFAULT"
+RUN_MOST_VARIABLE = "SEXTON_RUN_MOST"
 
 
 def read_arguments(words: list[str]) -> RunnerSettings:
@@ -51,6 +53,18 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         "--run-wall-s", type=float, default=DEFAULT_RUN_WALL_S, help="seconds after which a run is ended"
     )
     parser.add_argument(
+        "--run-default",
+        default=os.environ.get(RUN_DEFAULT_VARIABLE, ""),
+        metavar="BOUNDS",
+        help="what a run has that asks for nothing, such as cpu=1,memory=1GiB,pids=128,disk=512MiB,wall=1h",
+    )
+    parser.add_argument(
+        "--run-most",
+        default=os.environ.get(RUN_MOST_VARIABLE, ""),
+        metavar="BOUNDS",
+        help="the most that an agent's resources may ask for, in the same form",
+    )
+    parser.add_argument(
         "--strict", action="store_true", help="take no work where the sandbox is weaker than it could be"
     )
     parser.add_argument(
@@ -77,6 +91,8 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         sandbox_tier=given.sandbox,
         drain_s=given.drain_s,
         run_wall_s=given.run_wall_s,
+        run_default=given.run_default,
+        run_most=given.run_most,
         strict=given.strict,
         server_cert=given.server_cert,
         log=LogSettings(given.log_format, given.log_level),

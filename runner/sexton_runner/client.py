@@ -93,14 +93,20 @@ class ControlPlane:
         return await self._ask("GET", ME, dict[str, Any])
 
     async def heartbeat(
-        self, active_lease_ids: Sequence[str], wait_s: float = 0.0, slack_s: float = 0.0
+        self,
+        active_lease_ids: Sequence[str],
+        wait_s: float = 0.0,
+        slack_s: float = 0.0,
+        offers: Sequence[str] | None = None,
     ) -> Pulse:
         """Say that this runner lives, and what it works on.
 
         With ``wait_s`` the answer comes when there is something to stop, or after that time; ``slack_s`` more
-        until the connection counts as dead.
+        until the connection counts as dead. ``offers`` are what this runner has from now on.
         """
         body: dict[str, Any] = {"active_lease_ids": list(active_lease_ids)}
+        if offers is not None:
+            body["offers"] = list(offers)
         path = f"{ME}/heartbeats"
         if not wait_s:
             return await self._ask("POST", path, Pulse, body)

@@ -65,7 +65,8 @@ async def examine(state_dir: Path) -> list[Finding]:
     findings = [*_programs()]
     if all(finding.grade is Grade.GOOD for finding in findings):
         tested, bound = await _self_test(state_dir)
-        findings += [_bounds(state_dir, bound), _user(state_dir), _sizes(), _namespaces(), tested]
+        findings += [_bounds(state_dir, bound), _share(state_dir), _user(state_dir), _sizes()]
+        findings += [_namespaces(), tested]
     return [*findings, _calls()]
 
 
@@ -105,6 +106,16 @@ def _bounds(state_dir: Path, bound: Bound) -> Finding:
     if bound is Bound.WATCHDOG:
         return Finding(name, Grade.GOOD, "bounded a run, by a watchdog; control groups are quicker", advice)
     return Finding(name, Grade.WEAK, "bounded a process, not a run", advice)
+
+
+def _share(state_dir: Path) -> Finding:
+    name = "processors"
+    layout = find_layout(f"{group_name(state_dir)}-doctor", LIMITS)
+    if layout is not None and layout.shares:
+        return Finding(name, Grade.GOOD, "a run is kept to its share, by its control group")
+    # Not weak: what keeps a run from its neighbours is how nice it is, and that does not need a group.
+    seen = "a process is bounded by its processor time; a run has no share of its own"
+    return Finding(name, Grade.GOOD, seen, "hand the cpu controller down to the runner's control group")
 
 
 def _user(state_dir: Path) -> Finding:

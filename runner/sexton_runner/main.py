@@ -18,8 +18,10 @@ from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
 from sexton_runner.reporter import Reporter
+from sexton_runner.run_bounds import most_of, offered, read_bounds
 from sexton_runner.run_folder import remove_folder
 from sexton_runner.runner import Runner
+from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
 from sexton_runner.settings import RunnerSettings, SandboxTier
@@ -51,9 +53,10 @@ async def run_runner(
     A ``launcher`` that is given stays the caller's.
     """
     pace, luck = timing or Timing(), rng or random.Random()  # noqa: S311 - it spreads calls in time
-    limits = Limits(
-        wall_s=settings.run_wall_s, memory_bytes=settings.run_memory_bytes, pids=settings.run_pids
+    limits = read_bounds(settings.run_default, "run_default").over(
+        Limits(wall_s=settings.run_wall_s, memory_bytes=settings.run_memory_bytes, pids=settings.run_pids)
     )
+    most = most_of(limits, read_bounds(settings.run_most, "run_most"))
     with own_state_dir(settings.state_dir), _launching(launcher, settings.log) as launches:
         runs = settings.state_dir / RUNS_FOLDER
         remove_folder(runs)
@@ -72,6 +75,7 @@ async def run_runner(
             token=token,
             server_cert=settings.server_cert,
             sandbox=sandbox,
+            most=most,
             timing=pace,
             tools=settings.tools,
             models=settings.models,
@@ -91,10 +95,15 @@ async def run_runner(
                 launcher=launches,
                 outfit=outfit,
             )
-            runner = Runner(context, pulse, slots=settings.slots, drain_s=settings.drain_s)
+            offers = partial(_offers, sandbox, most)
+            runner = Runner(context, pulse, slots=settings.slots, drain_s=settings.drain_s, offers=offers)
             announce(runner)
             log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
             await runner.run()
+
+
+def _offers(sandbox: Sandbox, most: Limits) -> tuple[str, ...]:
+    return tuple(offered(most, keeps_share=sandbox.keeps_share))
 
 
 @contextmanager

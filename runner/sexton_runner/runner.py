@@ -37,7 +37,15 @@ class Runner:
     ``pulse`` has a connection pool of its own.
     """
 
-    def __init__(self, context: RunnerContext, pulse: ControlPlane, *, slots: int, drain_s: float) -> None:
+    def __init__(
+        self,
+        context: RunnerContext,
+        pulse: ControlPlane,
+        *,
+        slots: int,
+        drain_s: float,
+        offers: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:
         self._context, self._pulse = context, pulse
         self._slots, self._drain_s = slots, drain_s
         self._timing: Timing = context.timing
@@ -46,6 +54,9 @@ class Runner:
         self._live: dict[str, LiveLease] = {}
         self._changed = trio.Event()
         self._beat = trio.Event()
+        self._offers = offers
+        self._told: tuple[str, ...] | None = None
+        self._introduced = trio.Event()
         self._poll_scope = trio.CancelScope()
         self.phase = Phase.WORKING
 
@@ -83,6 +94,7 @@ class Runner:
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         if phase in ENDING:
+            self._introduced.set()
             # Resting needs no such haste: the plane that asked for it grants nothing on an open poll.
             self._poll_scope.cancel()
         self._wake()
@@ -101,6 +113,8 @@ class Runner:
                 (self.phase is not Phase.RESTING and len(self._live) < self._slots) or self.phase in ENDING
             )
         )
+        # What this runner offers decides what it is given, so it is said before it asks for the first time.
+        await self._introduced.wait()
         attempt = 0
         while self.phase is Phase.WORKING and (free := self._slots - len(self._live)) > 0:
             with trio.CancelScope() as self._poll_scope:
@@ -192,16 +206,28 @@ class Runner:
             full = len(self._live) >= self._slots
             wait_s = self._timing.heartbeat_s if full else 0.0
             pause_s = self._timing.backoff_first_s if full else self._timing.heartbeat_s
+            now = self._offers()
+            news = None if now == self._told else now
             try:
-                self._obey(await self._pulse.heartbeat(list(self._live), wait_s, self._timing.call_timeout_s))
+                pulse = await self._pulse.heartbeat(
+                    list(self._live), wait_s, self._timing.call_timeout_s, news
+                )
+                self._introduce(now)
+                self._obey(pulse)
             except Unavailable:
                 pass  # The outage is logged where it is met; the next beat tries again.
             except TokenRejected:
                 raise
             except Refused as refusal:
                 log.warning("heartbeat_refused", code=refusal.code, detail=refusal.detail)
+                # By a control plane of an earlier release, which does not know offers: it is told of none.
+                self._introduce(now)
             with trio.move_on_after(jittered(pause_s, self._rng.random())):
                 await self._beat.wait()
+
+    def _introduce(self, offers: tuple[str, ...]) -> None:
+        self._told = offers
+        self._introduced.set()
 
     def _obey(self, pulse: Pulse) -> None:
         self._cancel(pulse.cancelled_lease_ids)

@@ -59,6 +59,10 @@ class RunnerSettings:
     run_wall_s: float = DEFAULT_RUN_WALL_S
     run_memory_bytes: int = DEFAULT_RUN_MEMORY_BYTES
     run_pids: int = DEFAULT_RUN_PIDS
+    run_default: str = ""
+    """Bounds of a run that asks for nothing, in place of the above, as ``run_bounds`` reads them."""
+    run_most: str = ""
+    """The most that a run may ask for; what is not named, as much as one has that asks for nothing."""
     strict: bool = False
     server_cert: Path | None = None
     """The server's own certificate, trusted in place of one that an authority vouches for."""

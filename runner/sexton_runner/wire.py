@@ -34,6 +34,16 @@ class Event(msgspec.Struct, frozen=True):
     traceparent: str | None = None
 
 
+class Resources(msgspec.Struct, frozen=True):
+    """What the agent asks of its host for a run; None: as for every run."""
+
+    cpu_millis: int | None = None
+    memory_mib: int | None = None
+    pids: int | None = None
+    disk_mib: int | None = None
+    wall_s: int | None = None
+
+
 class Policy(msgspec.Struct, frozen=True):
     """What the run may use. Holds secrets, so it shows none of itself."""
 
@@ -48,6 +58,7 @@ class Policy(msgspec.Struct, frozen=True):
     gates: Any = None
     context: Any = None
     integrations: dict[str, str] = {}
+    resources: Resources = Resources()
 
     def __repr__(self) -> str:
         return "<Policy>"

@@ -35,6 +35,7 @@ class Enrol(Strict):
 class Heartbeat(Strict):
     active_lease_ids: list[uuid.UUID] = []
     wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30000)] = 0
+    offers: Annotated[list[str], msgspec.Meta(max_length=256)] | None = None
 
 
 class Poll(Strict):

@@ -307,7 +307,7 @@ async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(tmp_p
     ending = await cage.run("sh", f"setsid sleep {MARKER} & trap '' TERM; echo begun; sleep {MARKER}")
     assert (ending.failure_reason, ending.response_text) == (
         "timeout_kill",
-        "begun\n[the command was stopped: timeout_kill]",
+        "begun\n[the command was stopped: timeout_kill, since it may take 0.7 s (resources.wall)]",
     )
 
     await gone(MARKER)

@@ -195,6 +195,7 @@ def job_for(folder: Path, **changes: Any) -> Job:
         base_url="http://127.0.0.1:1",
         token=TOKEN,
         sandbox=make_sandbox(SandboxTier.NONE, LIMITS, folder),
+        most=LIMITS,
         timing=PACE,
     )
     return Job(lease=lease, outfit=outfit, folder=folder / str(uuid.uuid4()), seed=1)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from uuid import UUID
 
+from sexton_storage.offers import unmet
 from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope
 
@@ -26,7 +27,7 @@ SLACK = 64
 
 Tags = tuple[str, ...]
 Need = tuple[Tags, bool]
-"""The labels an agent needs, and whether it may run without a sandbox."""
+"""The labels and offers an agent needs, and whether it may run without a sandbox."""
 
 
 class _ByAge:
@@ -339,12 +340,14 @@ def need_of(agent: ReadyAgent) -> Need:
 
 
 def admits(labels: frozenset[str], need: Need, *, unsandboxed: bool) -> bool:
-    """Whether a runner with these labels, and perhaps without a sandbox, may run agents of that need.
+    """Whether a runner with these labels and offers, and perhaps without a sandbox, may run such agents.
 
     >>> admits(frozenset({"gpu", "linux"}), (("gpu",), False), unsandboxed=False)
     True
     >>> admits(frozenset({"gpu"}), (("gpu",), False), unsandboxed=True)
     False
+    >>> admits(frozenset({"memory<=1024MiB"}), (("memory>=512MiB",), False), unsandboxed=False)
+    True
     """
     tags, allows_unsandboxed = need
-    return (allows_unsandboxed or not unsandboxed) and labels.issuperset(tags)
+    return (allows_unsandboxed or not unsandboxed) and (labels.issuperset(tags) or not unmet(labels, tags))

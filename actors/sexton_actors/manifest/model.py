@@ -64,6 +64,19 @@ class Budget(msgspec.Struct, frozen=True):
     monthly_nanos: int | None = None
 
 
+class Resources(msgspec.Struct, frozen=True):
+    """What a run may have of its host; None: as much as its runner gives those that ask for nothing."""
+
+    cpu_millis: int | None = None
+    """Thousandths of a processor."""
+    memory_mib: int | None = None
+    """The processes and files of the run together."""
+    pids: int | None = None
+    disk_mib: int | None = None
+    """The size of ``/workspace``, and of ``/tmp``; counted into the memory."""
+    wall_s: int | None = None
+
+
 class Command(msgspec.Struct, frozen=True):
     """The block that the ``command`` runtime runs."""
 
@@ -107,6 +120,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """1 to 8, in the order of the file."""
     required_tags: tuple[str, ...] = ()
     """The ``tags`` of SKILL.md; a runner needs them all among its labels."""
+    resources: Resources = Resources()
     tools: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()
     integrations: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from sexton_actors.manifest.problems import (
     Problems,
     rejected,
 )
+from sexton_actors.manifest.resources import read_resources
 from sexton_actors.manifest.trigger_fields import CREDENTIAL_NAME, SINGULAR, read_triggers
 
 __all__ = ["ManifestRejected", "Reading", "parse", "read"]
@@ -55,6 +56,7 @@ _CONFIG = frozenset(
         "model",
         "provider",
         "allow_unsandboxed",
+        "resources",
     }
 )
 _NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
@@ -137,6 +139,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         instructions=skill.front.body.strip("\n"),
         triggers=read_triggers(config),
         required_tags=_tags(front),
+        resources=read_resources(config.table("resources")),
         tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
         credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
         integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),

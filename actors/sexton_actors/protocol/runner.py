@@ -42,6 +42,8 @@ class Heartbeat(msgspec.Struct, Message[Beat | Refusal], frozen=True):
 
     active_lease_ids: tuple[UUID, ...]
     wait_ms: int = 0
+    offers: tuple[str, ...] | None = None
+    """What it offers from now on; None: what it said last."""
 
 
 class HeartbeatOver(msgspec.Struct, Message[None], frozen=True):

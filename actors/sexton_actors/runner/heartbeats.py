@@ -1,20 +1,26 @@
 """Answers heartbeats: what to stop at once, and whether to go on; a quiet one is held open."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sexton_actors.protocol import runner as m
+from sexton_actors.protocol.dispatcher import Withdraw
 from sexton_actors.refusal import Refusal
 from sexton_actors.runner import transitions
 from sexton_actors.runner.listeners import Listener
 from sexton_actors.runner.record import HeldRunner
 from sexton_engine import DEFERRED
 from sexton_storage.records.runners import Runner
+from sexton_storage.refusals import Lost
+
+OFFERED_BY: Final = "system:heartbeat"
 
 
 async def heartbeat(held: HeldRunner, runner: Runner, message: m.Heartbeat) -> Any:
     """A ``Beat``, now or when there is something to stop; refused once the runner is revoked."""
+    if message.offers is not None and (refusal := await _offer(held, message.offers)):
+        return refusal
     beat = await _beat(held, runner, message.active_lease_ids)
     quiet = isinstance(beat, m.Beat) and beat.status != "stop" and not beat.cancelled_lease_ids
     waits = message.wait_ms > 0 and message.active_lease_ids and held.listeners.has_room()
@@ -22,6 +28,21 @@ async def heartbeat(held: HeldRunner, runner: Runner, message: m.Heartbeat) -> A
         return beat
     held.listeners.add(message)
     return DEFERRED
+
+
+async def _offer(held: HeldRunner, offers: tuple[str, ...]) -> Refusal | None:
+    """Keep what the runner offers now; an open poll ends, so that the next is by the new offers."""
+
+    async def attempt(runner: Runner, _now: int) -> Refusal | Lost | None:
+        changed = transitions.offer(runner, offers)
+        if changed is None:
+            return None
+        if not await held.save(changed, OFFERED_BY):
+            return Lost()
+        held.context.tell("dispatcher", "", Withdraw(changed.id))
+        return None
+
+    return await held.until_kept(attempt)
 
 
 async def _beat(held: HeldRunner, runner: Runner, claimed: tuple[UUID, ...]) -> m.Beat | Refusal:

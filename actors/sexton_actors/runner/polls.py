@@ -22,7 +22,7 @@ def poll(held: HeldRunner, runner: Runner, message: m.Poll) -> Any:
         return m.Leases((), transitions.POLL_AGAIN_MS)
     offer = Offer(
         runner_id=runner.id,
-        labels=frozenset(runner.labels),
+        labels=runner.abilities,
         unsandboxed=runner.sandbox_tier == "none",
         max_leases=min(message.max_leases, runner.slots),
         wait_s=message.wait_ms / 1000,

@@ -43,6 +43,21 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
     return _with_state(runner, state)
 
 
+def offer(runner: Runner, offers: tuple[str, ...]) -> Runner | None:
+    """The runner with what it offers now; None where nothing changes, or it was revoked.
+
+    >>> from uuid import UUID
+    >>> r = Runner(UUID(int=1), "h", "bubblewrap", (), 1, b"", AdminState.ACTIVE, 1, 0, offers=("image:web",))
+    >>> offer(r, ("image:web", "image:web"))
+    >>> offer(r, ("pids<=64", "image:node")).offers
+    ('image:node', 'pids<=64')
+    """
+    told = tuple(sorted(set(offers)))
+    if told == runner.offers or runner.admin_state is AdminState.REVOKED:
+        return None
+    return msgspec.structs.replace(runner, offers=told, version=runner.version + 1)
+
+
 def drain(runner: Runner, held: int) -> Runner | None:
     """A draining runner without a lease is drained; one that got a last lease on the way drains again."""
     if runner.admin_state is AdminState.DRAINING and held == 0:

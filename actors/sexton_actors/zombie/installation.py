@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sexton_actors.loans import Files, after_files
 from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.manifest.resources import needs_of
 from sexton_actors.protocol.zombie import Install, Installed
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import HeldZombie
@@ -61,7 +62,7 @@ def new_agent(
         config_version_id=config.id,
         config_revision=1,
         compiled=config.compiled,
-        required_tags=manifest.required_tags,
+        required_tags=needs_of(manifest),
         approval_token_hash=hashlib.sha256(approval_token.encode()).digest(),
         url_secret_hashes=secrets.hashes,
         created_at=now,

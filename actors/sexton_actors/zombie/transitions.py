@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.manifest.resources import needs_of
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
 from sexton_storage.records.configs import ConfigVersion
@@ -113,7 +114,7 @@ def reconfigure(
         config_version_id=config.id,
         config_revision=config.revision,
         compiled=config.compiled,
-        required_tags=manifest.required_tags,
+        required_tags=needs_of(manifest),
         url_secret_hashes=secret_hashes,
         allows_unsandboxed=manifest.allow_unsandboxed,
         updated_at=now,

@@ -161,7 +161,7 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
         {
             "agent": f"{found.get('name')} ({found.get('zombie_id')})",
             "status": found.get("status"),
-            "waiting for": found.get("waiting_for"),
+            "waiting for": waits_for(found),
             "woken by": woken_by(found),
             "needs labels": ", ".join(found.get("required_tags") or ()) or None,
             "revision": f"{found.get('config_revision')} ({found.get('config_version_id')})",
@@ -203,7 +203,7 @@ def status(caller: Caller, *, name: str) -> None:
         {
             "agent": f"{record.get('name')} ({zombie_id})",
             "status": record.get("status"),
-            "waiting for": record.get("waiting_for"),
+            "waiting for": waits_for(record),
             "trust": f"{profile.get('trust_level')}, {profile.get('trust_streak_runs')} good runs in a row",
             "warning": stalled,
             "last event": last and f"{last.get('status')}{label}, {moment(last.get('created_at'))}",
@@ -262,6 +262,13 @@ def _change(caller: Caller, name: str, wanted: str) -> None:
         caller.output.document(changed)
         return
     caller.output.say(f"Agent {changed.get('name')} is {changed.get('status')}.")
+
+
+def waits_for(record: Row) -> str | None:
+    """What the agent waits for, and what no runner has of what it needs."""
+    lacks = ", ".join(record.get("unmet_needs") or ())
+    waits = record.get("waiting_for")
+    return f"{waits}: none has {lacks}" if lacks else waits
 
 
 def woken_by(row: Row) -> str | None:

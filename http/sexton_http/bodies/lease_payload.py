@@ -29,6 +29,19 @@ class NetworkPolicy(Shape):
     """Hosts that are allowed in part; an empty list of ports means 80 and 443, of others no bound."""
 
 
+class LeaseResources(Shape, omit_defaults=True):
+    """What the run may have; what is left out is as its runner has it for runs that ask for nothing."""
+
+    cpu_millis: int | None = None
+    """Thousandths of a processor."""
+    memory_mib: int | None = None
+    """Processes and files together."""
+    pids: int | None = None
+    disk_mib: int | None = None
+    """The size of `/workspace`, and of `/tmp`."""
+    wall_s: int | None = None
+
+
 class LeasePolicy(Shape):
     tools: list[str]
     network_policy: NetworkPolicy
@@ -49,6 +62,7 @@ class LeasePolicy(Shape):
     budget_left_nanos: int | None
     """Null: the agent has no budget."""
     gates: dict[str, Any]
+    resources: LeaseResources
 
 
 class LeaseHanded(Shape):

@@ -18,6 +18,7 @@ from sexton_http.bodies.shapes import MAX_PAGE, Body, Cursor, Positive, Query, S
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.routes.shared.runner_needs import RUNNERS_A_LOOK, UNSANDBOXED
 from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
 from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of
@@ -26,9 +27,6 @@ from sexton_storage.terms import ONLINE_MS
 
 TAG = "Fleet"
 ENROLMENT_MS = 3_600_000
-UNSANDBOXED = "none"
-RUNNERS_A_LOOK = 1000
-"""How many runners are looked through for one that could serve a set of tags."""
 
 
 class RunnerSort(StrEnum):
@@ -49,6 +47,8 @@ class FleetRunner(Shape):
     host_id: str
     sandbox_tier: str
     labels: tuple[str, ...]
+    offers: tuple[str, ...]
+    """What it said that it has beside its labels: images, servers, and the most that it gives one run."""
     liveness: Liveness
     admin_state: AdminState
     slots: int
@@ -332,7 +332,7 @@ def _serves(runner: Runner, group: Waiting) -> bool:
     need = group.required_tags, group.allows_unsandboxed
     if not is_within(scope_of(runner), group.tenant_id, group.workspace_id):
         return False
-    return admits(frozenset(runner.labels), need, unsandboxed=runner.sandbox_tier == UNSANDBOXED)
+    return admits(runner.abilities, need, unsandboxed=runner.sandbox_tier == UNSANDBOXED)
 
 
 def _view_item(item: HistoryItem) -> RunnerEvent:
@@ -349,6 +349,7 @@ def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:
         host_id=runner.host_id,
         sandbox_tier=runner.sandbox_tier,
         labels=runner.labels,
+        offers=runner.offers,
         liveness=liveness(runner.last_seen_at, active_leases, now),
         admin_state=runner.admin_state,
         slots=runner.slots,

@@ -18,6 +18,7 @@ from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait,
 from sexton_http.identity.principals import Enroller
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.wire.stop_signal import until_stopped
+from sexton_storage.offers import MAX_OFFER_CHARS, MAX_OFFERS, OFFER
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.scopes import ScopeKind, scope_of, without_leave
 
@@ -37,6 +38,18 @@ class SandboxTier(StrEnum):
     NONE = "none"
 
 
+Offer = Annotated[str, msgspec.Meta(max_length=MAX_OFFER_CHARS, pattern=OFFER)]
+Offers = Annotated[
+    tuple[Offer, ...],
+    msgspec.Meta(
+        max_length=MAX_OFFERS,
+        description="What the runner has beside its labels: `image:NAME`, `mcp:NAME`, the most that it"
+        " gives one run of `cpu`, `memory`, `pids`, `disk` and `wall` (`memory<=4096MiB`), and `cpu-quota`"
+        " where a share of the processors is kept to.",
+    ),
+]
+
+
 class NewRunner(Body):
     host_id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
     sandbox_tier: SandboxTier
@@ -45,6 +58,7 @@ class NewRunner(Body):
     ] = ()
     slots: Annotated[int, msgspec.Meta(ge=1, le=256)] = UNSAID_SLOTS
     """As many leases as it may hold at a time."""
+    offers: Offers = ()
 
 
 class RunnerEnrolled(Shape):
@@ -59,6 +73,8 @@ class RunnerSelf(Shape):
     host_id: str
     sandbox_tier: str
     labels: tuple[str, ...]
+    offers: tuple[str, ...]
+    """What it said that it has beside its labels."""
     slots: int
     scope: ScopeKind
     """The events that the runner is given: everybody's, one tenant's or one workspace's."""
@@ -73,6 +89,8 @@ class Pulse(Body):
     active_lease_ids: Annotated[tuple[UUID, ...], msgspec.Meta(max_length=MAX_LEASE_IDS)] = ()
     wait_ms: WaitMs = 0
     """Hold the answer back until there is something to stop; for a runner without an open poll."""
+    offers: Offers | None = None
+    """What it offers from now on; left out or null: what it said last."""
 
 
 class PulseAnswer(Shape):
@@ -144,6 +162,7 @@ async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
         created_at=world.now_ms(),
         tenant_id=None if leave is None else leave.tenant_id,
         workspace_id=None if leave is None else leave.workspace_id,
+        offers=tuple(sorted(set(body.offers))),
     )
     if not await world.storage.runners.enrol(runner, enrolment_hash=used):
         raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
@@ -161,6 +180,7 @@ async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
         host_id=runner.host_id,
         sandbox_tier=runner.sandbox_tier,
         labels=runner.labels,
+        offers=runner.offers,
         slots=runner.slots,
         scope=scope_of(runner).kind,
         tenant_id=runner.tenant_id,
@@ -181,7 +201,7 @@ async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
 async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
     """Say that the runner lives, and hear what it is to stop."""
     ctx, body = call.ctx, call.body
-    message = Heartbeat(body.active_lease_ids, body.wait_ms)
+    message = Heartbeat(body.active_lease_ids, body.wait_ms, body.offers)
     ask = partial(
         ctx.system.ask, "runner", call.host.runner.id, message, timeout=body.wait_ms / 1000 + SLACK_S
     )

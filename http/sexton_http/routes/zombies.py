@@ -23,7 +23,7 @@ from sexton_actors.protocol.zombie import (
 )
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.versions import masked_paths
-from sexton_actors.zombie.waits import waiting_for
+from sexton_actors.zombie.waits import WaitingFor, waiting_for
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
@@ -49,6 +49,7 @@ from sexton_http.routes.shared.agent_views import (
     view_agent,
 )
 from sexton_http.routes.shared.plan_limits import FULL, entitled_of
+from sexton_http.routes.shared.runner_needs import unmet_needs
 from sexton_storage.records.users import Role
 from sexton_storage.records.zombies import ZombieStatus
 
@@ -197,6 +198,14 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
     day, month = await world.storage.zombies.spend(zombie_id, world.now_ms())
     budget = budget_of(zombie)
     workspace = await call.services.scopes.workspace(call.member, zombie.workspace_id)
+    waits = waiting_for(
+        zombie.status,
+        await world.storage.events.waits(zombie_id),
+        is_over_budget=is_over(budget, day, month),
+        is_workspace_paused=workspace.paused,
+        is_withheld=bool(withheld(zombie.lending, from_json(zombie.compiled))),
+    )
+    unmet = await unmet_needs(world.storage, zombie, world.now_ms()) if waits is WaitingFor.RUNNER else ()
     return ZombieRecord(
         **msgspec.structs.asdict(view_agent(zombie)),
         workspace_id=zombie.workspace_id,
@@ -206,13 +215,8 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         config_revision=zombie.config_revision,
         budget=budget,
         spend=Spend(day, month),
-        waiting_for=waiting_for(
-            zombie.status,
-            await world.storage.events.waits(zombie_id),
-            is_over_budget=is_over(budget, day, month),
-            is_workspace_paused=workspace.paused,
-            is_withheld=bool(withheld(zombie.lending, from_json(zombie.compiled))),
-        ),
+        waiting_for=waits,
+        unmet_needs=unmet,
         webhook_urls=urls(call.ctx, masked_paths(zombie.id, from_json(zombie.compiled))),
     )
 

@@ -102,6 +102,7 @@ class _Attempt:
             ) as running:
                 await self._attend(running.child, partial(self._feed, running))
                 self._seen.out_of_memory = running.out_of_memory()
+                self._seen.out_of_disk = running.out_of_disk()
         finally:
             # Also of a run that was halted: who watches sees its last step end.
             self._story.end(ok=self._seen.exit_status == 0)
@@ -109,7 +110,7 @@ class _Attempt:
 
     def _judged(self) -> Ending:
         self._seen.refusal = self._asking.refusal
-        return judge(self._seen, self._out, self._err, self._run.redactor)
+        return judge(self._seen, self._out, self._err, self._run.redactor, self._run.sandbox.limits)
 
     async def _checked(self, run_dir: Path, folder: Path) -> Ending:
         """Run the program, then its checks in the same folder. Nobody is there to repair what they find."""
@@ -128,6 +129,7 @@ class _Attempt:
                 async with workspace.work(argv, env=self._env(inside), stdin=event) as work:
                     await self._attend(Kept(work))
                 self._seen.out_of_memory = workspace.out_of_memory()
+                self._seen.out_of_disk = workspace.out_of_disk()
             finally:
                 self._story.end(ok=self._seen.exit_status == 0)
             ending = self._judged()

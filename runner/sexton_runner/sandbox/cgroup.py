@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import trio
@@ -16,6 +16,7 @@ PREFIX = "sexton-"
 REMOVE_PATIENCE_S = 5.0
 REMOVE_TICK_S = 0.01
 ABANDONED_S = 600.0
+CPU_PERIOD_US = 100_000
 LEAF = "runners"
 """Where the processes of a group that was left to us go."""
 SETTLE_ROUNDS = 10
@@ -24,7 +25,7 @@ SETTLE_ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One run's group: a folder in version 2, one a controller in version 1 (memory first)."""
+    """One run's group: a folder in version 2, one a controller in version 1 (memory, pids, perhaps cpu)."""
 
     folders: tuple[Path, ...]
 
@@ -72,9 +73,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where groups can be made: one parent in version 2, the memory and the pids parent in version 1."""
+    """Where groups can be made: one parent in version 2, the memory and the pids parent in version 1.
+
+    ``shares``: the share of processors can be bounded too; version 1 then has the cpu parent last.
+    """
 
     parents: tuple[Path, ...]
+    shares: bool = False
 
     @property
     def unified(self) -> bool:
@@ -94,19 +99,58 @@ class Layout:
         return group
 
     def _limit(self, group: Group, limits: Limits) -> None:
-        memory, pids = group.folders[0], group.folders[-1]
+        memory, pids = group.folders[0], group.folders[min(1, len(group.folders) - 1)]
         (pids / "pids.max").write_text(str(limits.pids))
         name = "memory.max" if self.unified else "memory.limit_in_bytes"
         (memory / name).write_text(str(limits.memory_bytes))
         swap = "memory.swap.max" if self.unified else "memory.memsw.limit_in_bytes"
         with contextlib.suppress(OSError):  # Absent where the kernel does not account swap.
             (memory / swap).write_text("0" if self.unified else str(limits.memory_bytes))
+        if self.shares and limits.cpu is not None:
+            _bound_share(group.folders[-1], limits.cpu, unified=self.unified)
+
+
+def _bound_share(folder: Path, cpu: float, *, unified: bool) -> None:
+    quota = int(cpu * CPU_PERIOD_US)
+    if unified:
+        (folder / "cpu.max").write_text(f"{quota} {CPU_PERIOD_US}")
+    else:
+        (folder / "cpu.cfs_period_us").write_text(str(CPU_PERIOD_US))
+        (folder / "cpu.cfs_quota_us").write_text(str(quota))
 
 
 def find_layout(
     name: str, limits: Limits, root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")
 ) -> Layout | None:
-    """Give the first place where a group with both limits can really be made; None where there is none."""
+    """Give the first place where a group with its limits can really be made; None where there is none."""
+    found = _bounding_layout(name, limits, root, membership)
+    if found is None:
+        return None
+    shared = replace(limits, cpu=limits.cpu or 1.0)
+    for layout in _sharing(found, root, membership):
+        if _works(layout, f"{name}-share", shared):
+            return layout
+    return found
+
+
+def _sharing(found: Layout, root: Path, membership: Path) -> list[Layout]:
+    """Give the same place with the cpu controller, where there may be one."""
+    if found.unified:
+        return [Layout(found.parents, shares=True)] if _hands_down_cpu(found.parents[0]) else []
+    own = _memberships(membership).get("cpu", "")
+    places = dict.fromkeys((root / "cpu" / own, root / "cpu"))
+    return [Layout((*found.parents, place), shares=True) for place in places if place.is_dir()]
+
+
+def _hands_down_cpu(parent: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if "cpu" in (parent / "cgroup.controllers").read_text().split():
+            (parent / "cgroup.subtree_control").write_text("+cpu")
+            return True
+    return False
+
+
+def _bounding_layout(name: str, limits: Limits, root: Path, membership: Path) -> Layout | None:
     own = _own_group(root, membership)
     if (
         own is not None
@@ -177,12 +221,18 @@ def _hand_down(parent: Path) -> bool:
     return True
 
 
-def _candidates(root: Path, membership: Path) -> list[Layout]:
+def _memberships(membership: Path) -> dict[str, str]:
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
     except OSError:
+        return {}
+    return {controller: path.lstrip("/") for _, names, path in lines for controller in names.split(",")}
+
+
+def _candidates(root: Path, membership: Path) -> list[Layout]:
+    own = _memberships(membership)
+    if not own:
         return []
-    own = {controller: path.lstrip("/") for _, names, path in lines for controller in names.split(",")}
     if (root / "cgroup.controllers").exists():
         # A group that holds processes cannot hand controllers down, so ours are made beside our own, or at
         # the top.

@@ -11,7 +11,7 @@ from sexton_runner.background_tasks import run_in_background
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.disk_use import DiskWatch
-from sexton_runner.sandbox.limits import WORKSPACE_BYTES, Limits
+from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
@@ -79,6 +79,11 @@ class Sandbox:
         """
         return self.layout is None and self.tier.name is SandboxTier.BUBBLEWRAP
 
+    @property
+    def keeps_share(self) -> bool:
+        """Tell whether a run can be kept to a share of the processors, by its control group."""
+        return self.layout is not None and self.layout.shares
+
     def interpreter(self, language: str, program: str) -> list[str]:
         """Give the words that run ``program`` (a path inside).
 
@@ -101,6 +106,7 @@ class Sandbox:
             read_only={folder: folder for folder in python_folders()},
             limits=self.limits,
             grouped=self.layout is not None,
+            shared_out=self.keeps_share,
         )
         group = self._group(serial)
         try:
@@ -111,7 +117,7 @@ class Sandbox:
                     async with run_in_background(watchdog.run):
                         yield Running(child, group, watchdog)
                 elif self.tier.name is SandboxTier.LANDLOCK:
-                    disk = DiskWatch(child, workspace, WORKSPACE_BYTES)
+                    disk = DiskWatch(child, workspace, self.limits.disk_bytes)
                     async with run_in_background(disk.run):
                         yield Running(child, group, disk=disk)
                 else:

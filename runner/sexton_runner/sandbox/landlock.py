@@ -16,8 +16,8 @@ import msgspec
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox import landlock_start
-from sexton_runner.sandbox.limits import NICENESS, prlimit_words
-from sexton_runner.sandbox.tiers import ETC, SYSTEM_LINKS, Inside, Job
+from sexton_runner.sandbox.limits import NICENESS
+from sexton_runner.sandbox.tiers import ETC, SYSTEM_LINKS, Inside, Job, bounds
 from sexton_runner.settings import SandboxTier
 
 PROGRAM: Final = Path(landlock_start.__file__).resolve()
@@ -72,9 +72,7 @@ class Landlock:
             paths=tuple(_paths(job)), seccomp=job.seccomp, folder=str(job.workspace), env=dict(job.env)
         )
         # Not the number of processes: the kernel counts those of the user, who is the runner's as well.
-        limits = [
-            word for word in prlimit_words(job.limits, grouped=job.grouped) if not word.startswith("--nproc")
-        ]
+        limits = [word for word in bounds(job) if not word.startswith("--nproc")]
         words = [self._nice, "-n", str(NICENESS), self._prlimit, *limits, "--"]
         words += [str(Path(sys.executable).resolve()), "-I", "-S", "-B", str(PROGRAM)]
         return [*words, msgspec.json.encode(rules).decode(), *job.argv]

@@ -8,7 +8,6 @@ from typing import Protocol
 from sexton_runner.sandbox.limits import (
     NICENESS,
     SHARED_MEMORY_BYTES,
-    WORKSPACE_BYTES,
     Limits,
     prlimit_words,
 )
@@ -49,7 +48,8 @@ class Job:
     """What is to be run: ``argv`` and ``env`` are as seen inside, the paths as seen outside.
 
     ``read_only`` maps further places inside to what is seen there. ``seccomp`` is a descriptor, with the
-    filter of system calls, that the program inherits.
+    filter of system calls, that the program inherits. ``shared_out``: its group bounds its share of the
+    processors.
     """
 
     argv: Sequence[str]
@@ -59,6 +59,7 @@ class Job:
     read_only: Mapping[Path, Path]
     limits: Limits
     grouped: bool
+    shared_out: bool = False
     seccomp: int | None = None
 
 
@@ -128,12 +129,18 @@ class Bubblewrap:
         words += _system()
         for place, source in job.read_only.items():
             words += ["--ro-bind", str(source), str(place)]
-        words += [*self._tmpfs(TEMPORARY, WORKSPACE_BYTES), *self._tmpfs(WORKSPACE, WORKSPACE_BYTES)]
+        for scratch in (TEMPORARY, WORKSPACE):
+            words += self._tmpfs(scratch, job.limits.disk_bytes)
         if job.seccomp is not None:
             words += ["--seccomp", str(job.seccomp)]
         words += ["--ro-bind", str(job.run_dir), RUN_DIR, "--remount-ro", "/", "--chdir", WORKSPACE, "--"]
         words += ["/usr/bin/nice", "-n", str(NICENESS), "/usr/bin/prlimit"]
-        return [*words, *prlimit_words(job.limits, grouped=job.grouped), "--", *job.argv]
+        return [
+            *words,
+            *bounds(job),
+            "--",
+            *job.argv,
+        ]
 
     def _namespaces(self) -> list[str]:
         words = [
@@ -174,12 +181,15 @@ class Bare:
 
     def wrap(self, job: Job) -> list[str]:
         """Give the words of ``prlimit`` and ``env``."""
-        limits = [
-            word for word in prlimit_words(job.limits, grouped=job.grouped) if not word.startswith("--nproc")
-        ]
+        limits = [word for word in bounds(job) if not word.startswith("--nproc")]
         settings = [f"{name}={value}" for name, value in job.env.items()]
         words = [self._prlimit, *limits, "--"]
         return [*words, self._env, "-i", "-C", str(job.workspace), *settings, *job.argv]
+
+
+def bounds(job: Job) -> list[str]:
+    """Give the options of ``prlimit`` for a job."""
+    return prlimit_words(job.limits, grouped=job.grouped, shared_out=job.shared_out)
 
 
 def _masks(proc: Path) -> list[str]:

@@ -151,6 +151,10 @@ class Workspace:
         """Tell whether the kernel killed something inside because memory ran out."""
         return self._running.out_of_memory()
 
+    def out_of_disk(self) -> bool:
+        """Tell whether it was ended because its files took more of the host's disk than they may."""
+        return self._running.out_of_disk()
+
     async def ready(self) -> None:
         """Wait until the command server answers; raises ``WorkspaceGone``."""
         with trio.move_on_after(START_S):
@@ -176,7 +180,7 @@ class Workspace:
                     del held[: HEAD_BYTES + length]
         finally:
             why = self._errors.decode("utf-8", "replace").strip()
-            if self._running.out_of_disk():
+            if self.out_of_disk():
                 why = "its files took more disk than they may"
             self._lose("memory ran out" if self.out_of_memory() else why or "the sandbox has ended")
 

@@ -14,6 +14,7 @@ from sexton_runner.lease import Halt, Usage
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.run import Ending
 from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.sandbox.limits import Limits
 from sexton_runner.timing import Timing
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.wire import Lease
@@ -30,6 +31,8 @@ class Outfit:
     base_url: str
     token: str = field(repr=False)
     sandbox: Sandbox
+    most: Limits
+    """What a run may ask for; one that asks for nothing has the limits of the sandbox."""
     timing: Timing
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)

@@ -3,7 +3,7 @@
 import contextlib
 import random
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 import structlog
@@ -15,6 +15,7 @@ from sexton_runner.frame_sender import FrameSender
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
+from sexton_runner.run_bounds import TooMuch, allotted
 from sexton_runner.run_folder import remove_folder
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.supervisors.messages import (
@@ -152,10 +153,15 @@ async def _guarded(
     voice: _Voice,
     redactor: Redactor,
 ) -> Ending:
+    sandbox = job.outfit.sandbox
+    try:
+        limits = allotted(live.lease.policy.resources, sandbox.limits, job.outfit.most)
+    except TooMuch as fault:
+        return failed("invalid_config", f"resources: {fault}")
     run = Run(
         live=live,
         plane=plane,
-        sandbox=job.outfit.sandbox,
+        sandbox=replace(sandbox, limits=limits),
         timing=job.outfit.timing,
         rng=rng,
         clock=trio.current_time,

@@ -65,7 +65,9 @@ class MemoryRunners(MemoryStore):
         old = self._tables.runners.get(runner.id)
         if old is None or old.version != runner.version - 1:
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
-        self._tables.runners[runner.id] = replace(old, admin_state=runner.admin_state, version=runner.version)
+        self._tables.runners[runner.id] = replace(
+            old, admin_state=runner.admin_state, offers=runner.offers, version=runner.version
+        )
         if change is not None:
             self._tables.runner_changes.append(change)
 

@@ -31,6 +31,13 @@ class Runner(msgspec.Struct, frozen=True, gc=False):
     """The tenant whose events it is given, for good; None for everybody's."""
     workspace_id: UUID | None = None
     """The only one of that tenant's whose events it is given, if it is limited to one."""
+    offers: tuple[str, ...] = ()
+    """What it says of itself, beside its labels: see ``sexton_storage.offers``."""
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """Labels and offers together: all that an agent may need of a runner."""
+        return frozenset((*self.labels, *self.offers))
 
 
 class EnrolmentToken(msgspec.Struct, frozen=True, gc=False):
@@ -71,7 +78,10 @@ class RunnerStore(Protocol):
     async def load(self, runner_id: UUID) -> Runner | None: ...
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
     async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
-        """Admin state, and what is remembered of its change; raises Conflict as ``ZombieStore.save``."""
+        """Admin state and offers, and what is remembered of a change of state.
+
+        Raises Conflict as ``ZombieStore.save``.
+        """
         ...
 
     async def touch(self, seen: Sequence[tuple[UUID, int]]) -> None:

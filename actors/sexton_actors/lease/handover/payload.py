@@ -15,6 +15,7 @@ from sexton_actors.lease.handover.secrets import (
     open_credentials,
 )
 from sexton_actors.manifest.model import Manifest, Runtime
+from sexton_actors.manifest.resources import policy_of
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.secret_uses import Use, told
@@ -133,6 +134,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
             **_model(manifest, choice),
             "budget_left_nanos": budget_left,
             "gates": msgspec.to_builtins(manifest.gates),
+            "resources": policy_of(manifest.resources),
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,

@@ -56,6 +56,8 @@ class ZombieRecord(ZombieItem):
     """In the UTC day and month of now."""
     waiting_for: WaitingFor | None
     """What has to happen before it works again; null when nothing waits, or only behind a run."""
+    unmet_needs: tuple[str, ...]
+    """What the runner that comes nearest lacks of `required_tags`, while the agent waits for a runner."""
     webhook_urls: Mapping[str, str]
     """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
 

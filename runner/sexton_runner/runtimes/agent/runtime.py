@@ -13,6 +13,7 @@ from sexton_runner.runtimes.agent.model_calls import ModelCalls
 from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits, unused
 from sexton_runner.runtimes.agent.saved_conversation import TooLarge
 from sexton_runner.runtimes.agent.time_limit import TimeLimit
+from sexton_runner.runtimes.verdict import bound_hit
 from sexton_runner.tools.toolbox import open_toolbox
 
 log = structlog.get_logger()
@@ -53,7 +54,8 @@ async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
         ending: Ending | None = None
         with limit.begin():
             ending = await _to_its_end(loop, model_calls)
-        return ending or loop.broken("agent_timeout", "the run took longer than this runner lets one take")
+        why = bound_hit("agent_timeout", run.sandbox.limits)
+        return ending or loop.broken("agent_timeout", f"the run took longer than it may: {why}")
 
 
 async def _to_its_end(loop: Loop, model_calls: ModelCalls) -> Ending:

@@ -22,7 +22,8 @@ SELECT {ENROLMENTS.columns()} FROM enrolment_tokens
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms()
 """
 _SAVE = """
-UPDATE runners SET admin_state = $3, version = $2 WHERE id = $1 AND version = $2 - 1 RETURNING id
+UPDATE runners SET admin_state = $3, offers = $4, version = $2
+ WHERE id = $1 AND version = $2 - 1 RETURNING id
 """
 
 
@@ -50,7 +51,7 @@ class PostgresRunners(PostgresStore):
 
     async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
         async def work(connection: Connection) -> bool:
-            args = (runner.id, runner.version, runner.admin_state)
+            args = (runner.id, runner.version, runner.admin_state, runner.offers)
             if await connection.fetchval(_SAVE, *args) is None:
                 return False
             if change is not None:
