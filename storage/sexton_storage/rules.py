@@ -29,6 +29,12 @@ def waits_for_credit(event: Event) -> bool:
     return event.status is EventStatus.GATE_BLOCKED and event.failure_label == BALANCE_EXHAUSTED
 
 
+def has_ended(event: Event) -> bool:
+    """Whether nothing more will come of it by itself; what waits for credit goes on when there is some."""
+    is_open = event.status in {EventStatus.RECEIVED, EventStatus.WAITING_APPROVAL, EventStatus.RUNNING}
+    return not is_open and not waits_for_credit(event)
+
+
 def storable_gate(gate: Gate) -> Gate:
     """Give the gate as its row will hold it."""
     return replace(

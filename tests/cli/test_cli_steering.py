@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from sexton_cli.caller import Caller, Given
 from sexton_cli.commands import event
@@ -112,3 +112,40 @@ def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pyte
     assert 'request  {"n":1}' in shown.output
     assert shown.output.endswith("\nFirst line\nand\ufffd[2Jthe second\n")
     assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e"]
+
+
+def waited(monkeypatch: pytest.MonkeyPatch, server: Server, *words: str) -> Result:
+    monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
+    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    return CliRunner().invoke(event.event, ["wait", "e", *words])
+
+
+def state(status: str, *, ended: bool) -> httpx2.Response:
+    return httpx2.Response(200, json={"event_id": "e", "status": status, "ended": ended})
+
+
+def test_an_event_is_waited_for_call_after_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(
+        state("received", ended=False), state("running", ended=False), state("processed", ended=True)
+    )
+    done = waited(monkeypatch, server)
+
+    assert done.exit_code == 0, done.output
+    assert "processed" in done.output
+    assert [call.url.query for call in server.calls] == [b"wait_ms=20000"] * 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "said"),
+    [
+        (state("agent_error", ended=True), (), "the event ended as agent_error"),
+        (state("running", ended=False), ("--timeout", "0"), "has not ended after 0 s; it is running"),
+    ],
+)
+def test_a_wait_that_ends_otherwise_fails(
+    monkeypatch: pytest.MonkeyPatch, answer: httpx2.Response, words: tuple[str, ...], said: str
+) -> None:
+    done = waited(monkeypatch, Server(answer), *words)
+
+    assert done.exit_code == 1
+    assert said in done.output

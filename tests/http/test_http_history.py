@@ -16,6 +16,7 @@ from tests.worlds.http import HttpWorld
 
 FIELDS = {
     "event_id",
+    "ended",
     "zombie_id",
     "workspace_id",
     "actor",

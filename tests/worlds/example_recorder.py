@@ -2,7 +2,7 @@
 
 ``SEXTON_EXAMPLES=FILE pytest tests/http`` writes each exchange as a line of FILE (with an empty
 ``examples.json`` where shapes have changed);
-``python -m tests.http.recording FILE`` chooses from them and writes
+``python -m tests.worlds.example_recorder FILE`` chooses from them and writes
 ``http/sexton_http/describe/examples.json``.
 """
 

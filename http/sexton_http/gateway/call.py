@@ -1,6 +1,6 @@
 """One checked request, as a handler gets it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -12,6 +12,11 @@ from sexton_http.gateway.seeds import Seed
 from sexton_http.gateway.services import Services
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import Delegate, Member, Principal, RunnerHost, SignedIn
+
+
+def _nothing() -> None:
+    """Nothing is to be done for a call that holds no place."""
+
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -33,6 +38,8 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     """Under an Idempotency-Key: what is made comes of it."""
     room: Room | None = None
     """What its answer has of the bytes under way; None: of a route whose answers are small."""
+    leave_door: Callable[[], None] = _nothing
+    """Let the next one of the line in: this one only waits from now on, and costs the server nothing."""
 
     async def reserve(self, size: int) -> None:
         """Have room for so large an answer before it is read, so that it is not in memory while it waits.

@@ -181,7 +181,7 @@ class Operation:
 
         Runners' calls finish work, some routes tell how things are, and streams have a ceiling of their own.
         """
-        if self.never_shed or self.auth is Auth.RUNNER or self.wait is not Wait.ORDINARY:
+        if self.never_shed or self.auth is Auth.RUNNER or self.wait is Wait.STREAM:
             return None
         return Ingress.WEBHOOKS if self.auth is Auth.WEBHOOK else Ingress.PEOPLE
 

@@ -291,6 +291,7 @@ class Mounted:
             request_id=ticket.context.request_id,
             traceparent=traceparent_of(head),
             room=ticket.room,
+            leave_door=ticket.leave_door,
         )
 
     async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:

@@ -10,10 +10,12 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
-from sexton_http.bodies.shapes import Cursor, Query, Shape
+from sexton_http.bodies.shapes import Cursor, Query, Shape, WaitMs
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, NoQuery, operation
+from sexton_http.gateway.operations import NoBody, Wait, operation
+from sexton_http.routes.shared.event_wait import asked_wait_s, until_ended
 from sexton_storage.records.events import Event, EventStatus, ListedEvent
+from sexton_storage.rules import has_ended
 
 TAG = "Events"
 PAGE_BYTES = 4 * 1024 * 1024
@@ -43,6 +45,8 @@ class EventItem(Shape):
     actor: str
     event_type: str
     status: EventStatus
+    ended: bool
+    """Whether nothing more will come of it by itself."""
     request_json: Annotated[
         msgspec.Raw,
         msgspec.Meta(extra_json_schema={"description": "The trigger's body; null where it was left out."}),
@@ -84,6 +88,12 @@ class EventQuery(Query):
     status: EventStatus | None = None
 
 
+class EventWait(Query):
+    wait_ms: WaitMs = 0
+    """How long to wait for its end; the header `Prefer: wait=SECONDS` does the same. When that is over the
+    event is shown as it is."""
+
+
 class WorkspaceEventQuery(EventQuery):
     zombie_id: UUID | None = None
 
@@ -112,36 +122,53 @@ async def list_workspace_events(call: Call[NoBody, WorkspaceEventQuery]) -> Even
     "GET",
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}",
     tag=TAG,
+    wait=Wait.LONG_POLL,
     codes=("UZ-ZMB-009", "UZ-EVENT-001"),
     agents="UZ-AUTH-001",
 )
-async def get_zombie_event(call: Call[NoBody, NoQuery]) -> EventItem:
-    """Show one event of an agent, whole."""
+async def get_zombie_event(call: Call[NoBody, EventWait]) -> EventItem:
+    """Show one event of an agent, whole; with `wait_ms` or `Prefer: wait`, once it has ended."""
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     return await _whole(call, zombie_id)
 
 
-@operation("GET", "/v1/workspaces/{workspace_id}/events/{event_id}", tag=TAG, codes=("UZ-EVENT-001",))
-async def get_workspace_event(call: Call[NoBody, NoQuery]) -> EventItem:
-    """Show one event of a workspace, whole."""
+@operation(
+    "GET",
+    "/v1/workspaces/{workspace_id}/events/{event_id}",
+    tag=TAG,
+    wait=Wait.LONG_POLL,
+    codes=("UZ-EVENT-001",),
+)
+async def get_workspace_event(call: Call[NoBody, EventWait]) -> EventItem:
+    """Show one event of a workspace, whole; with `wait_ms` or `Prefer: wait`, once it has ended."""
     return await _whole(call, None)
 
 
-async def _whole(call: Call[Any, Any], zombie_id: UUID | None) -> EventItem:
-    event_id = call.id("event_id")
+async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> EventItem:
+    wait_s = asked_wait_s(call.query.wait_ms, call.head)
+    if wait_s:
+        event = await _found(call, zombie_id)
+        call.leave_door()
+        await until_ended(call.ctx, event, wait_s)
     await call.reserve(PAGE_BYTES)
-    event = await call.ctx.world.storage.events.load(event_id)
-    if event is None or event.workspace_id != call.id("workspace_id"):
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
-    if zombie_id not in {None, event.zombie_id}:
-        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
+    event = await _found(call, zombie_id)
     sizes = Sizes(
         len(event.request_json.encode()),
         None if event.response_text is None else len(event.response_text.encode()),
         None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
     )
     return view_event(event, sizes)
+
+
+async def _found(call: Call[Any, Any], zombie_id: UUID | None) -> Event:
+    event_id = call.id("event_id")
+    event = await call.ctx.world.storage.events.load(event_id)
+    if event is None or event.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
+    if zombie_id not in {None, event.zombie_id}:
+        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
+    return event
 
 
 async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:
@@ -216,6 +243,7 @@ def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventI
         actor=event.actor,
         event_type=event.event_type,
         status=event.status,
+        ended=has_ended(event),
         request_json=msgspec.Raw(event.request_json.encode()),
         response_text=event.response_text,
         evidence=event.evidence,
