@@ -1,6 +1,7 @@
 """A world of the egress proxy: a proxy, servers on loopback under names of the test's own, and programs."""
 
 import base64
+import contextlib
 import datetime as dt
 import gzip
 import json
@@ -23,7 +24,7 @@ from sexton_runner.egress.seen import Answer, Asked, Seen
 from sexton_runner.redact import Redactor
 
 LOOPBACK = "127.0.0.1"
-ANSWER_S = 20
+ANSWER_S = 10
 SECRET = "canary-6f1e9c2b7d"
 PLACEHOLDER = "sxt_5d0c8a"
 BOUND = Binding(name="api", placeholder=PLACEHOLDER, secret=SECRET, hosts=("bound.example",))
@@ -117,7 +118,7 @@ class EgressWorld:
     async def tunnel(self, authority: str) -> tuple[trio.SocketStream, Reply]:
         """Ask for a tunnel; the stream is to be closed by the test."""
         stream = await self.connect()
-        await send(stream, f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
+        await send(stream, f"CONNECT {authority} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         return stream, await read_reply(stream, "CONNECT")
 
     async def tls(
@@ -149,6 +150,9 @@ class EgressWorld:
 
     def port(self, name: str) -> int:
         return self.origins[name].port
+
+    def authority(self, name: str) -> str:
+        return f"{name}:{self.port(name)}"
 
     async def serve(self, name: str, *, tls: bool, handler: Serve) -> None:
         """Start a server on loopback that this name leads to."""
@@ -256,8 +260,18 @@ def head(method: str, target: str, host: str, *headers: str, body: bytes = b"") 
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
+async def read_all(stream: trio.abc.Stream) -> bytes:
+    """Read until the end, however it comes."""
+    data = b""
+    with contextlib.suppress(trio.BrokenResourceError):
+        while piece := await stream.receive_some(65536):
+            data += bytes(piece)
+    return data
+
+
 async def send(stream: trio.abc.Stream, data: bytes) -> None:
-    with trio.fail_after(ANSWER_S):
+    """Send it all, unless the other side has had enough."""
+    with trio.fail_after(ANSWER_S), contextlib.suppress(trio.BrokenResourceError):
         await stream.send_all(data)
 
 
@@ -337,7 +351,7 @@ async def _echo_answer(
         case "brotli":
             headers, pieces = [("content-encoding", "br")], [said]
         case "header":
-            text = said.decode().replace("\n", " ")
+            text = said.decode().replace("\n", " ").strip()
             headers, pieces = [("x-echo", text), ("set-cookie", f"was={text}")], [b"ok"]
         case "redirect":
             headers, pieces = [("location", request.target.decode().partition("?to=")[2])], [b"moved"]

@@ -24,6 +24,11 @@ class AnswerFilter:
         self._secret_sent = secret_sent
         self._mask: BodyMask | None = None
 
+    @property
+    def unpacks(self) -> bool:
+        """Tell whether more may come out than went in."""
+        return self._mask is not None and self._mask.unpacks
+
     def head(self, response: h11.Response) -> h11.Response:
         """Give the head for the program. Raises ``Refused`` for a body that could not be searched."""
         headers = end_to_end(response.headers.raw_items())

@@ -1,5 +1,6 @@
 """Counts what a run takes of the network, and says which bound it has reached."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -37,7 +38,7 @@ class Meter:
         self._clock = clock
         self._connections = self._connections_total = self._requests = 0
         self._bytes_out = self._bytes_in = 0
-        self._next_request = 0.0
+        self._next_request = -math.inf
         self._reached = Reason.NONE
 
     def __repr__(self) -> str:

@@ -262,6 +262,8 @@ class Session:
         await self._send(head)
         while isinstance(event := await server.next_event(), h11.Data):
             for piece in answer.data(bytes(event.data)):
+                if answer.unpacks:
+                    self._run.meter.count_in(len(piece))
                 await self._send(h11.Data(data=piece))
         if rest := answer.end():
             await self._send(h11.Data(data=rest))

@@ -1,0 +1,175 @@
+"""A run is held to its bounds by the egress proxy, and is told which one it reached."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from sexton_runner.egress import sessions
+from sexton_runner.egress.meter import BURST_S, MAX_PACE_S, Meter
+from sexton_runner.egress.policy import Bounds
+from sexton_runner.egress.refusals import Refused
+from tests.worlds.egress import BOUND, EgressWorld, head, open_egress, read_reply, send
+
+CHUNK = 1 << 16
+
+
+async def endless(stream: trio.abc.Stream) -> None:
+    """Answer with a body that has no end."""
+    await stream.receive_some(CHUNK)
+    await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        await stream.send_all(bytes(CHUNK))
+
+
+async def silent(stream: trio.abc.Stream) -> None:
+    """Read, and say nothing."""
+    while await stream.receive_some(CHUNK):
+        pass
+
+
+async def told(world: EgressWorld, count: int = 1) -> list[tuple[str, str]]:
+    """The verdicts and reasons, once there are that many."""
+    with trio.fail_after(10):
+        while len(world.seen) < count:
+            await trio.testing.wait_all_tasks_blocked(0.001)
+    return [(one.verdict.value, one.reason.value) for one in world.seen]
+
+
+@pytest.mark.parametrize("host", ["plain.example", "bound.example", "open.example"])
+async def test_an_answer_without_end_is_cut_at_the_bound(tmp_path: Path, host: str) -> None:
+    bounds = Bounds(bytes_in=1 << 20)
+    async with open_egress(tmp_path, bindings=[BOUND], bounds=bounds, handlers={host: endless}) as world:
+        if host == "plain.example":
+            reply = await world.get(host, "/")
+        else:
+            reply = await world.get_tls(host, "/")
+        ends = await told(world)
+
+    assert ends == [("bound", "bytes_in")]
+    assert not reply.whole or host == "open.example", "within TLS that passes through nothing can be said"
+    assert len(reply.body) <= 1 << 20
+
+
+async def test_a_body_without_end_is_cut_at_the_bound(tmp_path: Path) -> None:
+    async with open_egress(
+        tmp_path, bounds=Bounds(bytes_out=1 << 20), handlers={"plain.example": silent}
+    ) as world:
+        reply = await world.get("plain.example", "/", method="POST", body=bytes(2 << 20))
+
+    assert (reply.status, reply.problem()["reason"]) == (429, "bytes_out")
+    assert len(world.origins["plain.example"].text) <= 1 << 20
+
+
+async def test_a_program_that_never_reads_is_cut(tmp_path: Path) -> None:
+    async with open_egress(tmp_path, bounds=Bounds(idle_s=0.3), handlers={"plain.example": endless}) as world:
+        stream = await world.connect()
+        async with stream:
+            url = f"http://{world.authority('plain.example')}/"
+            await send(stream, head("GET", url, world.authority("plain.example")))
+            ends = await told(world)
+
+    assert ends == [("bound", "idle")]
+
+
+async def test_a_half_closed_tunnel_is_carried_until_nothing_moves(tmp_path: Path) -> None:
+    async with open_egress(tmp_path, bounds=Bounds(idle_s=0.5)) as world:
+        stream = await world.tls("open.example")
+        await send(stream, head("GET", "/", "open.example"))
+        await stream.transport_stream.send_eof()
+        reply = await read_reply(stream)
+        ends = await told(world)
+        await trio.aclose_forcefully(stream)
+
+    assert reply.status == 200
+    assert ends in ([("allowed", "")], [("bound", "idle")])
+
+
+async def test_a_server_that_says_nothing_is_given_up_with_a_reason(tmp_path: Path) -> None:
+    async with open_egress(tmp_path, bounds=Bounds(idle_s=0.3), handlers={"plain.example": silent}) as world:
+        reply = await world.get("plain.example", "/")
+
+    assert (reply.status, reply.problem()["reason"]) == (504, "idle")
+
+
+async def test_a_head_that_comes_slowly_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "HEAD_S", 0.3)
+    async with open_egress(tmp_path) as world:
+        reply = await world.say(b"GET http://plain.example/ HTTP/1.1\r\n")
+
+    assert (reply.status, reply.problem()["reason"]) == (408, "head")
+
+
+async def test_connections_at_a_time_and_in_all_are_bounded(tmp_path: Path) -> None:
+    async with open_egress(tmp_path, bounds=Bounds(connections=4, connections_total=6)) as world:
+        held = [await world.connect() for _ in range(4)]
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        fifth = await world.get("plain.example", "/")
+        for stream in held:
+            await stream.aclose()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        served = [(await world.get("plain.example", "/")).status for _ in range(2)]
+        flood = [await world.get("plain.example", "/") for _ in range(20)]
+        proxy = world.proxy
+
+    assert fifth.problem()["reason"] == "connections"
+    assert served == [200, 200]
+    assert {reply.problem()["reason"] for reply in flood} == {"connections_total"}
+    assert sum(one.reason == "connections_total" for one in world.seen) <= 2, "a flood is told together"
+    assert proxy is not None
+    assert proxy.statistics().reached == "connections_total"
+
+
+async def test_a_packed_answer_costs_no_memory(tmp_path: Path) -> None:
+    bounds = Bounds(bytes_in=4 << 20)
+    bomb = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + _zeros(64 << 20)
+
+    async def packed(stream: trio.abc.Stream) -> None:
+        await stream.receive_some(CHUNK)
+        length = f"Content-Length: {len(bomb)}\r\n".encode()
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + length + b"\r\n" + bomb)
+
+    async with open_egress(
+        tmp_path, bindings=[BOUND], bounds=bounds, handlers={"plain.example": packed}
+    ) as world:
+        reply = await world.get("plain.example", "/")
+        ends = await told(world)
+
+    assert ends == [("bound", "bytes_in")]
+    assert len(reply.body) <= 4 << 20
+
+
+@pytest.mark.parametrize(("asks", "waits"), [([0.0] * 3, [0.0, 0.0, 0.0]), ([0.0] * 22, [0.0] * 21 + [0.1])])
+async def test_requests_wait_for_their_turn(
+    asks: Sequence[float], waits: Sequence[float], autojump_clock: trio.testing.MockClock
+) -> None:
+    meter = Meter(Bounds(requests_per_s=10))
+    taken = []
+    for _ in asks:
+        before = trio.current_time()
+        await meter.pace()
+        taken.append(round(trio.current_time() - before, 3))
+
+    assert taken == waits
+    assert BURST_S * 10 == 20
+
+
+async def test_a_request_whose_turn_is_far_is_refused(autojump_clock: trio.testing.MockClock) -> None:
+    meter = Meter(Bounds(requests_per_s=1))
+    async with trio.open_nursery() as nursery:
+        for _ in range(int(MAX_PACE_S + BURST_S) + 1):
+            nursery.start_soon(meter.pace)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Refused, match="more than 1 requests a second"):
+            await meter.pace()
+        nursery.cancel_scope.cancel()
+
+    assert meter.statistics().reached == "rate"
+
+
+def _zeros(count: int) -> bytes:
+    pack = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return pack.compress(bytes(count)) + pack.flush()
