@@ -50,6 +50,57 @@ async def test_a_program_that_takes_too_long_is_stopped_with_all_it_started(tmp_
         assert "still" in await bench.call("shell", command="echo still here")
 
 
+SERVE = f"""
+import http.server, os  # {MARKER}
+open("page", "w").write("hello")
+if os.fork() == 0:
+    http.server.HTTPServer(("127.0.0.1", 8123), http.server.SimpleHTTPRequestHandler).serve_forever()
+print("started")
+"""
+ASK = """
+import time, urllib.request
+for _ in range(200):
+    try: print(urllib.request.urlopen("http://127.0.0.1:8123/page").read().decode()); break
+    except OSError: time.sleep(0.05)
+"""
+
+
+async def test_what_a_call_leaves_running_serves_later_calls_until_the_run_ends(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        began = await bench.call("python", code=SERVE)
+        assert began.startswith("[exit status 0]\nstarted\n[left running: ")
+        assert "/tmp/processes/1.log]" in began
+
+        assert "hello" in await bench.call("python", code=ASK)
+        assert "GET /page" in await bench.call("shell", command="cat /tmp/processes/1.log")
+
+        # One that is stopped takes what it started with it, and not what is an earlier one's.
+        late = f"setsid sleep {MARKER}1 & (setsid sleep {MARKER}2 &); sleep {MARKER}3"
+        result = await bench.box.call("shell", {"command": late, "timeout_s": 1}, "c1")
+        assert "took too long" in result.content
+        await gone(f"sleep\0{MARKER}")
+        assert "hello" in await bench.call("python", code=ASK)
+
+        # One that writes for ever neither stops the others nor fills the disk.
+        flood = await bench.call("shell", command="yes 'a line that never ends' & echo flooding")
+        assert "flooding" in flood
+        sizes = "sleep 1; cat /tmp/processes/* | wc -c; kill %1 2>/dev/null; pkill yes; echo"
+        size = int((await bench.call("shell", command=sizes)).split()[3])
+        assert 65536 < size < 5 << 20
+
+    await gone(MARKER)
+
+
+async def test_what_goes_on_counts_in_the_bounds_of_its_run(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        many = "for n in $(seq 30); do sleep 600 & done; echo begun"
+        assert "begun" in await bench.call("shell", command=many)
+        result = await bench.box.call("shell", {"command": many}, "c1")
+
+        assert not result.ok
+        assert "fork" in result.content
+
+
 async def test_a_call_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as bench, trio.open_nursery() as nursery:
         nursery.start_soon(bench.box.call, "shell", {"command": f"sleep {MARKER}"}, "c1")

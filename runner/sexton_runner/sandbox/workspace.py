@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import orjson
 import trio
 
@@ -62,6 +63,14 @@ class Pieces:
             return b""
 
 
+class LeftRunning(msgspec.Struct, frozen=True):
+    """A process that a command has left running; ``log`` is the file with what it still prints."""
+
+    pid: int
+    command: str
+    log: str = ""
+
+
 class Work:
     """One command. Its two streams must be read, or ``ignore``d, until ``wait`` has answered."""
 
@@ -69,6 +78,8 @@ class Work:
         self.stdout, self.stderr = Pieces(), Pieces()
         self._ended = trio.Event()
         self._status: int | None = None
+        self.left: tuple[LeftRunning, ...] = ()
+        """What goes on after it, until the sandbox ends."""
         self._why = ""
 
     @property
@@ -113,7 +124,11 @@ class Workspace:
     async def work(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: bytes = b""
     ) -> AsyncIterator[Work]:
-        """Begin a command when the one before has ended; on the way out it and all it started are dead."""
+        """Begin a command when the one before has ended.
+
+        On the way out it is dead, and so is all that it started, unless the workspace is a lasting one and
+        the command ended by itself.
+        """
         async with self._turn:
             if self.gone is not None:
                 raise WorkspaceGone(self.gone)
@@ -201,6 +216,9 @@ class Workspace:
             case b"x" if work is not None:
                 text = content.decode("ascii", "replace")
                 work.end(int(text) if text.lstrip("-").isdigit() and len(text) < MAX_STATUS_CHARS else 1)
+            case b"l" if work is not None:
+                with contextlib.suppress(msgspec.MsgspecError):
+                    work.left = msgspec.json.decode(content, type=tuple[LeftRunning, ...])
             case b"f" if work is not None:
                 await work.stderr.put(content + b"\n")
                 work.end(NOT_STARTED)
@@ -244,19 +262,22 @@ def _furnish(run_dir: Path, folder: Path) -> None:
 
 @asynccontextmanager
 async def open_workspace(
-    sandbox: Sandbox, *, run_dir: Path, folder: Path, serial: str
+    sandbox: Sandbox, *, run_dir: Path, folder: Path, serial: str, lasting: bool = False
 ) -> AsyncIterator[Workspace]:
     """Stand a sandbox up; on the way out everything in it is dead. Raises ``WorkspaceGone``.
 
     ``run_dir`` is seen inside, read-only; ``folder`` is the workspace itself where the tier has no walls.
+    ``lasting``: what a command leaves running goes on until the workspace ends, where the tier has a process
+    namespace that ends it then.
     """
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
     walled = sandbox.tier.name is not SandboxTier.NONE
     argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py") + ["--alone"] * walled
+    has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
+    argv += ["--lasting"] * (lasting and has_root)
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(argv, run_dir=run_dir, workspace=folder, env=env, serial=serial) as running:
-        has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
         workspace = Workspace(running, inside, "/workspace" if has_root else str(folder))
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()

@@ -8,7 +8,7 @@ import trio
 
 from sexton_runner.output import Output
 from sexton_runner.redact import Redactor, StreamRedactor
-from sexton_runner.sandbox.workspace import Pieces, Workspace
+from sexton_runner.sandbox.workspace import LeftRunning, Pieces, Workspace
 
 
 @dataclass(slots=True)
@@ -20,6 +20,7 @@ class CommandResult:
     status: int | None = None
     timed_out: bool = False
     flooded: bool = False
+    left: tuple[LeftRunning, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -62,6 +63,7 @@ async def run_command(
                 nursery.start_soon(_drain, work.stderr, seen.err, redactor, _unheard, scope)
                 await work.ended()
             seen.status = await work.wait()
+            seen.left = work.left
     seen.flooded = seen.out.flooded or seen.err.flooded
     seen.timed_out = scope.cancelled_caught and not seen.flooded
     return seen

@@ -19,7 +19,8 @@ MAX_TIMEOUT_S = 900
 MAX_PROGRAM_CHARS = 30_000  # One word of a command line holds 128 KiB, and a character may be 4 bytes.
 SHARED = (
     "It runs without network and without secrets. The folder it starts in keeps its files for the whole "
-    "event; the event is in $SEXTON_RUN/event.json. Nothing that it leaves running goes on."
+    "event; the event is in $SEXTON_RUN/event.json. What it leaves running (server &) "
+    "goes on for the whole event: the answer says its process number, and the file with its output."
 )
 
 
@@ -49,6 +50,9 @@ def told(done: CommandResult) -> str:
     parts = [f"[{done.told()}]", done.out.text().rstrip("\n")]
     if errors := done.err.text().rstrip("\n"):
         parts += ["[standard error]", errors]
+    for each in done.left:
+        prints = f"; what it prints from now on is in {each.log}" if each.log else ""
+        parts.append(f"[left running: {each.pid} {each.command}{prints}]")
     return clipped("\n".join(part for part in parts if part))
 
 

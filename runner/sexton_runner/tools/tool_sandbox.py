@@ -49,7 +49,10 @@ class ToolSandbox:
         self._count += 1
         serial = f"{self._run.live.lease.lease_id}-{self._count}"
         run_dir, folder = self._furnish()
-        async with open_workspace(self._run.sandbox, run_dir=run_dir, folder=folder, serial=serial) as found:
+        opening = open_workspace(
+            self._run.sandbox, run_dir=run_dir, folder=folder, serial=serial, lasting=True
+        )
+        async with opening as found:
             self._open = found
             self._answered.set()
             await found.lost.wait()
