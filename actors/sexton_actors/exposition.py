@@ -85,6 +85,15 @@ class OperatorsCollector(Collector):
         yield _counter(
             "transcripts", "Bytes of transcripts taken, and attempts cut", meters.transcripts, "what"
         )
+        yield _counter(
+            "run_connections",
+            "Requests and connections of runs to hosts",
+            meters.connections,
+            "verdict",
+        )
+        yield _counter(
+            "run_connection_bytes", "Bytes of runs to and from hosts", meters.connection_bytes, "way"
+        )
         yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(
             "ingress_to_lease_seconds",

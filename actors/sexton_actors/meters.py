@@ -1,8 +1,8 @@
 """Counts what operators ask about and no row tells: plain numbers of one node, for the loop's own thread."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from sexton_actors.backlog import AGE, AGENT, WORKSPACE
@@ -37,6 +37,10 @@ LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 
 FINISHED: Final = ("processed", "agent_error", "cancelled", "dead_lettered")
 RACING: Final = ("renew", "end")
+VERDICTS: Final = ("allowed", "refused", "bound", "failed")
+MAX_TOLD: Final = 1_000_000
+MAX_TOLD_BYTES: Final = 1 << 40
+"""A runner is believed so far about one frame."""
 TRANSCRIPTS: Final = ("bytes", "cut")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
 
@@ -61,6 +65,9 @@ class Meters:
         """Decisions about leases that were made again, as another node had written first; by write."""
         self.queue_full: Counter[str] = Counter(dict.fromkeys((AGENT, WORKSPACE, AGE), 0))
         """Events that were refused because too many waited, by the bound that was reached."""
+        self.connections: Counter[str] = Counter(dict.fromkeys(VERDICTS, 0))
+        """Requests and connections of runs to the network, as their runners told them, by verdict."""
+        self.connection_bytes: Counter[str] = Counter({"in": 0, "out": 0})
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
         self.transcripts: Counter[str] = Counter(dict.fromkeys(TRANSCRIPTS, 0))
         """Bytes of transcripts that were taken, and attempts that reached their bound."""
@@ -85,6 +92,16 @@ class Meters:
         """Count a write that came too late, if that is what the reply says."""
         if isinstance(reply, Refusal) and reply.code in LATE_CODES:
             self.late[what] += 1
+
+    def connected(self, frame: Mapping[str, Any]) -> None:
+        """Count what a runner's frame tells of a run's connections; what it calls otherwise is left out."""
+        verdict, count = frame.get("verdict"), frame.get("count", 1)
+        if verdict in VERDICTS:
+            self.connections[verdict] += count if isinstance(count, int) and 0 < count <= MAX_TOLD else 1
+        for way in ("in", "out"):
+            told = frame.get(f"bytes_{way}")
+            if isinstance(told, int) and told > 0:
+                self.connection_bytes[way] += min(told, MAX_TOLD_BYTES)
 
     def renewed(self, reply: object) -> None:
         """Count a renewal by what its runner is told."""

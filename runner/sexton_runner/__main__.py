@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from sexton_runner import doctor
+from sexton_runner.egress_settings import read_egress_settings
 from sexton_runner.errors import BadSettings
 from sexton_runner.logs import LogFormat, LogLevel, LogSettings, read_log_settings
 from sexton_runner.main import EXIT_CONFIG, main
@@ -98,6 +99,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         log=LogSettings(given.log_format, given.log_level),
         models=ModelSettings(addresses=read_addresses(os.environ)),
         tools=read_tool_settings(os.environ),
+        egress=read_egress_settings(os.environ),
         **named,
     )
 

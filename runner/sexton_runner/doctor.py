@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +15,8 @@ import orjson
 import structlog
 import trio
 
-from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.egress_settings import CA_BUNDLE, read_egress_settings, system_roots
+from sexton_runner.errors import BadSettings, SandboxUnavailable
 from sexton_runner.sandbox.bubblewrap_advice import namespace_advice
 from sexton_runner.sandbox.cgroup import find_layout
 from sexton_runner.sandbox.landlock import kernel_abi, refusal
@@ -67,7 +68,7 @@ async def examine(state_dir: Path) -> list[Finding]:
         tested, bound = await _self_test(state_dir)
         findings += [_bounds(state_dir, bound), _share(state_dir), _user(state_dir), _sizes()]
         findings += [_namespaces(), tested]
-    return [*findings, _calls()]
+    return [*findings, _calls(), _network(os.environ)]
 
 
 def weaknesses(findings: Sequence[Finding]) -> list[str]:
@@ -148,6 +149,21 @@ def _calls() -> Finding:
     if this_machine() is not None:
         return Finding(name, Grade.GOOD, f"filtered for {platform.machine()}")
     return Finding(name, Grade.WEAK, f"not filtered: no table for {platform.machine()}")
+
+
+def _network(environment: Mapping[str, str]) -> Finding:
+    name = "network of runs"
+    try:
+        settings = read_egress_settings(environment)
+    except BadSettings as fault:
+        return Finding(name, Grade.MISSING, str(fault), "a runner does not start with it")
+    hosts = ", ".join(sorted(settings.private_hosts)) or "none"
+    roots, own = system_roots(), settings.ca_bundle
+    if roots is None and own is None:
+        advice = f"Debian and Ubuntu: apt-get install ca-certificates, or name a file in {CA_BUNDLE}"
+        return Finding(name, Grade.WEAK, "no authorities are known, so no https reaches anything", advice)
+    trusted = " and ".join(str(file) for file in (roots, own) if file is not None)
+    return Finding(name, Grade.GOOD, f"by a proxy that trusts {trusted}; private hosts: {hosts}")
 
 
 async def _self_test(state_dir: Path) -> tuple[Finding, Bound]:

@@ -14,7 +14,8 @@ MAX_CHUNK_CHARS = 4096
 MAX_QUEUED_FRAMES = 2048
 MAX_CALL_BYTES = 512 * 1024
 CHUNK = "chunk"
-SPARE_KINDS = frozenset({CHUNK, "tool_call_progress"})
+CONNECTION = "connection"
+SPARE_KINDS = frozenset({CHUNK, "tool_call_progress", CONNECTION})
 
 
 def chunk(text: str) -> Frame:
@@ -40,6 +41,11 @@ def step_progress(name: str, elapsed_ms: int) -> Frame:
 def step_completed(name: str, ms: int, *, ok: bool) -> Frame:
     """Show how a step ended."""
     return {"kind": "tool_call_completed", "name": name, "ms": ms, "ok": ok}
+
+
+def connection(facts: Mapping[str, Any]) -> Frame:
+    """Show what became of a request, or of a connection that passed through, at the run's proxy."""
+    return {"kind": CONNECTION, **facts}
 
 
 class FrameQueue:

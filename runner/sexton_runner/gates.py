@@ -93,7 +93,14 @@ class Asking:
         self.checkpoint: Checkpoint = decode(run.live.lease.checkpoint)
         self.refusal: str | None = None
 
-    async def decide(self, ask: Ask, evidence: bytes, call_id: str | None = None) -> Decision:
+    async def decide(
+        self,
+        ask: Ask,
+        evidence: bytes,
+        call_id: str | None = None,
+        *,
+        park: Callable[[str], Awaitable[None]] | None = None,
+    ) -> Decision:
         """Wait for the decision.
 
         A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile. With a
@@ -115,7 +122,7 @@ class Asking:
         self._rest(1)
         try:
             gate = await self._find(key, ask, evidence)
-            gate = await self._wait(key, gate)
+            gate = await self._wait(key, gate, park or self._park_by)
         finally:
             self._rest(-1)
         self._remember(key, gate)
@@ -154,14 +161,14 @@ class Asking:
         }
         return await self._answered(lambda: self._plane.open_gate(self._live.lease.lease_id, body))
 
-    async def _wait(self, key: str, gate: Gate) -> Gate:
+    async def _wait(self, key: str, gate: Gate, park: Callable[[str], Awaitable[None]]) -> Gate:
         park_at = trio.current_time() + self._timing.park_after_s
         while gate.status not in RESOLVED:
             self._remember(key, gate)
             left = park_at - trio.current_time()
             if left <= 0:
                 await self._shown()  # What is not sent before the lease is given back is lost.
-                await self._park_by(gate.gate_id)
+                await park(gate.gate_id)
                 park_at = trio.current_time() + self._timing.backoff_max_s
                 left = 0.0
             gate_id, wait_s = gate.gate_id, max(0.0, min(self._timing.gate_wait_s, left))

@@ -79,6 +79,7 @@ async def run_runner(
             timing=pace,
             tools=settings.tools,
             models=settings.models,
+            egress=settings.egress,
         )
         async with connect() as work_http, connect() as pulse_http:
             outage = Outage(trio.current_time)

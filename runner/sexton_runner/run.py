@@ -10,6 +10,7 @@ from typing import Any
 from sexton_runner.client import ControlPlane
 from sexton_runner.frames import Frame
 from sexton_runner.lease import LiveLease
+from sexton_runner.network import Network
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
@@ -66,6 +67,8 @@ class Run:
     record: Record = unrecorded
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    network: Network | None = None
+    """The way out of its sandboxes; None: the agent may reach no host."""
 
 
 Runtime = Callable[[Run], Awaitable[Ending]]

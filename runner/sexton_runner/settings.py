@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.errors import BadSettings
 from sexton_runner.logs import LogSettings
 from sexton_runner.providers.settings import ModelSettings
@@ -69,6 +70,7 @@ class RunnerSettings:
     log: LogSettings = field(default_factory=LogSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
     def __post_init__(self) -> None:
         for problem in _problems(self):

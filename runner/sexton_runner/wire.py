@@ -44,13 +44,38 @@ class Resources(msgspec.Struct, frozen=True):
     wall_s: int | None = None
 
 
+class NetworkRule(msgspec.Struct, frozen=True):
+    """A part of a host that a run may reach; what is empty bounds nothing, but no ports are 80 and 443."""
+
+    host: str
+    ports: tuple[int, ...] = ()
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+class NetworkPolicy(msgspec.Struct, frozen=True):
+    """Where a run may go: ``allow`` are whole hosts, ``rules`` parts of others."""
+
+    allow: tuple[str, ...] = ()
+    rules: tuple[NetworkRule, ...] = ()
+
+
+class SecretUse(msgspec.Struct, frozen=True, rename={"place": "in"}):
+    """A place in a request where a credential stands: ``header``, ``query`` or ``basic``."""
+
+    place: str
+    name: str | None = None
+
+
 class Policy(msgspec.Struct, frozen=True):
     """What the run may use. Holds secrets, so it shows none of itself."""
 
     tools: list[str] = []
-    network_policy: dict[str, Any] = {}
+    network_policy: NetworkPolicy = NetworkPolicy()
     secrets_map: dict[str, Any] = {}
     secret_hosts: dict[str, list[str]] = {}
+    secret_uses: dict[str, list[SecretUse]] = {}
+    env: dict[str, str] = {}
     provider: str | None = None
     model: str | None = None
     api_key: str | None = None
@@ -59,6 +84,12 @@ class Policy(msgspec.Struct, frozen=True):
     context: Any = None
     integrations: dict[str, str] = {}
     resources: Resources = Resources()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host that the run may reach, as a whole or in part."""
+        rules = self.network_policy.rules
+        return tuple(dict.fromkeys((*self.network_policy.allow, *(rule.host for rule in rules))))
 
     def __repr__(self) -> str:
         return "<Policy>"

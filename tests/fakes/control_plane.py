@@ -138,6 +138,10 @@ FRAME_FIELDS: Mapping[str, set[str]] = {
     "tool_call_started": {"name", "args_redacted"},
     "tool_call_progress": {"name", "elapsed_ms"},
     "tool_call_completed": {"name", "ms", "ok"},
+    "connection": {
+        *("host", "port", "method", "path", "address", "verdict", "reason", "why"),
+        *("bytes_in", "bytes_out", "ms", "count"),
+    },
 }
 
 

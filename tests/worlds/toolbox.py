@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import msgspec
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.frame_sender import FrameSender
 from sexton_runner.lease import LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Run
+from sexton_runner.run_network import open_network
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
 from sexton_runner.settings import SandboxTier
@@ -29,6 +31,7 @@ from tests.fakes.control_plane import TOKEN, Plane, make_lease, open_plane
 from tests.worlds.runner import PACE
 
 LIMITS = Limits(wall_s=30.0, memory_bytes=256 << 20, pids=48)
+DEFAULT_EGRESS = EgressSettings()
 ALL_TOOLS = [
     "shell", "python", "http_request", "memory_store", "memory_recall", "request_integration",
     "request_approval", "propose_improvement", "schedule_follow_up",
@@ -60,6 +63,7 @@ async def open_bench(
     settings: ToolSettings | None = None,
     event: dict[str, Any] | None = None,
     tier: SandboxTier = SandboxTier.BUBBLEWRAP,
+    egress: EgressSettings = DEFAULT_EGRESS,
 ) -> AsyncIterator[Bench]:
     """Open a toolbox for a lease with ``policy``."""
     given = {"tools": ALL_TOOLS} | (policy or {})
@@ -86,8 +90,10 @@ async def open_bench(
         live.usage.go()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(sender.run)
-            async with open_toolbox(run) as box:
-                yield Bench(box, plane, run)
+            async with open_network(lease.policy, egress, run.redactor, sender.put) as network:
+                run = replace(run, network=network)
+                async with open_toolbox(run) as box:
+                    yield Bench(box, plane, run)
             await sender.flush()
             nursery.cancel_scope.cancel()
 

@@ -43,7 +43,7 @@ def _saved(
     if isinstance(answer, Lost):
         held.race_lost()
         return _again(held, message)
-    return _taken(message)
+    return _taken(held, message)
 
 
 async def _again(held: HeldLease, message: m.Activity) -> Taken:
@@ -52,7 +52,7 @@ async def _again(held: HeldLease, message: m.Activity) -> Taken:
         if isinstance(write, Refusal):
             return _refused(held, write)
         answer = await held.world.storage.journal.write(write)
-        return answer if isinstance(answer, Lost) else _taken(message)
+        return answer if isinstance(answer, Lost) else _taken(held, message)
 
     return await held.until_kept(attempt, lost=1)
 
@@ -62,6 +62,9 @@ def _refused(held: HeldLease, refusal: Refusal) -> Refusal:
     return refusal
 
 
-def _taken(message: m.Activity) -> m.FramesTaken:
+def _taken(held: HeldLease, message: m.Activity) -> m.FramesTaken:
+    for frame in message.frames:
+        if frame.kind == transitions.CONNECTION:
+            held.world.meters.connected(frame.data)
     # As many as the runner sent, however few they were joined to.
     return m.FramesTaken(len(message.frames))

@@ -15,6 +15,8 @@ from sexton_actors.manifest.problems import TRIGGER_FILE
 
 OWN_EVENTS: Final = ("message", "cron", "follow_up")
 """Types of events that the platform makes."""
+REQUESTS: Final = "http"
+"""By which rules mean a request of a run's program, as the runner's ``tools/request_gate.py`` does."""
 _SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 MAX_UNKNOWN = 64
 """Keys of the context of which it is said that they mean nothing: to find what was meant takes a while."""
@@ -168,6 +170,8 @@ def _rules(manifest: Manifest, config: Fields) -> Iterator[Warned]:
 
 def _rule(pattern: str, manifest: Manifest) -> str | None:
     callable_names = {_called(name) for name in manifest.tools}
+    if manifest.network_hosts:
+        callable_names.add(REQUESTS)
     # Of a server whose tools are all attached the names are not known.
     prefixes = tuple(_called(name.removeprefix("mcp:")) + "__" for name in manifest.tools if ":" in name)
     if any(glob_matches(pattern, name) for name in (*callable_names, *_types(manifest))):

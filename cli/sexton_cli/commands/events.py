@@ -179,12 +179,20 @@ def follow_to_the_end(
     return event
 
 
+def _connection(frame: Frame) -> str:
+    data = frame.data
+    words = (data.get("method"), f"{data.get('host')}:{data.get('port')}{data.get('path') or ''}")
+    why = f" ({data.get('why')})" if data.get("why") else ""
+    return f"{' '.join(str(word) for word in words if word)} {data.get('verdict')}{why}"
+
+
 def _tell(caller: Caller, frame: Frame) -> None:
     """What happens on the way, beside the answer."""
     told = {
         "tool_call_started": f"… {frame.data.get('name')}",
         "gate_pending": f"… waits for a person: sexton approvals show {frame.data.get('gate_id')}",
         "gate_resolved": f"… approval {frame.data.get('gate_id')}: {frame.data.get('status')}",
+        "connection": f"… {_connection(frame)}",
         "lease_reclaimed": "… its runner was lost; another takes over",
     }.get(frame.kind)
     if told is not None:

@@ -41,12 +41,22 @@ STREAM_FIELDS = frozenset({"seq", "event_id", "zombie_id"})
 """The stream says these of every frame; what a runner says is not taken over."""
 TEXT = _Field(_is_text, "a text", {"type": "string"})
 MS = _Field(_is_count, "milliseconds", {"type": "integer", "minimum": 0})
+COUNT = _Field(_is_count, "a count", {"type": "integer", "minimum": 0})
 VERDICT = _Field(_is_verdict, "true or false", {"type": "boolean"})
 FRAME_FIELDS: Mapping[str, Mapping[str, _Field]] = {
     "tool_call_started": {"name": TEXT},
     "tool_call_progress": {"name": TEXT, "elapsed_ms": MS},
     "tool_call_completed": {"name": TEXT, "ms": MS, "ok": VERDICT},
     "chunk": {"text": TEXT},
+    "connection": {
+        "host": TEXT,
+        "port": COUNT,
+        "verdict": TEXT,
+        "why": TEXT,
+        "bytes_in": COUNT,
+        "bytes_out": COUNT,
+        "ms": MS,
+    },
 }
 """What a frame of each kind has to have; more is taken as it is."""
 

@@ -45,7 +45,7 @@ class Proxy:
 @asynccontextmanager
 async def open_proxy(
     policy: Policy,
-    listener: trio.SocketListener,
+    listener: trio.abc.Listener[trio.SocketStream],
     *,
     observe: Observe,
     ask: Ask | None,

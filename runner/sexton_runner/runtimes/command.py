@@ -28,6 +28,7 @@ from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
 from sexton_runner.step_frames import StepFrames
 from sexton_runner.tools.completion_checks import Checks
+from sexton_runner.tools.request_gate import RequestGate
 from sexton_runner.transcript import steps
 
 HELPERS = Path(__file__).resolve().parent.parent / "helper"
@@ -63,7 +64,8 @@ def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
         helper = run_dir / "bin" / name
         helper.write_bytes((HELPERS / name).read_bytes())
         helper.chmod(0o755)
-    (run_dir / "program").write_text(block.source, encoding="utf-8")
+    source = block.source if run.network is None else run.network.fill(block.source)
+    (run_dir / "program").write_text(source, encoding="utf-8")
     (run_dir / "event.json").write_bytes(event_json(run.live.lease))
     (run_dir / "memory.json").write_bytes(orjson.dumps(run.live.lease.memory))
 
@@ -76,6 +78,9 @@ class _Attempt:
         self._show = steps(run.show, run.record)
         self._story = StepFrames(self._show, run.clock)
         self._asking = Asking(run, resting=self._rest)
+        if run.network is not None:
+            gates = read_gates(run.live.lease.policy.gates)
+            run.network.judge = RequestGate(self._asking, gates.rules).judge
         self._wall = trio.CancelScope()
         self._wall_left = run.sandbox.limits.wall_s
         self._out, self._err = Output(), Output()
@@ -98,7 +103,12 @@ class _Attempt:
         serial = self._run.live.lease.lease_id
         try:
             async with self._run.sandbox.open(
-                argv, run_dir=run_dir, workspace=workspace, env=self._env(inside), serial=serial
+                argv,
+                run_dir=run_dir,
+                workspace=workspace,
+                env=self._env(inside),
+                serial=serial,
+                network=self._run.network,
             ) as running:
                 await self._attend(running.child, partial(self._feed, running))
                 self._seen.out_of_memory = running.out_of_memory()
@@ -116,7 +126,11 @@ class _Attempt:
         """Run the program, then its checks in the same folder. Nobody is there to repair what they find."""
         run = self._run
         async with open_workspace(
-            run.sandbox, run_dir=run_dir, folder=folder, serial=run.live.lease.lease_id
+            run.sandbox,
+            run_dir=run_dir,
+            folder=folder,
+            serial=run.live.lease.lease_id,
+            network=run.network,
         ) as workspace:
             inside = workspace.inside
             argv = [

@@ -4,14 +4,16 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sexton_runner.background_tasks import run_in_background
 from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.network import Network
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.disk_use import DiskWatch
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.network_door import connected
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
@@ -45,6 +47,8 @@ class Running:
     group: Group | None
     watchdog: Watchdog | None = None
     disk: DiskWatch | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What programs inside need to know of the network."""
 
     def out_of_disk(self) -> bool:
         """Tell whether it was ended because its files took more than they may."""
@@ -95,19 +99,35 @@ class Sandbox:
 
     @asynccontextmanager
     async def open(
-        self, argv: Sequence[str], *, run_dir: Path, workspace: Path, env: Mapping[str, str], serial: str
+        self,
+        argv: Sequence[str],
+        *,
+        run_dir: Path,
+        workspace: Path,
+        env: Mapping[str, str],
+        serial: str,
+        network: Network | None = None,
     ) -> AsyncIterator[Running]:
-        """Start a job; on the way out its whole tree is dead, reaped, and its group gone."""
-        job = Job(
-            argv=[*argv],
-            env=env,
-            run_dir=run_dir,
-            workspace=workspace,
-            read_only={folder: folder for folder in python_folders()},
-            limits=self.limits,
-            grouped=self.layout is not None,
-            shared_out=self.keeps_share,
-        )
+        """Start a job; on the way out its whole tree is dead, reaped, and its group gone.
+
+        Without a ``network`` it reaches nothing; with one, the run's proxy and nothing else.
+        """
+        async with connected(network, self.tier, argv, run_dir, workspace) as (words, variables):
+            job = Job(
+                argv=[*words],
+                env={**variables, **env},
+                run_dir=run_dir,
+                workspace=workspace,
+                read_only={folder: folder for folder in python_folders()},
+                limits=self.limits,
+                grouped=self.layout is not None,
+                shared_out=self.keeps_share,
+            )
+            async with self._running(job, serial, variables) as running:
+                yield running
+
+    @asynccontextmanager
+    async def _running(self, job: Job, serial: str, variables: Mapping[str, str]) -> AsyncIterator[Running]:
         group = self._group(serial)
         try:
             child = self._start(job, group)
@@ -115,13 +135,13 @@ class Sandbox:
                 if self.is_watched:
                     watchdog = Watchdog(child, self.limits.memory_bytes)
                     async with run_in_background(watchdog.run):
-                        yield Running(child, group, watchdog)
+                        yield Running(child, group, watchdog, variables=variables)
                 elif self.tier.name is SandboxTier.LANDLOCK:
-                    disk = DiskWatch(child, workspace, self.limits.disk_bytes)
+                    disk = DiskWatch(child, job.workspace, self.limits.disk_bytes)
                     async with run_in_background(disk.run):
                         yield Running(child, group, disk=disk)
                 else:
-                    yield Running(child, group)
+                    yield Running(child, group, variables=variables)
             finally:
                 await child.finish()
         finally:

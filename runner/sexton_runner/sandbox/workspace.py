@@ -11,6 +11,7 @@ import orjson
 import trio
 
 from sexton_runner.background_tasks import run_in_background
+from sexton_runner.network import Network
 from sexton_runner.sandbox import command_server
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running, Sandbox
 from sexton_runner.sandbox.tiers import Inside
@@ -155,6 +156,7 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         """Give what every command inside finds in its environment."""
         return {
+            **self._running.variables,
             "PATH": f"{self.inside.run_dir}/bin:{INSIDE_PATH}",
             "HOME": self.inside.home,
             "TMPDIR": self.inside.home,
@@ -262,7 +264,13 @@ def _furnish(run_dir: Path, folder: Path) -> None:
 
 @asynccontextmanager
 async def open_workspace(
-    sandbox: Sandbox, *, run_dir: Path, folder: Path, serial: str, lasting: bool = False
+    sandbox: Sandbox,
+    *,
+    run_dir: Path,
+    folder: Path,
+    serial: str,
+    network: Network | None = None,
+    lasting: bool = False,
 ) -> AsyncIterator[Workspace]:
     """Stand a sandbox up; on the way out everything in it is dead. Raises ``WorkspaceGone``.
 
@@ -277,7 +285,9 @@ async def open_workspace(
     has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
     argv += ["--lasting"] * (lasting and has_root)
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
-    async with sandbox.open(argv, run_dir=run_dir, workspace=folder, env=env, serial=serial) as running:
+    async with sandbox.open(
+        argv, run_dir=run_dir, workspace=folder, env=env, serial=serial, network=network
+    ) as running:
         workspace = Workspace(running, inside, "/workspace" if has_root else str(folder))
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()

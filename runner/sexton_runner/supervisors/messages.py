@@ -10,6 +10,7 @@ import msgspec
 import orjson
 import trio
 
+from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.lease import Halt, Usage
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.run import Ending
@@ -37,6 +38,7 @@ class Outfit:
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     server_cert: Path | None = None
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

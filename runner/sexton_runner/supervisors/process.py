@@ -17,6 +17,7 @@ from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.run_bounds import TooMuch, allotted
 from sexton_runner.run_folder import remove_folder
+from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
@@ -176,7 +177,9 @@ async def _guarded(
     ending = failed("run_start", "the runner could not carry out the run; its log says more")
     try:
         job.folder.mkdir(mode=0o700, parents=True)
-        ending = await carry_out(run)
+        policy = live.lease.policy
+        async with open_network(policy, job.outfit.egress, run.redactor, run.show) as network:
+            ending = await carry_out(replace(run, network=network))
     except* TokenRejected:
         raise
     except* MemoryError:

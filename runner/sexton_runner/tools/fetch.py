@@ -9,6 +9,7 @@ from http import HTTPStatus
 import httpx2
 import trio
 
+from sexton_runner.network import Limits
 from sexton_runner.tools.addresses import forbidden, host_allowed, is_loopback
 
 MAX_REDIRECTS = 5
@@ -68,10 +69,24 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Where requests may go: the agent's ``network.allow``, and loopback by an operator's choice only."""
+    """Where requests may go: the agent's ``network.allow``, and loopback by an operator's choice only.
+
+    ``allow`` are hosts as a whole; ``limits`` knows those that are allowed in part.
+    """
 
     allow: Sequence[str]
     allow_loopback: bool = False
+    limits: Limits | None = None
+
+    def refusal(self, method: str, url: httpx2.URL) -> str | None:
+        """Say why this request may not be made; None: it may."""
+        host = url.raw_host.decode("ascii")
+        if host_allowed(host, self.allow):
+            return None
+        if self.limits is None:
+            return f"the host {host} is not in network.allow"
+        path = url.raw_path.decode("ascii").partition("?")[0]
+        return self.limits(method, host, url.port or PORTS[url.scheme], path)
 
 
 async def fetch(wanted: Wanted, reach: Reach, timeout_s: float) -> Fetched:
@@ -107,8 +122,8 @@ async def _once(wanted: Wanted, reach: Reach) -> Fetched:
         raise NotFetched("the url cannot be read: there is no such port")
     if url.userinfo:
         raise NotFetched("user and password do not belong into a url: use a header")
-    if not host_allowed(host, reach.allow):
-        raise NotFetched(f"the host {host} is not in network.allow")
+    if refused := reach.refusal(wanted.method, url):
+        raise NotFetched(refused)
     addresses = await _resolve(host, url.port or PORTS[url.scheme], reach)
     if wanted.secret and url.scheme == "http" and not all(map(is_loopback, addresses)):
         raise NotFetched("a secret goes out over https only")

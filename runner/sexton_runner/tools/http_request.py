@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -43,13 +43,15 @@ class HttpRequest:
     secrets: LentSecrets
     reach: Reach
     redactor: Redactor
+    hosts: Sequence[str] = ()
+    """Every host that is allowed, as a whole or in part, for the model."""
     parallel_safe: bool = True
     name: str = "http_request"
 
     @property
     def description(self) -> str:
         """Say what may be asked and which secrets there are, by name."""
-        hosts = ", ".join(self.reach.allow) or "none"
+        hosts = ", ".join(self.hosts or self.reach.allow) or "none"
         places = ", ".join(self.secrets.offers) or "none"
         return (
             f"Make an HTTP request. Allowed hosts: {hosts}. Secrets that may stand in url, headers, body and "

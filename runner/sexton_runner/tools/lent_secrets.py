@@ -1,13 +1,11 @@
 """The secrets lent to a run: the model names them, and the runner fills them in unseen."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sexton_runner.network import PLACE
 from sexton_runner.redact import Redactor
 from sexton_runner.tools.addresses import host_allowed
-
-PLACE = re.compile(r"\$\{secrets\.([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_.-]{1,128})\}")
 
 
 class NotLent(Exception):

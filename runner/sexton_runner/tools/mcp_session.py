@@ -101,7 +101,12 @@ async def _in_sandbox(server: McpServer, run: Run, name: str) -> AsyncIterator[t
     write, said = anyio.create_memory_object_stream[SessionMessage](0)
     async with (
         run.sandbox.open(
-            server.command, run_dir=run_dir, workspace=workspace, env=env, serial=serial
+            server.command,
+            run_dir=run_dir,
+            workspace=workspace,
+            env=env,
+            serial=serial,
+            network=run.network,
         ) as running,
         trio.open_nursery() as nursery,
     ):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sexton_runner.network import Network
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.workspace import WorkspaceGone
@@ -18,10 +19,21 @@ DEFAULT_TIMEOUT_S = 60
 MAX_TIMEOUT_S = 900
 MAX_PROGRAM_CHARS = 30_000  # One word of a command line holds 128 KiB, and a character may be 4 bytes.
 SHARED = (
-    "It runs without network and without secrets. The folder it starts in keeps its files for the whole "
-    "event; the event is in $SEXTON_RUN/event.json. What it leaves running (server &) "
-    "goes on for the whole event: the answer says its process number, and the file with its output."
+    "The folder it starts in keeps its files for the whole event; the event is in $SEXTON_RUN/event.json. "
+    "What it leaves running (server &) goes on for the whole event: the answer says its process number, and "
+    "the file with its output."
 )
+
+
+def _told(network: Network | None, hosts: Sequence[str]) -> str:
+    """Say what a program reaches, and by which names it has secrets that it never sees."""
+    if network is None:
+        return f"It runs without network and without secrets. {SHARED}"
+    variables = ", ".join(f"${name}" for name in network.variables) or "none"
+    return (
+        f"It reaches these hosts only, by the proxy of its environment: {', '.join(hosts)}. Placeholders of "
+        f"secrets, which become the secret on the way to their host: {variables}. {SHARED}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +43,21 @@ class Programs:
     tool_sandbox: ToolSandbox
     sandbox: Sandbox
     redactor: Redactor
+    network: Network | None = None
+    hosts: Sequence[str] = ()
+
+    @property
+    def told(self) -> str:
+        """Say, for the model, what all programs of the run have in common."""
+        return _told(self.network, self.hosts)
 
     async def run(self, words: Sequence[str], source: str, timeout_s: int) -> ToolResult:
         """Run a program that is the last word of its command line."""
         facts: dict[str, Any] = {"program_sha256": hashlib.sha256(source.encode()).hexdigest()}
         try:
             workspace = await self.tool_sandbox.workspace()
+            if self.network is not None:
+                source = self.network.fill(source)
             done = await run_command(workspace, [*words, source], redactor=self.redactor, timeout_s=timeout_s)
         except WorkspaceGone as gone:
             text = f"the sandbox was ended ({gone}); the next call finds a new one, with an empty folder"
@@ -70,8 +91,12 @@ class Shell:
 
     programs: Programs
     name: str = "shell"
-    description: str = f"Run shell commands in a sandbox. {SHARED}"
     parallel_safe: bool = False
+
+    @property
+    def description(self) -> str:
+        """Say what is run, and what it reaches."""
+        return f"Run shell commands in a sandbox. {self.programs.told}"
 
     @property
     def input_schema(self) -> Mapping[str, Any]:
@@ -90,8 +115,12 @@ class Python:
 
     programs: Programs
     name: str = "python"
-    description: str = f"Run a Python program in a sandbox, with the standard library. {SHARED}"
     parallel_safe: bool = False
+
+    @property
+    def description(self) -> str:
+        """Say what is run, and what it reaches."""
+        return f"Run a Python program in a sandbox, with the standard library. {self.programs.told}"
 
     @property
     def input_schema(self) -> Mapping[str, Any]:

@@ -30,19 +30,33 @@ class Kit:
     @property
     def programs(self) -> Programs:
         """Give what runs programs."""
-        return Programs(tool_sandbox=self.tool_sandbox, sandbox=self.run.sandbox, redactor=self.run.redactor)
+        return Programs(
+            tool_sandbox=self.tool_sandbox,
+            sandbox=self.run.sandbox,
+            redactor=self.run.redactor,
+            network=self.run.network,
+            hosts=self.run.live.lease.policy.hosts,
+        )
 
     @property
     def reach(self) -> Reach:
         """Give where requests may go."""
-        allow = self.run.live.lease.policy.network_policy.get("allow", [])
-        return Reach(allow=[str(entry) for entry in allow], allow_loopback=self.run.tools.allow_loopback)
+        return Reach(
+            allow=self.run.live.lease.policy.network_policy.allow,
+            allow_loopback=self.run.tools.allow_loopback,
+            limits=None if self.run.network is None else self.run.network.limits,
+        )
 
 
 TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
     "shell": lambda kit: Shell(kit.programs),
     "python": lambda kit: Python(kit.programs),
-    "http_request": lambda kit: HttpRequest(secrets=kit.secrets, reach=kit.reach, redactor=kit.run.redactor),
+    "http_request": lambda kit: HttpRequest(
+        secrets=kit.secrets,
+        reach=kit.reach,
+        redactor=kit.run.redactor,
+        hosts=kit.run.live.lease.policy.hosts,
+    ),
     "memory_store": lambda kit: MemoryStore(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "memory_recall": lambda kit: MemoryRecall(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "request_integration": lambda kit: RequestIntegration(

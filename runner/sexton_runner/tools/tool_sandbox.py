@@ -50,7 +50,12 @@ class ToolSandbox:
         serial = f"{self._run.live.lease.lease_id}-{self._count}"
         run_dir, folder = self._furnish()
         opening = open_workspace(
-            self._run.sandbox, run_dir=run_dir, folder=folder, serial=serial, lasting=True
+            self._run.sandbox,
+            run_dir=run_dir,
+            folder=folder,
+            serial=serial,
+            network=self._run.network,
+            lasting=True,
         )
         async with opening as found:
             self._open = found

@@ -22,6 +22,7 @@ from sexton_runner.tools.base import Parked, Tool, ToolResult
 from sexton_runner.tools.completion_checks import Checks, Unmet
 from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.mcp import Servers
+from sexton_runner.tools.request_gate import RequestGate, Undecided
 from sexton_runner.tools.table import TOOLS, Kit
 from sexton_runner.tools.tool_sandbox import ToolSandbox
 from sexton_runner.tools.truncation import clipped, shown
@@ -183,6 +184,10 @@ async def _raise_parked(gate_id: str) -> None:
     raise Parked(gate_id)
 
 
+async def _wait_no_longer(gate_id: str) -> None:
+    raise Undecided(gate_id)
+
+
 @asynccontextmanager
 async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) -> AsyncIterator[Toolbox]:
     """Open what the lease's policy names; raises ``msgspec.ValidationError`` for gates that cannot be read.
@@ -198,6 +203,8 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
     gates = read_gates(policy.gates)
     kit = Kit(run=run, tool_sandbox=ToolSandbox(run), secrets=_lent(run))
     asking = Asking(run, resting=resting or rest, park=_raise_parked)
+    if run.network is not None:
+        run.network.judge = RequestGate(asking, gates.rules, park=_wait_no_longer).judge
     servers = Servers(run, policy.tools)
     tools: dict[str, Tool] = {name: TOOLS[name](kit) for name in policy.tools if name in TOOLS}
     for name in policy.tools:
@@ -216,5 +223,5 @@ def _lent(run: Run) -> LentSecrets:
         policy.secrets_map,
         run.redactor,
         hosts=policy.secret_hosts,
-        allow=policy.network_policy.get("allow") or (),
+        allow=policy.hosts,
     )

@@ -8,7 +8,10 @@ from sexton_actors.refusal import Refusal
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.writes import AppendFrames
 
-ACTIVITY_KINDS = frozenset({"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk"})
+CONNECTION = "connection"
+ACTIVITY_KINDS = frozenset(
+    {"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk", CONNECTION}
+)
 
 
 def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | Refusal:

@@ -13,7 +13,10 @@ TEXT_BYTES: Final = 64 * 1024
 """The bound of a frame's text in UTF-8, and of all its other fields together as JSON."""
 NAME_BYTES: Final = 1024
 """What is kept of each required text, as a tool's name, where a frame is too long."""
-REQUIRED: Final = ("name", "elapsed_ms", "ms", "ok")
+REQUIRED: Final = (
+    *("name", "elapsed_ms", "ms", "ok"),
+    *("host", "port", "verdict", "why", "bytes_in", "bytes_out"),
+)
 """What the kinds of a runner's frames have to have, beside a chunk's text."""
 _LONGEST: Final = 4
 """Bytes of a character in UTF-8, at most."""
