@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from sexton_actors.terms import RUN_NANOS_PER_SEC
-from sexton_storage.records.leases import Rates
+from sexton_storage.records.leases import ModelShare, Rates
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -17,6 +17,14 @@ class Model(msgspec.Struct, frozen=True):
     input_nanos_per_mtok: int
     cached_input_nanos_per_mtok: int
     output_nanos_per_mtok: int
+    cache_write_nanos_per_mtok: int | None = None
+    """None: as any other input."""
+
+    @property
+    def write_rate(self) -> int:
+        """What a million tokens cost that are written to a prompt cache, in nanos."""
+        written = self.cache_write_nanos_per_mtok
+        return self.input_nanos_per_mtok if written is None else written
 
 
 class Catalogue:
@@ -51,4 +59,23 @@ class Catalogue:
             row.input_nanos_per_mtok,
             row.cached_input_nanos_per_mtok,
             row.output_nanos_per_mtok,
+            row.write_rate,
+        )
+
+    def share(self, provider: str, model: str, *, own_key: bool) -> ModelShare:
+        """What one model of several is billed by, with nothing used yet.
+
+        >>> catalogue = Catalogue("2026-01-01", [Model("m", "p", 1, 4, 1, 9)])
+        >>> catalogue.share("p", "m", own_key=False).cache_write_nanos_per_mtok
+        4
+        """
+        rates = self.rates(model, own_key=own_key)
+        return ModelShare(
+            provider,
+            model,
+            own_key,
+            rates.input_nanos_per_mtok,
+            rates.cached_input_nanos_per_mtok,
+            rates.cache_write_nanos_per_mtok,
+            rates.output_nanos_per_mtok,
         )

@@ -9,6 +9,7 @@ import msgspec
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.refusal import Refusal
 from sexton_actors.secrets import Secrets
+from sexton_storage.records.leases import ModelShare
 from sexton_storage.records.providers import PlatformKey, ProviderMode, ProviderStore, TenantProvider
 from sexton_storage.stores import DatabaseClock
 
@@ -35,6 +36,23 @@ class ProviderChoice(msgspec.Struct, frozen=True):
     context_cap_tokens: int
     own_key: bool
     """The tenant's, whose tokens cost nothing here; else the platform's."""
+
+
+class ModelChain(msgspec.Struct, frozen=True):
+    """The models of a run: the first, and those that are asked in its place when it is busy."""
+
+    first: ProviderChoice | Refusal | None
+    """None for a run that has no model."""
+    fallbacks: tuple[ProviderChoice, ...] = ()
+
+    def shares(self, catalogue: Catalogue) -> tuple[ModelShare, ...] | None:
+        """What each is billed by; None where there is only one."""
+        if not self.fallbacks or not isinstance(self.first, ProviderChoice):
+            return None
+        return tuple(
+            catalogue.share(choice.provider, choice.model, own_key=choice.own_key)
+            for choice in (self.first, *self.fallbacks)
+        )
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -89,6 +107,25 @@ class Providers:
             return _missing(name, wanted, needs_key=known)
         key, own_key = found
         return self._choice(name, model, key, wanted.chosen, own_key=own_key)
+
+    async def resolve_chain(
+        self, *, tenant_id: UUID, workspace_id: UUID, wishes: Sequence[tuple[str | None, str | None]]
+    ) -> ModelChain:
+        """The models for these wishes, each a provider and a model, in their order; there is at least one.
+
+        One that cannot be used, as its key is missing, is passed over. When none can be used the first tells
+        why. Raises StorageUnavailable.
+        """
+        found = [
+            await self.resolve_provider(
+                tenant_id=tenant_id, workspace_id=workspace_id, provider=provider, model=model
+            )
+            for provider, model in wishes
+        ]
+        usable = [choice for choice in found if isinstance(choice, ProviderChoice)]
+        if not usable:
+            return ModelChain(found[0])
+        return ModelChain(usable[0], tuple(usable[1:]))
 
     async def _wanted(self, tenant_id: UUID) -> _Wanted:
         now = self._clock.now_ms()

@@ -26,6 +26,8 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_nanos_per_mtok: Rate
     cached_input_nanos_per_mtok: Rate
     output_nanos_per_mtok: Rate
+    cache_write_nanos_per_mtok: Rate | None = None
+    """None: as any other input."""
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from sexton_actors.providers import ProviderChoice
 from sexton_http.outbound import previews
 from sexton_runner.providers.base import (
     Again,
+    Asking,
     Message,
     Prompt,
     Provider,
@@ -68,13 +69,15 @@ async def _pieces(
                     yield previews.ToolUse(use.id, use.name, use.arguments)
                 case Reply(usage=usage):
                     tokens = previews.Tokens(
-                        usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+                        usage.input_tokens + usage.cache_write_tokens,
+                        usage.cached_input_tokens,
+                        usage.output_tokens,
                     )
                     yield previews.Done(tokens, choice.provider, choice.model)
                 case Again(why=why, void=True):
                     # What was shown cannot be taken back, so it is not said a second time either.
                     raise ModelAway(why)
-                case Again() | Used():
+                case Again() | Asking() | Used():
                     pass
 
 

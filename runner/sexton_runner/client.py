@@ -175,6 +175,10 @@ class ControlPlane:
         """Give a lease back; its event returns to the queue at once."""
         await self._send("POST", f"{ME}/leases/{lease_id}/release", {"reason": reason})
 
+    async def give_back(self, lease_id: str, body: Body) -> None:
+        """Give a lease back; its event waits for the time in ``body``, and goes on from what it holds."""
+        await self._send("POST", f"{ME}/leases/{lease_id}/release", body)
+
     async def park(self, lease_id: str, gate_id: str, checkpoint: object) -> None:
         """Give a lease back until its gate is resolved."""
         await self._send(

@@ -1,12 +1,14 @@
 """One live lease as the runner sees it: how much it has used, until when it is ours, and why it must end."""
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import trio
 
+from sexton_runner.providers.base import Usage as TokenCounts
 from sexton_runner.timing import Clock
 from sexton_runner.wire import Lease
 
@@ -20,9 +22,12 @@ class Halt(enum.Enum):
     BUDGET_EXCEEDED = "budget_exceeded"
     CEILING = "ceiling"
     PARKED = "parked"
+    GIVEN_BACK = "given_back"  # By the run itself, until a time: nothing more is said about it.
     RELEASED = "released"
 
 
+CACHE_WRITES, FALLBACKS, RETRY_AFTER = "cache_write_tokens", "fallbacks", "retry_after_ms"
+"""Additions to the interface, by the names under which a lease says that its control plane takes them."""
 REFUSALS: dict[str, Halt] = {
     "UZ-RUN-010": Halt.CEILING,
     "UZ-RUN-012": Halt.BALANCE_EXHAUSTED,
@@ -49,6 +54,11 @@ class Usage:
     input_tokens: int = 0
     cached_input_tokens: int = 0
     output_tokens: int = 0
+    cache_write_tokens: int = 0
+    fallbacks: list[TokenCounts] = field(default_factory=list)
+    """What each model after the first has used of those counts."""
+    understood: frozenset[str] = frozenset()
+    """Additions to the counters that the control plane takes."""
     changed: trio.Event = field(default_factory=trio.Event)
     """Set when the time begins to run or to stand."""
     _ran_s: float = 0.0
@@ -85,23 +95,54 @@ class Usage:
         run_ms: int,
         *,
         resting: bool,
-        input_tokens: int,
-        cached_input_tokens: int,
-        output_tokens: int,
+        counted: TokenCounts,
+        fallbacks: Sequence[TokenCounts] = (),
     ) -> None:
         """Take over what another process has counted up to this moment."""
-        self.input_tokens = max(self.input_tokens, input_tokens)
-        self.cached_input_tokens = max(self.cached_input_tokens, cached_input_tokens)
-        self.output_tokens = max(self.output_tokens, output_tokens)
+        self.count(counted, fallbacks)
         self._ran_s, self._since = run_ms / 1000, None if resting else self.clock()
 
-    def tokens(self) -> dict[str, int]:
-        """Give the three counters under their wire names."""
-        return {
-            "input_tokens": self.input_tokens,
-            "cached_input_tokens": self.cached_input_tokens,
-            "output_tokens": self.output_tokens,
+    def count(self, counted: TokenCounts, fallbacks: Sequence[TokenCounts] = ()) -> None:
+        """Take cumulative counts: of all models together, and of those after the first. None goes back."""
+        most = self.counted().at_least(counted)
+        self.input_tokens, self.cached_input_tokens = most.input_tokens, most.cached_input_tokens
+        self.output_tokens, self.cache_write_tokens = most.output_tokens, most.cache_write_tokens
+        self.fallbacks += [TokenCounts()] * (len(fallbacks) - len(self.fallbacks))
+        for place, said in enumerate(fallbacks):
+            self.fallbacks[place] = self.fallbacks[place].at_least(said)
+
+    def counted(self) -> TokenCounts:
+        """Give what all models together have used."""
+        return TokenCounts(
+            self.input_tokens, self.cached_input_tokens, self.output_tokens, self.cache_write_tokens
+        )
+
+    def tokens(self) -> dict[str, Any]:
+        """Give the counters under their wire names, as this control plane takes them.
+
+        >>> usage = Usage(lambda: 0.0)
+        >>> usage.count(TokenCounts(5, 0, 2, 3), [TokenCounts(1, 0, 1, 0)])
+        >>> usage.tokens()
+        {'input_tokens': 8, 'cached_input_tokens': 0, 'output_tokens': 2}
+        >>> usage.understood = frozenset({"cache_write_tokens"})
+        >>> usage.tokens()
+        {'input_tokens': 5, 'cached_input_tokens': 0, 'output_tokens': 2, 'cache_write_tokens': 3}
+        """
+        told = self.counted()
+        if CACHE_WRITES not in self.understood:
+            # Which bills them as what they are beside, input.
+            read = told.input_tokens + told.cache_write_tokens
+            told = TokenCounts(read, told.cached_input_tokens, told.output_tokens)
+        spelt: dict[str, Any] = {
+            "input_tokens": told.input_tokens,
+            "cached_input_tokens": told.cached_input_tokens,
+            "output_tokens": told.output_tokens,
         }
+        if CACHE_WRITES in self.understood:
+            spelt[CACHE_WRITES] = told.cache_write_tokens
+        if FALLBACKS in self.understood and self.fallbacks:
+            spelt[FALLBACKS] = [msgspec.structs.asdict(one) for one in self.fallbacks]
+        return spelt
 
 
 class LiveLease:
@@ -112,7 +153,7 @@ class LiveLease:
 
     def __init__(self, lease: Lease, clock: Clock, term_s: float, reason: str = "") -> None:
         self.lease = lease
-        self.usage = Usage(clock)
+        self.usage = Usage(clock, understood=frozenset(lease.policy.understands))
         self.deadline = clock() + term_s
         self.scope = trio.CancelScope()
         self.halted: Halt | None = None
@@ -130,6 +171,6 @@ class LiveLease:
             self.halted, self.reason = why, reason
             self.scope.cancel()
 
-    def renewal(self) -> dict[str, int]:
+    def renewal(self) -> dict[str, Any]:
         """Give the body of a renewal: cumulative counters."""
         return {**self.usage.tokens(), "run_ms": self.usage.run_ms}

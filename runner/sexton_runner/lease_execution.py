@@ -97,6 +97,13 @@ async def _close(live: LiveLease, context: RunnerContext, ending: Ending | None,
             )
         case Halt.PARKED:
             log.info("run_parked", lease_id=live.lease.lease_id, event_id=live.lease.event.event_id)
+        case Halt.GIVEN_BACK:
+            log.info(
+                "run_given_back",
+                lease_id=live.lease.lease_id,
+                event_id=live.lease.event.event_id,
+                why=live.reason,
+            )
         case Halt.RELEASED:
             await release(live, context)
         case Halt.CANCELLED:

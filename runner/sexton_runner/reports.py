@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from sexton_runner.errors import Refused
-from sexton_runner.lease import LiveLease
+from sexton_runner.lease import CACHE_WRITES, FALLBACKS, LiveLease
 from sexton_runner.run import Ending, Outcome
 
 MAX_REPORT_BYTES = (2 << 20) - 8192  # The control plane takes bodies of 2 MiB; the note about a cut has room.
@@ -81,7 +81,7 @@ def told_again(body: Report, refusal: Refused) -> Report | None:
     why = f"{refusal.code or refusal.status}: {refusal.detail}"
     note = f"[the control plane refused the report of this run: {why}]"
     kept = ("lease_id", "event_id", "fencing_token", "telemetry")
-    tokens = ("input_tokens", "cached_input_tokens", "output_tokens")
-    plain = {name: body[name] for name in (*kept, *tokens)}
+    tokens = ("input_tokens", "cached_input_tokens", "output_tokens", CACHE_WRITES, FALLBACKS)
+    plain = {name: body[name] for name in (*kept, *tokens) if name in body}
     text = f"{note}\n{str(body['response_text'])[:KEPT_CHARS]}"
     return {**plain, "outcome": outcome, "failure_reason": reason, "response_text": text}

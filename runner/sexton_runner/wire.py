@@ -67,6 +67,17 @@ class SecretUse(msgspec.Struct, frozen=True, rename={"place": "in"}):
     name: str | None = None
 
 
+class FallbackModel(msgspec.Struct, frozen=True):
+    """A model that is asked when those before it are busy. Holds a key, so it shows none of itself."""
+
+    provider: str
+    model: str
+    api_key: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<FallbackModel {self.provider} {self.model}>"
+
+
 class Policy(msgspec.Struct, frozen=True):
     """What the run may use. Holds secrets, so it shows none of itself."""
 
@@ -84,6 +95,8 @@ class Policy(msgspec.Struct, frozen=True):
     context: Any = None
     integrations: dict[str, str] = {}
     resources: Resources = Resources()
+    fallbacks: list[FallbackModel] = []
+    understands: list[str] = []
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.records.leases import Lease, LeaseStatus, ModelShare, Rates
 from sexton_storage.records.memories import MemoryChange
 from sexton_storage.records.metering import Slice
 from sexton_storage.refusals import Lost
@@ -97,7 +97,10 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class NothingToClaim(msgspec.Struct, frozen=True, gc=False):
-    """No received event, the agent is not active, over its budget, or leased; ``reason`` says which."""
+    """No received event, or one that waits for its time; the agent is not active, over its budget, or leased.
+
+    ``reason`` says which.
+    """
 
     reason: str
 
@@ -129,6 +132,8 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
     config_version_id: UUID | None = None
     model: str | None = None
     own_key: bool = False
+    shares: tuple[ModelShare, ...] | None = None
+    """The models of a run that has more than one, with nothing used yet."""
 
 
 # --- renew --------------------------------------------------------------------------------------------------
@@ -194,6 +199,9 @@ class EventEnd(msgspec.Struct, frozen=True, gc=False):
     output_tokens: int = 0
     wall_ms: int = 0
     """Tokens and wall time are added to the event's own."""
+    cache_write_tokens: int = 0
+    retry_at: int | None = None
+    """Until when an event waits that goes back."""
     failed_checks: int = 0
     """The checks of the agent's work that failed at its end; they count in the score."""
 

@@ -15,6 +15,8 @@ import msgspec
 import orjson
 import trio
 
+from tests.fakes.token_counts import FallbackCounts
+
 TOKEN = "zrn_" + "1" * 64
 ENROLMENT = "zre_" + "2" * 64
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -48,6 +50,8 @@ class Renew(Strict):
     cached_input_tokens: Count
     output_tokens: Count
     run_ms: Count = 0
+    cache_write_tokens: Count = 0
+    fallbacks: list[FallbackCounts] = []
 
 
 class RenewOne(Renew, kw_only=True):
@@ -86,7 +90,10 @@ class OpenGate(Strict):
 
 
 class Release(Strict):
-    reason: Annotated[str, msgspec.Meta(min_length=1)]
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+    retry_after_ms: Annotated[int, msgspec.Meta(ge=1000, le=43_200_000)] | None = None
+    checkpoint: dict[str, Any] | None = None
+    usage: Renew | None = None
 
 
 class Park(Strict):
@@ -127,6 +134,8 @@ class Report(Strict):
     checkpoint: dict[str, Any] | None = None
     memory: list[Any] = []
     proposals: list[Any] = []
+    cache_write_tokens: Count = 0
+    fallbacks: list[FallbackCounts] = []
 
 
 class ReportMany(Strict):

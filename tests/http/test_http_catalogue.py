@@ -40,6 +40,7 @@ async def test_the_catalogue_has_models_rates_and_what_is_free(shop: HttpWorld) 
         "input_nanos_per_mtok": 3_000_000_000,
         "cached_input_nanos_per_mtok": 300_000_000,
         "output_nanos_per_mtok": 15_000_000_000,
+        "cache_write_nanos_per_mtok": 3_000_000_000,
     }
     assert shown["rates"] == {"run_nanos_per_sec": 100_000, "event_nanos": 0}
     assert shown["billing"] == {

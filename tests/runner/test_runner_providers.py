@@ -36,16 +36,18 @@ from sexton_runner.providers.base import (
     Usage,
     Used,
 )
+from sexton_runner.providers.chain import Link, ModelChain
 from sexton_runner.providers.faults import (
     KeyRefused,
     ModelAway,
     ModelFault,
     ModelRefused,
     ProviderMissing,
+    QuotaUsed,
     WindowFull,
 )
 from sexton_runner.providers.registry import open_provider, service_of
-from sexton_runner.providers.retries import Patience, RetryingProvider
+from sexton_runner.providers.retries import Patience
 from sexton_runner.providers.statuses import retry_after
 from tests.fakes.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
 
@@ -205,7 +207,7 @@ async def test_thinking_goes_back_to_the_provider_whose_it_is() -> None:
 
 async def test_what_anthropic_writes_to_its_cache_counts_as_input() -> None:
     async with open_model("anthropic", Say("x", input_tokens=5, written=40, cached=100)) as server:
-        assert reply_of(await hear(server)).usage == Usage(45, 100, 20)
+        assert reply_of(await hear(server)).usage == Usage(5, 100, 20, 40)
 
 
 async def test_empty_words_are_not_sent_to_a_protocol_that_refuses_them() -> None:
@@ -260,7 +262,7 @@ async def test_events_of_a_kind_that_was_added_later_are_passed_over() -> None:
         (Fail(403, "permission_error"), KeyRefused),
         (Fail(404, "not_found_error", "model: m-1"), ModelRefused),
         (Fail(413, "request_too_large"), ModelRefused),
-        (Fail(429, "insufficient_quota", "You exceeded your current quota"), KeyRefused),
+        (Fail(429, "insufficient_quota", "You exceeded your current quota"), QuotaUsed),
         (Fail(302, headers={"location": "http://127.0.0.1:1/steal"}), ModelRefused),
     ],
 )
@@ -317,7 +319,7 @@ async def test_the_time_that_a_provider_asks_for_is_waited_within_bounds(
                 raise fault
             yield Reply(Message("assistant", (Text("Here."),)), Stop.END, Usage())
 
-    retrying = RetryingProvider(Busy(), Patience(), random.Random(1))  # type: ignore[arg-type]
+    retrying = ModelChain([Link(0, Busy())], Patience(), random.Random(1))  # type: ignore[arg-type]
     async with aclosing(retrying.stream(ask())) as deltas:
         times = [trio.current_time() async for _ in deltas]
     first, second, third = (late - early for early, late in itertools.pairwise(times))

@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from sexton_runner.lease import Halt, LiveLease, Usage
+from sexton_runner.providers.base import Usage as Counts
 from sexton_runner.run import Ending, Outcome
 from sexton_runner.runtimes.registry import RUNTIMES
 from sexton_runner.sandbox.probe import make_sandbox
@@ -259,7 +260,7 @@ async def test_the_runner_believes_no_message_that_it_cannot_read(tmp_path: Path
 
 
 def test_messages_come_out_as_they_went_in() -> None:
-    count = Used(1, 2, 3, 4, resting=True)
+    count = Used(Counts(1, 2, 3, 4), (Counts(1), Counts(0, 2)), 4, resting=True)
     ending = Ending(outcome=Outcome.PROCESSED, response_text="ü", evidence={"a": [1]}, checkpoint={"v": 1})
     for said in (count, Over(used=count, ending=ending), Over(used=count, halted=Halt.PARKED, reason="r")):
         assert decoded(encoded(said)) == said
@@ -275,13 +276,13 @@ def test_a_job_shows_neither_token_nor_secrets(tmp_path: Path) -> None:
 def test_counters_of_another_process_never_take_time_back() -> None:
     clock = [100.0]
     usage = Usage(lambda: clock[0])
-    usage.adopt(5_000, resting=False, input_tokens=3, cached_input_tokens=0, output_tokens=1)
+    usage.adopt(5_000, resting=False, counted=Counts(3, 0, 1), fallbacks=[Counts(2)])
     clock[0] += 2
     assert usage.run_ms == 7_000
 
-    usage.adopt(6_990, resting=True, input_tokens=2, cached_input_tokens=0, output_tokens=1)
+    usage.adopt(6_990, resting=True, counted=Counts(2, 0, 1), fallbacks=[Counts(1)])
     clock[0] += 9
-    assert used(usage) == Used(3, 0, 1, 7_000, resting=True)
+    assert used(usage) == Used(Counts(3, 0, 1), (Counts(2),), 7_000, resting=True)
 
 
 async def test_a_launcher_that_was_closed_leaves_no_process() -> None:

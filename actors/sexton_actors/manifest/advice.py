@@ -143,12 +143,13 @@ def _of_server(name: str, around: Surroundings) -> str | None:
 
 
 def _providers(manifest: Manifest, config: Fields, around: Surroundings) -> Iterator[Warned]:
-    name = manifest.provider
     known = PROVIDERS | around.providers
-    if name is not None and name.lower().replace("_", "-") not in known:
-        variable = f"SEXTON_{re.sub('[^A-Z0-9]', '_', name.upper())}_BASE_URL"
-        said = f"no provider `{name}` is known, nor its address in {variable}{_meant(name, known)}"
-        yield Warned(TRIGGER_FILE, config.line_of("provider"), config.path + "provider", said)
+    for name in dict.fromkeys((manifest.provider, *(wish.provider for wish in manifest.fallbacks))):
+        if name is not None and name.lower().replace("_", "-") not in known:
+            key = "provider" if "provider" in config else "models"
+            variable = f"SEXTON_{re.sub('[^A-Z0-9]', '_', name.upper())}_BASE_URL"
+            said = f"no provider `{name}` is known, nor its address in {variable}{_meant(name, known)}"
+            yield Warned(TRIGGER_FILE, config.line_of(key), config.path + key, said)
 
 
 def _context(manifest: Manifest, config: Fields) -> Iterator[Warned]:

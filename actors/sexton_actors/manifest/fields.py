@@ -199,11 +199,10 @@ class Fields:
         """A list of mappings."""
         found: list[Fields] = []
         for number, node in enumerate(self.items(key, most=most, least=least, required=required)):
-            name = f"{key}[{number}]"
             if isinstance(node, Table):
-                found.append(self.within(node, name))
+                found.append(self.within(node, f"{key}[{number}]"))
             else:
-                self.wrong(name, "must be a mapping, one `key: value` a line", line=node.line)
+                self.wrong(f"{key}[{number}]", "must be a mapping, one `key: value` a line", line=node.line)
         return found
 
 

@@ -110,6 +110,14 @@ class NetworkRule(msgspec.Struct, frozen=True):
         )
 
 
+class ModelWish(msgspec.Struct, frozen=True):
+    """A model that is asked when those before it are busy."""
+
+    model: str
+    provider: str | None = None
+    """None: whichever offers it."""
+
+
 class Manifest(msgspec.Struct, frozen=True):
     name: str
     description: str
@@ -141,6 +149,8 @@ class Manifest(msgspec.Struct, frozen=True):
     provider: str | None = None
     allow_unsandboxed: bool = False
     """May be given to a runner whose sandbox tier is ``none``."""
+    fallbacks: tuple[ModelWish, ...] = ()
+    """The rest of ``models``, or all of it where ``model`` stands beside it."""
 
     @property
     def webhook_triggers(self) -> tuple[WebhookTrigger, ...]:

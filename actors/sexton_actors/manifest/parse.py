@@ -13,6 +13,7 @@ from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
 from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
+from sexton_actors.manifest.model_fields import read_models, read_provider
 from sexton_actors.manifest.network_fields import read_env, read_network
 from sexton_actors.manifest.nodes import MAX_VALUES, NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (
@@ -54,6 +55,7 @@ _CONFIG = frozenset(
         "context",
         "runtime",
         "model",
+        "models",
         "provider",
         "allow_unsandboxed",
         "resources",
@@ -64,8 +66,6 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}")
 _TAG = re.compile(r"[^\t\n]*")
 _TOOL = re.compile("[A-Za-z0-9][A-Za-z0-9_.:/-]*")
 _SERVICE = re.compile("[a-z0-9_-]{1,64}")
-_MODEL = re.compile("[!-~]+")
-_PROVIDER = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -132,6 +132,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
     config = _config(trigger, name)
     runtime = config.choice("runtime", Runtime, Runtime.AGENT)
     network = read_network(config.table("network"), most=MAX_NAMES)
+    models = read_models(config, front)
     manifest = Manifest(
         name=name,
         description=front.text("description", most=MAX_DESCRIPTION_CHARS),
@@ -151,9 +152,10 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         context=_context(config.table("context"), runtime),
         runtime=runtime,
         command=_command(skill) if runtime is Runtime.COMMAND else None,
-        model=_model(config) or _model(front),
-        provider=config.optional_text("provider", most=64, pattern=_PROVIDER),
+        model=models[0].model if models else None,
+        provider=models[0].provider if models else read_provider(config),
         allow_unsandboxed=config.flag("allow_unsandboxed"),
+        fallbacks=models[1:],
     )
     return manifest, config
 
@@ -166,10 +168,6 @@ def _context(fields: Fields | None, runtime: Runtime) -> dict[str, Any]:
         if fields is not None and bound is not None and not bound.admits(value):
             fields.wrong(key, f"must be {bound}")
     return found
-
-
-def _model(fields: Fields) -> str | None:
-    return fields.optional_text("model", most=128, pattern=_MODEL)
 
 
 def _tags(skill: Fields) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import msgspec
 from sexton_actors.proposal.drafts import Draft
 from sexton_actors.protocol.grants import Requested
 from sexton_actors.refusal import Refusal
+from sexton_actors.token_counts import Tokens, Usage
 from sexton_engine import Message
 from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.gates import Gate
@@ -40,6 +41,9 @@ class Renew(msgspec.Struct, Message[Renewal | Refusal], frozen=True):
     output_tokens: int
     run_ms: int | None = None
     fencing_token: int | None = None
+    cache_write_tokens: int = 0
+    fallbacks: tuple[Tokens, ...] = ()
+    """What each model after the first has used of those counts."""
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -71,6 +75,8 @@ class Report(msgspec.Struct, Message[Reported | Refusal], frozen=True):
     memory: tuple[MemoryChange, ...] = ()
     proposals: tuple[Draft, ...] = ()
     """What the run would have changed in the agent's own files."""
+    cache_write_tokens: int = 0
+    fallbacks: tuple[Tokens, ...] = ()
 
 
 class Released(msgspec.Struct, frozen=True):
@@ -78,11 +84,19 @@ class Released(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, Message[Released | Refusal], frozen=True):
-    """Give the event back at once; the attempt does not count."""
+    """Give the event back at once; the attempt does not count.
+
+    With ``retry_after_ms`` it waits for that time, and those behind it: the run found every model busy.
+    """
 
     runner_id: UUID
     reason: str
     fencing_token: int | None = None
+    retry_after_ms: int | None = None
+    checkpoint: Mapping[str, Any] | None = None
+    """From where it goes on; None: as it began."""
+    usage: Usage | None = None
+    """What the run has used until now; None: what its last renewal said."""
 
 
 class Parked(msgspec.Struct, frozen=True):

@@ -48,6 +48,8 @@ class Grant(msgspec.Struct, frozen=True):
     """Whether the agent had grants or memories when it was leased."""
     unlent: tuple[str, ...] = ()
     """Credentials of the manifest that the run goes without."""
+    fallbacks: tuple[ProviderChoice, ...] = ()
+    """The models that are asked when the first is busy, in this order."""
 
 
 ClaimOutcome = Grant | NothingToClaim | Exhausted

@@ -8,7 +8,7 @@ from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
 from sexton_actors.protocol.lease import Abort, Granted, Undelivered
 from sexton_actors.protocol.runner import LeaseTaken
-from sexton_actors.providers import NONE_CONFIGURED, ProviderChoice
+from sexton_actors.providers import NONE_CONFIGURED, ModelChain, ProviderChoice
 from sexton_actors.queue.readiness import announce
 from sexton_actors.queue.state import QueueState
 from sexton_actors.refusal import Refusal
@@ -57,8 +57,9 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     if withheld(zombie.lending, manifest):
         return NothingToClaim(NOT_GRANTED)
     missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
-    choice = await _choice(queue, zombie, manifest)
-    taken = await _write(queue, message, zombie, manifest, choice)
+    models = await _models(queue, zombie, manifest)
+    choice = models.first
+    taken = await _write(queue, message, zombie, manifest, models)
     if not isinstance(taken, Claimed):
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
@@ -80,20 +81,18 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         return NothingToClaim("secret_missing")
     queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
     provider = choice if isinstance(choice, ProviderChoice) else None
-    return m.Grant(
-        taken.event, taken.lease, manifest, provider, taken.endowed, unlent(zombie.lending, manifest)
-    )
+    without = unlent(zombie.lending, manifest)
+    return m.Grant(taken.event, taken.lease, manifest, provider, taken.endowed, without, models.fallbacks)
 
 
-async def _choice(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ProviderChoice | Refusal | None:
+async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ModelChain:
     """Where nothing at all is set up, the run is given out all the same: its runner may have a model."""
     if manifest.runtime is not Runtime.AGENT:
-        return None
-    return await queue.world.providers.resolve_provider(
+        return ModelChain(None)
+    return await queue.world.providers.resolve_chain(
         tenant_id=zombie.tenant_id,
         workspace_id=zombie.workspace_id,
-        provider=manifest.provider,
-        model=manifest.model,
+        wishes=((manifest.provider, manifest.model), *((w.provider, w.model) for w in manifest.fallbacks)),
     )
 
 
@@ -102,9 +101,10 @@ async def _write(
     message: m.Claim,
     zombie: Zombie,
     manifest: Manifest,
-    choice: ProviderChoice | Refusal | None,
+    models: ModelChain,
 ) -> Claimed | NothingToClaim | Exhausted:
     world, lease_id = queue.world, queue.world.new_id()
+    choice = models.first
     chosen = choice if isinstance(choice, ProviderChoice) else None
     model = manifest.model if chosen is None else chosen.model
     own_key = chosen is not None and chosen.own_key
@@ -123,6 +123,7 @@ async def _write(
         config_version_id=zombie.config_version_id,
         model=model,
         own_key=own_key,
+        shares=models.shares(world.catalogue),
     )
     try:
         together = None if message.part is None else await message.part.write(write)

@@ -42,6 +42,12 @@ class LeaseResources(Shape, omit_defaults=True):
     wall_s: int | None = None
 
 
+class FallbackModel(Shape):
+    provider: str
+    model: str
+    api_key: str
+
+
 class LeasePolicy(Shape):
     tools: list[str]
     network_policy: NetworkPolicy
@@ -59,6 +65,10 @@ class LeasePolicy(Shape):
     model: str | None
     api_key: str | None
     context: dict[str, Any]
+    fallbacks: list[FallbackModel]
+    """Asked in this order where ``model`` is busy."""
+    understands: list[str]
+    """Additions to the interface that this server takes: a runner sends them to no other."""
     budget_left_nanos: int | None
     """Null: the agent has no budget."""
     gates: dict[str, Any]

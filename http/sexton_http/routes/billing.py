@@ -13,6 +13,7 @@ from sexton_http.bodies.shapes import Body, Cursor, Positive, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.charges import Charge
+from sexton_storage.records.leases import ModelShare
 from sexton_storage.records.tenants import Tenant
 
 TAG = "Billing"
@@ -48,6 +49,7 @@ class Period(Shape):
     token_cost_nanos: int
     charged_nanos: int
     created_at: int
+    d_cache_write_tokens: int
 
 
 class Periods(Shape):
@@ -57,6 +59,19 @@ class Periods(Shape):
 class NewCredit(Body):
     amount_nanos: Positive
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+class ModelPart(Shape):
+    """What one model of a run used, and what its tokens cost by its own rates."""
+
+    provider: str
+    model: str
+    posture: str
+    input_tokens: int
+    cached_input_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    token_cost_nanos: int
 
 
 class ChargeItem(Shape):
@@ -73,10 +88,12 @@ class ChargeItem(Shape):
     model: str | None
     credit_deducted_nanos: int
     token_count_input: int
-    """Those read from a cache included."""
+    """Those read from a cache, and those written to one, included."""
     token_count_output: int
     wall_ms: int
     recorded_at: int
+    models: list[ModelPart] | None
+    """Each model of a run that had more than one; null for all others."""
 
 
 class ChargePage(Shape):
@@ -138,7 +155,21 @@ async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
 def _charge(row: Charge) -> ChargeItem:
     fields = msgspec.structs.asdict(row)
     del fields["tenant_id"]
+    fields["models"] = None if row.models is None else [_part(share) for share in row.models]
     return ChargeItem(**fields)
+
+
+def _part(share: ModelShare) -> ModelPart:
+    return ModelPart(
+        provider=share.provider,
+        model=share.model,
+        posture="self_managed" if share.own_key else "platform",
+        input_tokens=share.input_tokens,
+        cached_input_tokens=share.cached_input_tokens,
+        cache_write_tokens=share.cache_write_tokens,
+        output_tokens=share.output_tokens,
+        token_cost_nanos=share.token_cost_nanos,
+    )
 
 
 def _view(call: Call[Any, Any], tenant: Tenant) -> Balance:

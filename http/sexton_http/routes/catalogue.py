@@ -29,6 +29,8 @@ class ModelRow(Shape):
     input_nanos_per_mtok: int
     cached_input_nanos_per_mtok: int
     output_nanos_per_mtok: int
+    cache_write_nanos_per_mtok: int
+    """For input that is written to a prompt cache."""
 
 
 class RateBlock(Shape):
@@ -97,7 +99,7 @@ def _document(call: Call[NoBody, CatalogueQuery], catalogue: Catalogue) -> Publi
 
 
 def _row(model: Model) -> ModelRow:
-    return ModelRow(**msgspec.structs.asdict(model))
+    return ModelRow(**{**msgspec.structs.asdict(model), "cache_write_nanos_per_mtok": model.write_rate})
 
 
 def _tag(document: PublicCatalogue) -> bytes:

@@ -54,7 +54,7 @@ class EventItem(Shape):
     response_text: str | None
     evidence: Any
     tokens: int
-    """Input, cached input and output together."""
+    """Input, input read from and written to a cache, and output together."""
     wall_ms: int
     charged_nanos: int
     attempts: int
@@ -71,6 +71,8 @@ class EventItem(Shape):
     request_bytes: int
     response_bytes: int | None
     evidence_bytes: int | None
+    retry_at: int | None
+    """Nobody is given a received event before then: its run found every model busy."""
 
 
 class EventPage(Shape):
@@ -247,7 +249,10 @@ def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventI
         request_json=msgspec.Raw(event.request_json.encode()),
         response_text=event.response_text,
         evidence=event.evidence,
-        tokens=event.input_tokens + event.cached_input_tokens + event.output_tokens,
+        tokens=event.input_tokens
+        + event.cached_input_tokens
+        + event.cache_write_tokens
+        + event.output_tokens,
         wall_ms=event.wall_ms,
         charged_nanos=event.charged_nanos,
         attempts=event.attempts,
@@ -262,4 +267,5 @@ def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventI
         request_bytes=sizes.request,
         response_bytes=sizes.response,
         evidence_bytes=sizes.evidence,
+        retry_at=event.retry_at,
     )

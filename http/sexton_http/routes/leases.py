@@ -9,9 +9,11 @@ import msgspec
 from sexton_actors.protocol.gate import Await
 from sexton_actors.protocol.lease import AskApproval, Park, Parked, Release, Released
 from sexton_actors.refusal import Refusal
+from sexton_actors.token_counts import Usage
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
-from sexton_http.bodies.shapes import Body, GateView, Query, WaitMs, view_gate
+from sexton_http.bodies.shapes import Body, Count, GateView, Query, WaitMs, view_gate
+from sexton_http.bodies.token_counts import Fallbacks, tokens_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, Creates, NoBody, NoQuery, Wait, operation
 from sexton_http.routes.shared.gate_decisions import or_denied
@@ -20,6 +22,9 @@ from sexton_storage.records.gates import Gate
 
 SLACK_S = 10.0
 NAME_CHARS = 256
+RETRY_MIN_MS = 1_000
+RETRY_MAX_MS = 12 * 3600 * 1000
+"""An event has that long from its first lease on."""
 
 Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS)]
 
@@ -95,9 +100,26 @@ async def await_gate(call: Call[NoBody, GateWait]) -> GateView | Refusal:
     return view_gate(gate if reply is None else reply)
 
 
+class ReleasedUsage(Body):
+    """Cumulative over the lease, until now."""
+
+    input_tokens: Count
+    cached_input_tokens: Count
+    output_tokens: Count
+    run_ms: Count | None = None
+    cache_write_tokens: Count = 0
+    fallbacks: Fallbacks = ()
+
+
 class ReleaseBody(Body):
     reason: Annotated[str, msgspec.Meta(max_length=512)] = ""
     fencing_token: Token = None
+    retry_after_ms: Annotated[int, msgspec.Meta(ge=RETRY_MIN_MS, le=RETRY_MAX_MS)] | None = None
+    """Nobody is given the event before: its run found every model busy."""
+    checkpoint: dict[str, Any] | None = None
+    """From where the event goes on, instead of from its beginning; beside ``usage``."""
+    usage: ReleasedUsage | None = None
+    """What the run has used; without it what its last renewal said is billed."""
 
 
 @operation(
@@ -107,12 +129,34 @@ class ReleaseBody(Body):
     auth=Auth.RUNNER,
     status=204,
     codes=FENCED,
+    max_body=MAX_BODY_BYTES,
 )
 async def release_lease(call: Call[ReleaseBody, NoQuery]) -> Refusal | None:
-    """Give the event back to the queue at once; the attempt does not count."""
-    message = Release(call.host.runner.id, call.body.reason, call.body.fencing_token)
+    """Give the event back to the queue, at once or to wait for a time; the attempt does not count."""
+    body = call.body
+    if body.checkpoint is not None and body.usage is None:
+        raise Problem("UZ-REQ-001", "/usage: is needed beside a checkpoint")
+    message = Release(
+        call.host.runner.id,
+        body.reason,
+        body.fencing_token,
+        body.retry_after_ms,
+        body.checkpoint,
+        None if body.usage is None else _usage_of(body.usage),
+    )
     reply = await call.ctx.system.ask("lease", call.id("lease_id"), message, timeout=HOT_S)
     return None if isinstance(reply, Released) else reply
+
+
+def _usage_of(said: ReleasedUsage) -> Usage:
+    return Usage(
+        said.input_tokens,
+        said.cached_input_tokens,
+        said.output_tokens,
+        said.run_ms,
+        said.cache_write_tokens,
+        tokens_of(said.fallbacks),
+    )
 
 
 class ParkBody(Body):

@@ -13,6 +13,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import HOT_S, TAG, Token
 from sexton_http.bodies.lenient import ItemDecoder
 from sexton_http.bodies.shapes import Body, Count, Shape
+from sexton_http.bodies.token_counts import Fallbacks, tokens_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import as_problem, is_stalled
 from sexton_http.gateway.operations import KIB, Auth, NoQuery, operation
@@ -31,6 +32,10 @@ class Usage(Body):
     cached_input_tokens: Count
     output_tokens: Count
     run_ms: Count | None = None
+    cache_write_tokens: Count = 0
+    """Written to a prompt cache; not among ``input_tokens``. Of a runner that says none, they are."""
+    fallbacks: Fallbacks = ()
+    """What each model after the first has used of those counts, in the order of ``policy.fallbacks``."""
 
 
 class RenewalBody(Usage):
@@ -69,6 +74,8 @@ async def renew_lease(call: Call[RenewalBody, NoQuery]) -> Renewal | Refusal:
         use.output_tokens,
         use.run_ms,
         use.fencing_token,
+        use.cache_write_tokens,
+        tokens_of(use.fallbacks) if use.fallbacks else (),
     )
     return await call.ctx.system.ask("lease", call.id("lease_id"), message, timeout=HOT_S)
 
@@ -149,6 +156,8 @@ async def renew_leases(call: Call[Renewals, NoQuery]) -> RenewalResults:
                 one.output_tokens,
                 one.run_ms,
                 one.fencing_token,
+                one.cache_write_tokens,
+                tokens_of(one.fallbacks) if one.fallbacks else (),
             ),
         )
         for one in leases.values()

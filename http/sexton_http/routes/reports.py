@@ -22,6 +22,7 @@ from sexton_http.bodies.memories import (
     change_of,
 )
 from sexton_http.bodies.shapes import Body, Count, Shape
+from sexton_http.bodies.token_counts import Fallbacks, tokens_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, NoQuery, operation
 from sexton_http.routes.proposals import ProposalDraft, draft_of
@@ -77,6 +78,10 @@ class ReportBody(Body):
     memory: Annotated[tuple[RunMemory, ...], msgspec.Meta(max_length=MAX_CHANGES)] | None = None
     proposals: Annotated[tuple[ProposalDraft, ...], msgspec.Meta(max_length=PROPOSALS_A_RUN)] | None = None
     """What the run would change in the agent's own files."""
+    cache_write_tokens: Count = 0
+    """Written to a prompt cache; not among ``input_tokens``."""
+    fallbacks: Fallbacks = ()
+    """What each model after the first has used of those counts, in the order of ``policy.fallbacks``."""
 
 
 class RefusedPart(Shape):
@@ -138,6 +143,8 @@ def report_of(body: ReportBody, runner_id: UUID) -> tuple[Report, list[RefusedPa
         digest=hashlib.sha256(msgspec.json.encode(body, order="deterministic")).digest(),
         memory=memory,
         proposals=proposals,
+        cache_write_tokens=body.cache_write_tokens,
+        fallbacks=tokens_of(body.fallbacks),
     )
     return message, refused
 

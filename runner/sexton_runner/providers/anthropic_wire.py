@@ -45,11 +45,12 @@ class Counts(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(before, **own)
 
     def usage(self) -> Usage:
-        """Give them in our words: what is written to the cache was read by the model like any other input."""
+        """Give them in our words."""
         return Usage(
-            (self.input_tokens or 0) + (self.cache_creation_input_tokens or 0),
+            self.input_tokens or 0,
             self.cache_read_input_tokens or 0,
             self.output_tokens or 0,
+            self.cache_creation_input_tokens or 0,
         )
 
 

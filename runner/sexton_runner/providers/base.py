@@ -80,23 +80,39 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens; ``input_tokens`` without those that were read from a cache."""
+    """Tokens; ``input_tokens`` without those that were read from a cache or written to it."""
 
     input_tokens: int = 0
     cached_input_tokens: int = 0
     output_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
             self.output_tokens + other.output_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
+
+    @property
+    def read(self) -> int:
+        """All that the model has read."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_write_tokens
 
     @property
     def total(self) -> int:
         """How full the model's window is after the answer."""
-        return self.input_tokens + self.cached_input_tokens + self.output_tokens
+        return self.read + self.output_tokens
+
+    def at_least(self, other: "Usage") -> "Usage":
+        """Give the larger of each count: what was told once does not go back."""
+        return Usage(
+            max(self.input_tokens, other.input_tokens),
+            max(self.cached_input_tokens, other.cached_input_tokens),
+            max(self.output_tokens, other.output_tokens),
+            max(self.cache_write_tokens, other.cache_write_tokens),
+        )
 
 
 class Stop(enum.Enum):
@@ -136,6 +152,14 @@ class Again(msgspec.Struct, frozen=True):
 
     why: str
     void: bool = False
+    model: str = ""
+    """Who is asked now, where there are several."""
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """The model at this place of the chain is asked; what is counted from here on is its."""
+
+    place: int
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -146,7 +170,7 @@ class Reply(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-Delta = TextDelta | ToolCalled | Used | Again | Reply
+Delta = TextDelta | ToolCalled | Used | Asking | Again | Reply
 
 
 class Provider(Protocol):

@@ -14,7 +14,17 @@ class ProviderMissing(ModelFault):
 class ModelAway(ModelFault):
     """No whole answer: connection fault, silence, 429, 5xx, a broken stream. It may be asked again."""
 
-    def __init__(self, why: str, retry_after_s: float | None = None) -> None:
+    def __init__(self, why: str, retry_after_s: float | None = None, *, busy: bool = False) -> None:
+        super().__init__(why)
+        self.retry_after_s = retry_after_s
+        self.busy = busy
+        """The provider itself said that it cannot answer now; it was not merely out of reach."""
+
+
+class ModelsBusy(ModelFault):
+    """No model of the run will answer for a while: the event may wait elsewhere."""
+
+    def __init__(self, why: str, retry_after_s: float) -> None:
         super().__init__(why)
         self.retry_after_s = retry_after_s
 
@@ -25,6 +35,10 @@ class ModelRefused(ModelFault):
 
 class KeyRefused(ModelRefused):
     """The provider does not accept the key, or the account has no credit left there."""
+
+
+class QuotaUsed(KeyRefused):
+    """The account has used up its credit or its quota: another provider may still answer."""
 
 
 class WindowFull(ModelRefused):

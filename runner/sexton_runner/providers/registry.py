@@ -2,17 +2,18 @@
 
 import importlib
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import trio
 
 from sexton_runner.providers.base import Provider
+from sexton_runner.providers.chain import Link, ModelChain
 from sexton_runner.providers.faults import ProviderMissing
-from sexton_runner.providers.retries import Patience, RetryingProvider
+from sexton_runner.providers.retries import Patience
 from sexton_runner.providers.transport import open_pool
 
 
@@ -73,6 +74,38 @@ def service_of(name: str, addresses: Mapping[str, str]) -> Service:
     return Service(service.dialect, address or service.base_url, service.keyless)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """One model of a run. ``place`` is that in the lease; the key stays out of ``repr``."""
+
+    place: int
+    provider: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+
+
+@asynccontextmanager
+async def open_chain(
+    choices: Sequence[ModelChoice],
+    *,
+    addresses: Mapping[str, str],
+    patience: Patience,
+    rng: random.Random,
+    gives_back: bool,
+) -> AsyncIterator[ModelChain]:
+    """Open the way to all models of one run. Raises ``ProviderMissing``."""
+    async with AsyncExitStack() as stack:
+        links = [
+            Link(
+                choice.place,
+                await stack.enter_async_context(_open(choice.provider, choice.api_key, addresses)),
+                choice.model,
+            )
+            for choice in choices
+        ]
+        yield ModelChain(links, patience, rng, gives_back=gives_back)
+
+
 @asynccontextmanager
 async def open_provider(
     name: str,
@@ -82,13 +115,19 @@ async def open_provider(
     patience: Patience,
     rng: random.Random,
 ) -> AsyncIterator[Provider]:
-    """Open the way to a provider for one run. Raises ``ProviderMissing``."""
+    """Open the way to a provider for one question. Raises ``ProviderMissing``."""
+    async with _open(name, api_key, addresses) as provider:
+        yield ModelChain([Link(0, provider)], patience, rng)
+
+
+@asynccontextmanager
+async def _open(name: str, api_key: str | None, addresses: Mapping[str, str]) -> AsyncIterator[Provider]:
     service = service_of(name, addresses)
     if not api_key and not service.keyless:
         raise ProviderMissing(f"provider {name!r} needs a key, and the lease has none")
     maker = await _load(service.dialect)
     async with open_pool(service.base_url) as http:
-        yield RetryingProvider(maker(http, service.base_url, api_key or ""), patience, rng)
+        yield maker(http, service.base_url, api_key or "")
 
 
 async def _load(dialect: Dialect) -> Any:

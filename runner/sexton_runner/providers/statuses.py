@@ -4,9 +4,18 @@ import email.utils
 import time
 from collections.abc import Mapping
 
-from sexton_runner.providers.faults import KeyRefused, ModelAway, ModelFault, ModelRefused, WindowFull
+from sexton_runner.providers.faults import (
+    KeyRefused,
+    ModelAway,
+    ModelFault,
+    ModelRefused,
+    QuotaUsed,
+    WindowFull,
+)
 
-UNAUTHORISED = frozenset({401, 402, 403})
+UNAUTHORISED = frozenset({401, 403})
+PAYMENT_REQUIRED = 402
+QUOTA_CODES = frozenset({"billing_error", "insufficient_quota"})
 REDIRECTS = range(300, 400)
 PASSING = frozenset({408, 409, 425, 429})
 SERVER_FAULT = 500
@@ -15,9 +24,7 @@ MAX_TEXT_CHARS = 500
 WINDOW_CODES = frozenset(
     {"context_length_exceeded", "model_context_window_exceeded", "exceed_context_size_error"}
 )
-KEY_CODES = frozenset(
-    {"authentication_error", "permission_error", "billing_error", "insufficient_quota", "invalid_api_key"}
-)
+KEY_CODES = frozenset({"authentication_error", "permission_error", "invalid_api_key"})
 PASSING_CODES = frozenset(
     {"overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error"}
 )
@@ -44,10 +51,12 @@ def fault_of(status: int, codes: frozenset[str], message: str, headers: Mapping[
         return ModelRefused(f"{status}: the provider points elsewhere, and the key is not taken there")
     if codes & WINDOW_CODES or any(phrase in message.lower() for phrase in WINDOW_PHRASES):
         return WindowFull(text)
+    if status == PAYMENT_REQUIRED or codes & QUOTA_CODES:
+        return QuotaUsed(text)
     if status in UNAUTHORISED or codes & KEY_CODES:
         return KeyRefused(text)
     if status >= SERVER_FAULT or status in PASSING or codes & PASSING_CODES:
-        return ModelAway(text, retry_after(headers))
+        return ModelAway(text, retry_after(headers), busy=True)
     return ModelRefused(text)
 
 

@@ -12,6 +12,7 @@ import trio
 
 from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.lease import Halt, Usage
+from sexton_runner.providers.base import Usage as TokenCounts
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.run import Ending
 from sexton_runner.sandbox.jobs import Sandbox
@@ -66,9 +67,8 @@ def unpack_job(content: bytes) -> Job:
 class Used(msgspec.Struct, frozen=True, tag="used"):
     """What the run has used so far. While it is ``resting`` its time stands still."""
 
-    input_tokens: int
-    cached_input_tokens: int
-    output_tokens: int
+    counted: TokenCounts
+    fallbacks: tuple[TokenCounts, ...]
     run_ms: int
     resting: bool
 
@@ -104,7 +104,12 @@ Said = Used | Over
 
 def used(usage: Usage) -> Used:
     """Take the counters of a run."""
-    return Used(**usage.tokens(), run_ms=usage.run_ms, resting=usage.resting)
+    return Used(
+        counted=usage.counted(),
+        fallbacks=tuple(usage.fallbacks),
+        run_ms=usage.run_ms,
+        resting=usage.resting,
+    )
 
 
 def encoded(said: Said) -> bytes:

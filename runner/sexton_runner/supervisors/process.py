@@ -66,7 +66,7 @@ async def _obey(pipe: Pipe, live: LiveLease, everything: trio.CancelScope) -> No
 async def _tell(pipe: Pipe, live: LiveLease) -> None:
     told: tuple[object, ...] = ()
     while True:
-        now = (live.usage.resting, live.usage.tokens(), int(trio.current_time() / SIGN_OF_LIFE_S))
+        now = (live.usage.resting, live.usage.counted(), int(trio.current_time() / SIGN_OF_LIFE_S))
         if now != told:
             told = now
             try:
@@ -109,6 +109,7 @@ async def _run(job: Job, live: LiveLease) -> Ending | None:
         plane = ControlPlane(http, Outage(trio.current_time, told=False))
         sender = FrameSender(live, plane, timing, rng)
         redactor = Redactor(lease.policy.secrets_map, lease.policy.api_key)
+        redactor.learn({"fallbacks": [one.api_key or "" for one in lease.policy.fallbacks]})
         transcript = TranscriptSender(live, plane, timing=timing, rng=rng, redactor=redactor)
         voice = _Voice(sender, transcript)
         async with trio.open_nursery() as nursery:
@@ -118,7 +119,7 @@ async def _run(job: Job, live: LiveLease) -> Ending | None:
                 live.usage.go()
                 ending = await _guarded(job, live, plane, rng, voice=voice, redactor=redactor)
             live.usage.rest()
-            if live.halted not in (Halt.LOST, Halt.PARKED):
+            if live.halted not in (Halt.LOST, Halt.PARKED, Halt.GIVEN_BACK):
                 transcript.put("end", _told_of(ending, live))
                 await voice.flush()
             nursery.cancel_scope.cancel()

@@ -23,7 +23,7 @@ from sexton_runner.supervisors.messages import Job, Over, Pipe, Used, decoded, u
 
 END_S = 5.0
 LAST_WORD_S = 2.0  # Beside the time that its frames may take; one that does not speak in time is killed.
-NOTHING_TO_SAY = frozenset({Halt.LOST, Halt.PARKED})
+NOTHING_TO_SAY = frozenset({Halt.LOST, Halt.PARKED, Halt.GIVEN_BACK})
 SESSIONS = "sexton_runner.tools.mcp_session"
 SILENCE_S = 60.0  # A supervisor speaks each two seconds; one that is frozen would be renewed for ever.
 DIED = (
@@ -60,9 +60,12 @@ class Supervisor:
                 log.warning("supervisor_unreadable", lease_id=self._live.lease.lease_id, why=str(fault))
                 return None
             if isinstance(said, Over):
-                self._live.usage.adopt(said.used.run_ms, resting=True, **_tokens(said.used))
+                self._adopt(said.used, resting=True)
                 return said
-            self._live.usage.adopt(said.run_ms, resting=said.resting, **_tokens(said))
+            self._adopt(said, resting=said.resting)
+
+    def _adopt(self, said: Used, *, resting: bool) -> None:
+        self._live.usage.adopt(said.run_ms, resting=resting, counted=said.counted, fallbacks=said.fallbacks)
 
     async def stop(self, why: Halt, reason: str, patience_s: float) -> Over | None:
         """Have the run stopped; None when its process has nothing more to say, or not in time."""
@@ -118,19 +121,12 @@ def refused(over: Over) -> None:
         raise TokenRejected(over.refusal.status, over.refusal.code, over.refusal.detail)
 
 
-def _tokens(said: Used) -> dict[str, int]:
-    return {
-        "input_tokens": said.input_tokens,
-        "cached_input_tokens": said.cached_input_tokens,
-        "output_tokens": said.output_tokens,
-    }
-
-
 def _modules(job: Job) -> list[str]:
     """Name what is slow to import and needed by this run, and so by others like it."""
     found = [SESSIONS] if job.outfit.tools.mcp_servers else []
-    provider = job.lease.policy.provider
-    if job.lease.runtime == "agent" and provider:
+    policy = job.lease.policy
+    providers = [policy.provider, *(one.provider for one in policy.fallbacks)]
+    for provider in providers if job.lease.runtime == "agent" else ():
         with contextlib.suppress(ProviderMissing):
-            found.append(service_of(provider, job.outfit.models.addresses).dialect.module)
-    return found
+            found.append(service_of(provider or "", job.outfit.models.addresses).dialect.module)
+    return list(dict.fromkeys(found))

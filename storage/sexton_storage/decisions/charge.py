@@ -41,6 +41,7 @@ def charge(lease: Lease, part: Slice, tenant: Tenant, spent: Spent, now: int) ->
         token_cost_nanos=part.token_cost_nanos,
         charged_nanos=charged,
         created_at=now,
+        d_cache_write_tokens=part.d_cache_write_tokens,
     )
     spend = DaySpend(lease.zombie_id, day_of(now), spent.day + charged)
     return Charged(period, debited(tenant, charged, now), spend)
@@ -72,8 +73,9 @@ def bill(lease: Lease, periods: Sequence[MeteringPeriod], now: int) -> Charge | 
         posture="self_managed" if lease.own_key else "platform",
         model=lease.model,
         credit_deducted_nanos=sum(period.charged_nanos for period in own),
-        token_count_input=sum(period.d_input_tokens + period.d_cached_tokens for period in own),
+        token_count_input=sum(p.d_input_tokens + p.d_cached_tokens + p.d_cache_write_tokens for p in own),
         token_count_output=sum(period.d_output_tokens for period in own),
         wall_ms=sum(period.run_ms for period in own),
         recorded_at=now,
+        models=lease.shares,
     )

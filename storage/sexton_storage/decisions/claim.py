@@ -14,6 +14,7 @@ from sexton_storage.refusals import (
     GONE,
     LEASED,
     NOT_ACTIVE,
+    NOT_YET,
     OUT_OF_SCOPE,
     OVER_BUDGET,
     PAUSED,
@@ -59,6 +60,8 @@ def claim(rows: ClaimRows, write: ClaimEvent) -> Decided[Outcome]:
         return Decided(NothingToClaim(reason))
     if found is None:
         return Decided(NothingToClaim(EMPTY))
+    if found.event.retry_at is not None and found.event.retry_at > write.now:
+        return Decided(NothingToClaim(NOT_YET))
     if is_over(rows.spent, write.budget_daily_nanos, write.budget_monthly_nanos):
         return Decided(NothingToClaim(OVER_BUDGET))
     # The slots come last: a runner that is full must not keep an event from being set aside.
@@ -130,6 +133,7 @@ def running(event: Event, now: int) -> Event:
         first_leased_at=now if event.first_leased_at is None else event.first_leased_at,
         parked_ms=event.parked_ms + parked_ms,
         parked_at=None,
+        retry_at=None,
         updated_at=now,
     )
 
@@ -163,4 +167,5 @@ def new_lease(write: ClaimEvent, row: EventRow, *, token: int) -> Lease:
         config_version_id=write.config_version_id,
         model=write.model,
         own_key=write.own_key,
+        shares=write.shares,
     )

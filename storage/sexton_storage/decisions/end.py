@@ -68,10 +68,11 @@ def end(rows: EndRows, write: EndLease) -> Decided[Ended]:
     lease, paid = rows.lease, _paid(rows, write)
     periods = rows.periods if paid is None else (*rows.periods, paid.period)
     row = after(rows.event, write, rows.parked_gate, sum(period.charged_nanos for period in periods))
-    changed: list[Row] = [_ended(lease, write), row, _freed(rows.head, lease.id, row.event.status)]
+    ended = _ended(lease, write)
+    changed: list[Row] = [ended, row, _freed(rows.head, lease.id, row.event.status)]
     if paid is not None:
         changed += (paid.period, paid.tenant, paid.spend)
-    if (charged := bill(lease, periods, write.now)) is not None:
+    if (charged := bill(ended, periods, write.now)) is not None:
         changed.append(charged)
     if row.event.completed_at is not None and not rows.scored:
         denied = sum(gate.status in _REFUSED for gate in rows.gates)
@@ -109,6 +110,8 @@ def _ended(lease: Lease, write: EndLease) -> Lease:
         input_tokens=lease.input_tokens + write.slice.d_input_tokens,
         cached_input_tokens=lease.cached_input_tokens + write.slice.d_cached_tokens,
         output_tokens=lease.output_tokens + write.slice.d_output_tokens,
+        cache_write_tokens=lease.cache_write_tokens + write.slice.d_cache_write_tokens,
+        shares=lease.shares if write.slice.shares is None else write.slice.shares,
     )
 
 
@@ -142,6 +145,8 @@ def _reported(event: Event, ending: EventEnd) -> Event:
         cached_input_tokens=event.cached_input_tokens + ending.cached_input_tokens,
         output_tokens=event.output_tokens + ending.output_tokens,
         wall_ms=event.wall_ms + ending.wall_ms,
+        cache_write_tokens=event.cache_write_tokens + ending.cache_write_tokens,
+        retry_at=ending.retry_at,
     )
 
 
@@ -168,7 +173,12 @@ def _is_unheard(proposal: Proposal) -> bool:
 
 
 def _next_at(rows: EndRows, event: Event, continuation: Event | None) -> int | None:
-    """When the oldest of the agent's waiting events was received; a continuation comes behind all others."""
+    """When the oldest of the agent's waiting events was received; a continuation comes behind all others.
+
+    None also while this one waits for its time, as those behind it do.
+    """
+    if event.retry_at is not None:
+        return None
     behind = continuation if rows.next is None else rows.next
     waiting = [] if behind is None else [behind.created_at]
     if event.status is EventStatus.RECEIVED:

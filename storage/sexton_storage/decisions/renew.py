@@ -40,6 +40,8 @@ def renew(rows: RenewRows, write: RenewLease) -> Decided[Renewed | Lost]:
         cached_input_tokens=asked.cached_input_tokens,
         output_tokens=asked.output_tokens,
         run_ms=asked.run_ms,
+        cache_write_tokens=asked.cache_write_tokens,
+        shares=lease.shares if write.slice.shares is None else write.slice.shares,
     )
     paid = charge(lease, write.slice, tenant, rows.spent, write.now)
     answer = Renewed(

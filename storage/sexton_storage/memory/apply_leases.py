@@ -78,7 +78,7 @@ def renew_lease(tables: Tables, write: RenewLease) -> Renewed | Lost:
 
 def _check(tables: Tables, lease: Lease, part: Slice) -> None:
     """Refuse what the table's constraints refuse."""
-    if any(not 0 <= value <= MAX_BIGINT for value in msgspec.structs.astuple(part)):
+    if any(isinstance(v, int) and not 0 <= v <= MAX_BIGINT for v in msgspec.structs.astuple(part)):
         raise RowRefused(f"a slice with a value out of range: {part}")
     if (lease.attempt, part.seq) in tables.metering.get(lease.event_id, {}):
         raise RowRefused(f"slice {part.seq} of lease {lease.id} is there already")

@@ -118,6 +118,8 @@ class MemoryEvents(MemoryStore):
         zombie, waiting = self._tables.zombies.get(zombie_id), self._tables.received(zombie_id)
         if zombie is None or not waiting or zombie.status is not ZombieStatus.ACTIVE:
             return None
+        if (waiting[0].retry_at or 0) > self._tables.now():
+            return None
         head = self._tables.heads[zombie_id]
         if head.live_lease_id is not None or self._tables.workspaces[zombie.workspace_id].paused:
             return None

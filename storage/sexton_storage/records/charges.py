@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.paging import Page
+from sexton_storage.records.leases import ModelShare
 
 
 class Charge(msgspec.Struct, frozen=True, gc=False):
@@ -24,11 +25,13 @@ class Charge(msgspec.Struct, frozen=True, gc=False):
     model: str | None
     credit_deducted_nanos: int
     token_count_input: int
-    """Those read from a cache included."""
+    """Those read from a cache, and those written to one, included."""
     token_count_output: int
     wall_ms: int
     """Time that was billed."""
     recorded_at: int
+    models: tuple[ModelShare, ...] | None = None
+    """What each model used and cost, where the run had more than one; ``model`` is the first of them."""
 
 
 STAGE_CHARGE: Final = "stage"

@@ -53,6 +53,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     failure_label: str | None = None
     error_code: str | None = None
     completed_at: int | None = None
+    cache_write_tokens: int = 0
+    retry_at: int | None = None
+    """Until then the event waits, and those behind it: its run found every model busy."""
 
 
 WHOLE_BYTES: Final = 4096

@@ -33,6 +33,25 @@ class Rates(msgspec.Struct, frozen=True, gc=False):
     input_nanos_per_mtok: int = 0
     cached_input_nanos_per_mtok: int = 0
     output_nanos_per_mtok: int = 0
+    cache_write_nanos_per_mtok: int = 0
+
+
+class ModelShare(msgspec.Struct, frozen=True, gc=False):
+    """What one model of a lease has used and cost so far, and by which rates; nanos per million tokens."""
+
+    provider: str
+    model: str
+    own_key: bool = False
+    """On the tenant's own key: its rates are 0."""
+    input_nanos_per_mtok: int = 0
+    cached_input_nanos_per_mtok: int = 0
+    cache_write_nanos_per_mtok: int = 0
+    output_nanos_per_mtok: int = 0
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    token_cost_nanos: int = 0
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -72,6 +91,12 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     model: str | None = None
     own_key: bool = False
     """The tenant's own model key: its tokens cost nothing here."""
+    cache_write_tokens: int = 0
+    shares: tuple[ModelShare, ...] | None = None
+    """Each model of a run that has more than one, in the order in which they are asked.
+
+    ``model``, ``own_key`` and ``rates`` are the first's, and the lease's counts are the sums of theirs.
+    """
 
 
 class LeaseStore(Protocol):

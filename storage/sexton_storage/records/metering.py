@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.records.leases import ModelShare
+
 
 class Slice(msgspec.Struct, frozen=True, gc=False):
     """One metering row as it is asked for; what is charged is clamped at the balance when it is saved."""
@@ -17,6 +19,9 @@ class Slice(msgspec.Struct, frozen=True, gc=False):
     run_ms: int
     run_fee_nanos: int
     token_cost_nanos: int
+    d_cache_write_tokens: int = 0
+    shares: tuple[ModelShare, ...] | None = None
+    """The shares of the lease after this slice; kept with the lease."""
 
 
 class MeteringPeriod(msgspec.Struct, frozen=True, gc=False):
@@ -31,6 +36,7 @@ class MeteringPeriod(msgspec.Struct, frozen=True, gc=False):
     token_cost_nanos: int
     charged_nanos: int
     created_at: int
+    d_cache_write_tokens: int = 0
 
 
 class MeteringStore(Protocol):

@@ -24,6 +24,8 @@ from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
 
 CONTEXT_CAP: Final = "context_cap_tokens"
+UNDERSTANDS: Final = ("cache_write_tokens", "fallbacks", "retry_after_ms")
+"""What a runner of this release may send, and an older server would refuse."""
 
 
 async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
@@ -51,20 +53,25 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
         memories=await memories_payload(lease.zombie_id, world) if grant.endowed else (),
         lessons=await feedback(grant, world),
         choice=grant.provider,
+        fallbacks=grant.fallbacks,
     )
 
 
-def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
-    """What the model is called with; an agent may make its context smaller than the model's, not larger."""
+def _model(
+    manifest: Manifest, choice: ProviderChoice | None, fallbacks: Sequence[ProviderChoice]
+) -> dict[str, Any]:
+    """What the models are called with; an agent may make its context smaller than the models', not larger."""
     if choice is None:
         return {
             "provider": manifest.provider,
             "model": manifest.model,
             "api_key": None,
             "context": manifest.context,
+            "fallbacks": (),
         }
     wish = manifest.context.get(CONTEXT_CAP)
-    cap = choice.context_cap_tokens
+    # What one of them has read has to have room in each of the others.
+    cap = min(one.context_cap_tokens for one in (choice, *fallbacks))
     if isinstance(wish, int) and not isinstance(wish, bool) and 0 < wish < cap:
         cap = wish
     return {
@@ -72,6 +79,9 @@ def _model(manifest: Manifest, choice: ProviderChoice | None) -> dict[str, Any]:
         "model": choice.model,
         "api_key": choice.api_key,
         "context": {**manifest.context, CONTEXT_CAP: cap},
+        "fallbacks": [
+            {"provider": one.provider, "model": one.model, "api_key": one.api_key} for one in fallbacks
+        ],
     }
 
 
@@ -102,6 +112,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
     memories: Sequence[Mapping[str, Any]],
     lessons: Sequence[Mapping[str, Any]],
     choice: ProviderChoice | None = None,
+    fallbacks: Sequence[ProviderChoice] = (),
 ) -> dict[str, Any]:
     """Pure part of ``lease_payload``."""
     return {
@@ -131,7 +142,8 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
             "secret_hosts": hosts,
             "secret_uses": msgspec.to_builtins(uses),
             "integrations": services,
-            **_model(manifest, choice),
+            **_model(manifest, choice, fallbacks),
+            "understands": UNDERSTANDS,
             "budget_left_nanos": budget_left,
             "gates": msgspec.to_builtins(manifest.gates),
             "resources": policy_of(manifest.resources),

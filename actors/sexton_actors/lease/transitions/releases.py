@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sexton_actors.lease.metering import next_slice, out_of_range
 from sexton_actors.lease.transitions.end import back_to_queue, end_lease, slice_to
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced, is_live
 from sexton_actors.protocol.lease import Park, Release
@@ -13,12 +14,27 @@ from sexton_storage.writes import EndLease, EventEnd
 
 
 def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal:
-    """Back to the queue at once; one that was to be cancelled ends instead."""
-    lease = state.lease
+    """Back to the queue, at once or after a time; one that was to be cancelled ends instead."""
+    lease, usage = state.lease, message.usage
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
-    ended = back_to_queue(lease, now, "released", message.reason)
-    return msgspec.structs.replace(ended, slice=slice_to(state, now), require_unexpired=True)
+    if usage is not None and (refusal := out_of_range(usage)):
+        return refusal
+    retry_at = None if message.retry_after_ms is None else now + message.retry_after_ms
+    ended = back_to_queue(lease, now, "released", message.reason, retry_at)
+    if ended.event.status is EventStatus.RECEIVED and usage is not None:
+        end = msgspec.structs.replace(
+            ended.event,
+            checkpoint=message.checkpoint,
+            input_tokens=max(lease.input_tokens, usage.input_tokens),
+            cached_input_tokens=max(lease.cached_input_tokens, usage.cached_input_tokens),
+            cache_write_tokens=max(lease.cache_write_tokens, usage.cache_write_tokens),
+            output_tokens=max(lease.output_tokens, usage.output_tokens),
+            wall_ms=max(0, now - lease.granted_at),
+        )
+        ended = msgspec.structs.replace(ended, event=end)
+    billed = slice_to(state, now) if usage is None else next_slice(lease, usage, state.waits, now)
+    return msgspec.structs.replace(ended, slice=billed, require_unexpired=True)
 
 
 def undelivered(state: LeaseState, now: int) -> EndLease | None:
@@ -48,6 +64,7 @@ def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLe
             input_tokens=lease.input_tokens,
             cached_input_tokens=lease.cached_input_tokens,
             output_tokens=lease.output_tokens,
+            cache_write_tokens=lease.cache_write_tokens,
             wall_ms=max(0, now - lease.granted_at),
         )
         ended = end_lease(lease, LeaseStatus.PARKED, end, now)

@@ -5,12 +5,13 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.failure_codes import CHECK_FAILURES, failure_of
-from sexton_actors.lease.metering import Usage, next_slice, out_of_range
+from sexton_actors.lease.metering import next_slice, out_of_range
 from sexton_actors.lease.transitions.end import end_lease
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Report
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import COUNT_MAX
+from sexton_actors.token_counts import Usage
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.improvement import Proposal
@@ -36,7 +37,13 @@ def report(
         return Refusal("UZ-REQ-001", f"/event_id: lease {lease.id} is for event {lease.event_id}.")
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
-    usage = Usage(message.input_tokens, message.cached_input_tokens, message.output_tokens)
+    usage = Usage(
+        message.input_tokens,
+        message.cached_input_tokens,
+        message.output_tokens,
+        cache_write_tokens=message.cache_write_tokens,
+        fallbacks=message.fallbacks,
+    )
     if refusal := out_of_range(usage):
         return refusal
     if not 0 <= message.wall_ms <= COUNT_MAX:
@@ -105,6 +112,7 @@ def _as_reported(lease: Lease, message: Report) -> EventEnd:
         input_tokens=max(lease.input_tokens, message.input_tokens),
         cached_input_tokens=max(lease.cached_input_tokens, message.cached_input_tokens),
         output_tokens=max(lease.output_tokens, message.output_tokens),
+        cache_write_tokens=max(lease.cache_write_tokens, message.cache_write_tokens),
         wall_ms=message.wall_ms,
         failed_checks=1 if label in CHECK_FAILURES else 0,
     )

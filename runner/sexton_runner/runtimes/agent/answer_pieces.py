@@ -1,5 +1,7 @@
 """Joins the pieces of an answer that was cut at its bound, or paused by its provider."""
 
+from collections.abc import Sequence
+
 from sexton_runner.providers.base import Message, ToolUse
 
 CUT_CALL = "the answer was cut off before the arguments of this call were whole; call again"
@@ -8,8 +10,13 @@ CUT_CALL = "the answer was cut off before the arguments of this call were whole;
 class AnswerPieces:
     """The answer that is being given now, from its first piece; bounded by the number of pieces."""
 
-    def __init__(self) -> None:
-        self._texts: list[str] = []
+    def __init__(self, before: Sequence[str] = ()) -> None:
+        self._texts = list(before)
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What was said so far, piece by piece."""
+        return tuple(self._texts)
 
     @property
     def count(self) -> int:

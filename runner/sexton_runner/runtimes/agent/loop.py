@@ -3,6 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+import structlog
+import trio
+
+from sexton_runner.errors import ControlPlaneError, TokenRejected
+from sexton_runner.lease import Halt
 from sexton_runner.providers.base import (
     Message,
     Part,
@@ -13,7 +18,7 @@ from sexton_runner.providers.base import (
     ToolAnswer,
     ToolSpec,
 )
-from sexton_runner.providers.faults import ModelRefused, WindowFull
+from sexton_runner.providers.faults import ModelRefused, ModelsBusy, WindowFull
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.runtimes.agent.answer_pieces import AnswerPieces, joined, without_cut_call
 from sexton_runner.runtimes.agent.evidence import Evidence
@@ -28,6 +33,8 @@ from sexton_runner.tools.truncation import clipped
 
 MAX_RESPONSE_CHARS = 256_000
 MAX_NOTE_CHARS = 32_000
+MAX_REASON_CHARS = 512
+log = structlog.get_logger()
 MEMORY_TOOL = "memory_store"
 GO_ON = "Your answer was cut off at its bound. Go on exactly where it stopped."
 BEGUN = "What you had answered when there was no more room; nobody has seen it, so answer in full again:\n"
@@ -58,7 +65,7 @@ class Loop:
         )
         first = first_message(lease, limits.context_cap_tokens, self._saved.note)
         self._messages = list(self._saved.messages) or [first]
-        self._pieces = AnswerPieces()
+        self._pieces = AnswerPieces(self._saved.pieces)
         self._reminded = 0
         run.live.account = self.evidence
 
@@ -91,6 +98,7 @@ class Loop:
             calls=self._saved.calls + self._evidence.count,
             messages=tuple(self._messages),
             answered=tuple(answered),
+            pieces=self._pieces.pieces,
         )
         return {**self._toolbox.checkpoint(), **self._run.redactor.json(encode(saved))}
 
@@ -259,7 +267,47 @@ class Loop:
             "stage": self._saved.stage,
             **({"tokens_guessed": True} if self._model_calls.guessed else {}),
         }
+        if policy.fallbacks:
+            about["models"] = self._models()
         return self._evidence.told(about)
+
+    def _models(self) -> list[dict[str, Any]]:
+        """Say which model gave how many answers, of a run that has several."""
+        policy = self._run.live.lease.policy
+        named = [(policy.provider, policy.model), *((one.provider, one.model) for one in policy.fallbacks)]
+        answered = self._model_calls.answered
+        return [
+            {"provider": provider, "model": model, "questions": answered.get(place, 0)}
+            for place, (provider, model) in enumerate(named)
+        ]
+
+    async def give_back(self, fault: ModelsBusy) -> Ending:
+        """Let the event wait until a model may answer; an ending only where it cannot be given back.
+
+        Raises ``TooLarge``.
+        """
+        live = self._run.live
+        why = self._run.redactor.text(str(fault))[:MAX_REASON_CHARS]
+        body: dict[str, object] = {
+            "reason": why,
+            "retry_after_ms": int(fault.retry_after_s * 1000),
+            "usage": live.renewal(),
+        }
+        if len(self._messages) > 1:
+            body["checkpoint"] = self.checkpoint()
+        with trio.move_on_after(self._run.timing.flush_patience_s):
+            await self._run.shown()  # Afterwards the lease takes no frames any more.
+        try:
+            await self._run.plane.give_back(live.lease.lease_id, body)
+        except TokenRejected:
+            raise
+        except ControlPlaneError as refusal:
+            # An outage, or a lease that is lost: then the next call says so.
+            log.info("not_given_back", lease_id=live.lease.lease_id, why=str(refusal))
+            return self.broken("agent_run", f"the model did not answer: {why}")
+        live.halt(Halt.GIVEN_BACK, why)
+        await trio.sleep_forever()  # The halt has cancelled the scope that this runs in.
+        raise AssertionError("the scope was cancelled")
 
     def broken(self, reason: str, text: str) -> Ending:
         """Give the ending of a run that a fault has ended, with what it had done until then."""

@@ -1,11 +1,12 @@
 """Asks the model, streams its answer, and counts what that costs."""
 
 from contextlib import aclosing
-from typing import assert_never
+from typing import Any, assert_never
 
 from sexton_runner import frames
 from sexton_runner.providers.base import (
     Again,
+    Asking,
     Prompt,
     Provider,
     Reply,
@@ -27,10 +28,16 @@ class ModelCalls:
     def __init__(self, run: Run, provider: Provider) -> None:
         self._run, self._provider = run, provider
         self._began = run.clock()
-        self._spent = Usage()
+        policy = run.live.lease.policy
+        self.names = [policy.model or "", *(one.model for one in policy.fallbacks)]
+        self._place = 0
+        self._spent = [Usage()] * len(self.names)
+        """By the model's place in the chain: what its finished tries have used."""
         self._try = Usage()
         self._measure = Measure()
         self.questions = 0
+        self.answered: dict[int, int] = {}
+        """Whole answers, by the model's place."""
         self.guessed = False
         self.first_output_ms: int | None = None
 
@@ -49,6 +56,8 @@ class ModelCalls:
                         self._first()
                     case Used(usage):
                         self._count(usage)
+                    case Asking(place):
+                        self._place = place
                     case Again():
                         voice = self._again(delta)
                     case Reply():
@@ -64,6 +73,7 @@ class ModelCalls:
             self._show("\n")
         self._learn(prompt, reply)
         self.questions += 1
+        self.answered[self._place] = self.answered.get(self._place, 0) + 1
         self._record(reply)
         return reply
 
@@ -73,12 +83,14 @@ class ModelCalls:
 
     def _record(self, reply: Reply) -> None:
         message, usage = reply.message, reply.usage
-        facts = {
+        facts: dict[str, Any] = {
+            "model": self.names[self._place],
             "text": message.text,
             "tool_calls": [{"id": use.id, "name": use.name} for use in message.tool_uses],
             "stop": reply.stop.value,
             "input_tokens": usage.input_tokens,
             "cached_input_tokens": usage.cached_input_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
             "output_tokens": usage.output_tokens,
         }
         self._run.record("model", facts)
@@ -93,18 +105,22 @@ class ModelCalls:
 
     def _again(self, again: Again) -> StreamRedactor:
         # What the broken try has cost is gone all the same.
-        self._spent, self._try = self._spent + self._try, Usage()
+        self._spend(self._try)
         lead = "\n[the answer broke off" if again.void else "[no answer"
-        self._run.record("note", {"text": f"the model is asked again: {again.why}"})
-        self._show(f"{lead}: {self._run.redactor.text(again.why)}; the model is asked again]\n")
+        then = f"the model {again.model} is asked" if again.model else "the model is asked again"
+        self._run.record("note", {"text": f"{then}: {again.why}"})
+        self._show(f"{lead}: {self._run.redactor.text(again.why)}; {then}]\n")
         return StreamRedactor(self._run.redactor)
 
     def _count(self, usage: Usage) -> None:
         self._try = usage
-        total, use = self._spent + usage, self._run.live.usage
-        use.input_tokens = max(use.input_tokens, total.input_tokens)
-        use.cached_input_tokens = max(use.cached_input_tokens, total.cached_input_tokens)
-        use.output_tokens = max(use.output_tokens, total.output_tokens)
+        used = list(self._spent)
+        used[self._place] += usage
+        self._run.live.usage.count(sum(used, Usage()), used[1:])
+
+    def _spend(self, usage: Usage) -> None:
+        self._spent[self._place] += usage
+        self._try = Usage()
 
     def _learn(self, prompt: Prompt, reply: Reply) -> None:
         chars = size_of(prompt)
@@ -115,6 +131,6 @@ class ModelCalls:
             usage = Usage(self._measure.tokens(chars), 0, self._measure.tokens(said))
             self.guessed = True
         else:
-            self._measure.learn(chars, usage.input_tokens + usage.cached_input_tokens)
+            self._measure.learn(chars, usage.read)
         self._count(usage)
-        self._spent, self._try = self._spent + usage, Usage()
+        self._spend(usage)

@@ -5,8 +5,9 @@ import structlog
 
 from sexton_runner import frames
 from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected, TooManyAsks
-from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ProviderMissing
-from sexton_runner.providers.registry import open_provider
+from sexton_runner.lease import RETRY_AFTER
+from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ModelsBusy, ProviderMissing
+from sexton_runner.providers.registry import ModelChoice, open_chain
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.runtimes.agent.loop import Loop
 from sexton_runner.runtimes.agent.model_calls import ModelCalls
@@ -40,13 +41,19 @@ async def run_agent(run: Run) -> Ending:
 async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
     limit = TimeLimit(run.sandbox.limits.wall_s, run.live.usage)
     policy = run.live.lease.policy
-    provider_name = policy.provider or ""
-    opening = open_provider(
-        provider_name,
-        policy.api_key,
+    choices = [
+        ModelChoice(0, policy.provider or "", policy.model or "", policy.api_key),
+        *(
+            ModelChoice(place, one.provider, one.model, one.api_key)
+            for place, one in enumerate(policy.fallbacks, 1)
+        ),
+    ]
+    opening = open_chain(
+        choices,
         addresses=run.models.addresses,
         patience=run.models.patience,
         rng=run.rng,
+        gives_back=RETRY_AFTER in policy.understands,
     )
     async with opening as provider, open_toolbox(run, limit.rest) as toolbox:
         model_calls = ModelCalls(run, provider)
@@ -58,9 +65,16 @@ async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
         return ending or loop.broken("agent_timeout", f"the run took longer than it may: {why}")
 
 
-async def _to_its_end(loop: Loop, model_calls: ModelCalls) -> Ending:
+async def _carried_out(loop: Loop) -> Ending:
     try:
         return await loop.carry_out()
+    except ModelsBusy as fault:
+        return await loop.give_back(fault)
+
+
+async def _to_its_end(loop: Loop, model_calls: ModelCalls) -> Ending:
+    try:
+        return await _carried_out(loop)
     except TokenRejected:
         raise
     except SandboxUnavailable as fault:

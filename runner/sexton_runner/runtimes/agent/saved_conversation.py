@@ -31,6 +31,8 @@ class SavedConversation(msgspec.Struct, frozen=True):
     calls: int = 0
     messages: tuple[Message, ...] = ()
     answered: tuple[ToolAnswer, ...] = ()
+    pieces: tuple[str, ...] = ()
+    """What was said of an answer that is being gone on with."""
 
 
 def encode(saved: SavedConversation) -> dict[str, Any]:

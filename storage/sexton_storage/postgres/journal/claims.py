@@ -8,10 +8,11 @@ from sexton_storage.postgres.journal.frames import NumberedFrames
 from sexton_storage.postgres.sql.columns import Columns
 from sexton_storage.postgres.sql.fragments import insert_from, same
 from sexton_storage.postgres.sql.periods import Period, period_of
+from sexton_storage.postgres.sql.rows import shares_json
 from sexton_storage.postgres.sql.schema import EVENTS
 from sexton_storage.records.events import Event
-from sexton_storage.records.leases import Lease, LeaseStatus
-from sexton_storage.refusals import OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
+from sexton_storage.records.leases import Lease, LeaseStatus, Rates
+from sexton_storage.refusals import NOT_YET, OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
@@ -23,7 +24,11 @@ def _period(write: ClaimEvent) -> Period:
     return period_of(write.now)
 
 
-_RATES = ("run_nanos_per_sec", "input_nanos_per_mtok", "cached_input_nanos_per_mtok", "output_nanos_per_mtok")
+def _shares(write: ClaimEvent) -> str | None:
+    return shares_json(write.shares)
+
+
+_RATES = Rates.__struct_fields__
 _GIVEN = ("budget_daily_nanos", "budget_monthly_nanos", "config_version_id", "model", "own_key")
 """What the lease keeps as the claim gives it."""
 _COLUMNS = Columns(
@@ -36,6 +41,7 @@ _COLUMNS = Columns(
     "ceiling_ms",
     *(f"rates.{name}" for name in _RATES),
     *_GIVEN,
+    _shares,
     _period,
     first=3,
 )
@@ -54,6 +60,7 @@ _GRANT = insert_from(
         "metered_at": "now",
         **{name: f"rates_{name}" for name in _RATES},
         **same(*_GIVEN),
+        "shares": "shares::json",
     },
     "running",
 )
@@ -75,6 +82,7 @@ WITH v AS (
                 WHEN h.live_lease_id IS NOT NULL THEN 'leased'
                 WHEN w.paused THEN 'workspace_paused'
                 WHEN e.id IS NULL THEN 'empty'
+                WHEN e.retry_at > v.now THEN '{NOT_YET}'
                 WHEN s.in_day >= v.budget_daily_nanos OR s.in_month >= v.budget_monthly_nanos
                 THEN 'over_budget'
                 WHEN t.balance_nanos <= 0 AND NOT t.unlimited THEN 'exhausted'
@@ -84,8 +92,8 @@ WITH v AS (
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id
-      LEFT JOIN LATERAL (SELECT r.event_id AS id FROM waiting_events r WHERE r.zombie_id = v.zombie_id
-                         ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
+      LEFT JOIN LATERAL (SELECT r.event_id AS id, r.retry_at FROM waiting_events r
+                          WHERE r.zombie_id = v.zombie_id ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.period_day), 0) AS in_day,
                  coalesce(sum(nanos), 0) AS in_month
@@ -111,10 +119,12 @@ WITH v AS (
        SET status = 'running', attempts = e.attempts + 1, lease_count = e.lease_count + 1,
            first_leased_at = coalesce(e.first_leased_at, f.now),
            parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
+           retry_at = NULL,
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
     RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now,
               {", ".join(f"f.rates_{name}" for name in _RATES)}, {", ".join(f"f.{name}" for name in _GIVEN)},
+              f.shares,
               e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
               least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
@@ -194,4 +204,5 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         config_version_id=write.config_version_id,
         model=write.model,
         own_key=write.own_key,
+        shares=write.shares,
     )

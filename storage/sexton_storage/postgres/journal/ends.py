@@ -50,7 +50,7 @@ def _finished(ending: _Ending) -> bool:
     return ending.write.event.status in FINISHED_EVENT
 
 
-_ADDED = ("input_tokens", "cached_input_tokens", "output_tokens", "wall_ms")
+_ADDED = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "wall_ms")
 """Counts of the run that are added to the event's."""
 _ENDS = Columns(
     _Ending,
@@ -65,6 +65,7 @@ _ENDS = Columns(
     _evidence,
     _checkpoint,
     *(f"write.event.{name}" for name in _ADDED),
+    "write.event.retry_at",
     _gate_id,
     _finished,
 )
@@ -84,11 +85,12 @@ _CHARGE = insert_from(
         "token_count_output": "m.tokens_out",
         "wall_ms": "m.ms",
         "recorded_at": "f.write_now",
+        "models": "l.shares",
     },
     """f JOIN leases l ON l.id = f.write_lease_id
      CROSS JOIN LATERAL (
         SELECT count(*) AS slices, sum(charged_nanos)::bigint AS charged,
-               sum(d_input_tokens + d_cached_tokens)::bigint AS tokens_in,
+               sum(d_input_tokens + d_cached_tokens + d_cache_write_tokens)::bigint AS tokens_in,
                sum(d_output_tokens)::bigint AS tokens_out, sum(run_ms)::bigint AS ms
           FROM metering p WHERE p.event_id = l.event_id AND p.attempt = l.attempt) m
      WHERE m.slices > 0""",
@@ -125,6 +127,7 @@ UPDATE events e
        evidence = coalesce(f.evidence::json, e.evidence),
        checkpoint = coalesce(f.checkpoint::json, e.checkpoint),
        {", ".join(f"{name} = e.{name} + f.write_event_{name}" for name in _ADDED)},
+       retry_at = f.write_event_retry_at,
        charged_nanos =
            (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m WHERE m.event_id = e.id),
        updated_at = f.write_now,
@@ -132,10 +135,11 @@ UPDATE events e
   FROM f
  WHERE e.id = f.event_id
 RETURNING {EVENTS.columns("e")}, f.ord,
-          least(CASE WHEN f.status = 'received' THEN e.created_at END,
-                (SELECT r.created_at FROM waiting_events r
-                  WHERE r.zombie_id = e.zombie_id AND r.event_id <> e.id
-                  ORDER BY r.zombie_id, r.arrival LIMIT 1)) AS next_event_at,
+          CASE WHEN f.write_event_retry_at IS NULL THEN
+               least(CASE WHEN f.status = 'received' THEN e.created_at END,
+                     (SELECT r.created_at FROM waiting_events r
+                       WHERE r.zombie_id = e.zombie_id AND r.event_id <> e.id
+                       ORDER BY r.zombie_id, r.arrival LIMIT 1)) END AS next_event_at,
           CASE WHEN f.finished THEN
                (SELECT count(*)::int FROM gates g
                  WHERE g.event_id = e.id AND g.status IN ('denied', 'timed_out', 'auto_killed')) END

@@ -10,6 +10,7 @@ from sexton_storage.postgres.connections.connection import Connection, Row
 from sexton_storage.postgres.sql.columns import Columns, record_reader
 from sexton_storage.postgres.sql.fragments import insert_from, opaque_to_planner, same
 from sexton_storage.postgres.sql.periods import Period, period_of
+from sexton_storage.postgres.sql.rows import shares_json
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import Slice
 from sexton_storage.refusals import STALE, Lost
@@ -51,6 +52,11 @@ def _expired(change: _Change) -> bool:
     return change.end is not None and change.end.require_expired
 
 
+def _shares(write: RenewLease | _Change) -> str | None:
+    part = write.slice
+    return None if part is None else shares_json(part.shares)
+
+
 _MADE = {
     "expires_at": "l.expires_at",
     "metered_at": "coalesce(v.now, l.metered_at)",
@@ -59,17 +65,20 @@ _MADE = {
     "cached_input_tokens": "l.cached_input_tokens + coalesce(v.slice_d_cached_tokens, 0)",
     "output_tokens": "l.output_tokens + coalesce(v.slice_d_output_tokens, 0)",
     "run_ms": "l.run_ms",
+    "cache_write_tokens": "l.cache_write_tokens + coalesce(v.slice_d_cache_write_tokens, 0)",
 }
 """Columns of a lease that both kinds of write change: a renewal gives their values, an end makes these."""
+_COUNTED = tuple(name for name in Slice.__struct_fields__ if name != "shares")
+"""What is kept of a slice with its metering row; the shares are kept with the lease."""
 _SLICE = {
     "slice_seq": "slice_seq",
-    **{name: f"slice_{name}" for name in Slice.__struct_fields__ if name != "seq"},
+    **{name: f"slice_{name}" for name in _COUNTED if name != "seq"},
     "created_at": "now",
 }
 """Columns of a metering row, each with the slice's column of the statement."""
-_SENT = tuple(f"slice.{name}" for name in Slice.__struct_fields__)
+_SENT = tuple(f"slice.{name}" for name in _COUNTED)
 _WANTED = tuple(f"lease.{name}" for name in _MADE)
-_RENEWALS = Columns(RenewLease, "lease.id", "lease.version", *_SENT, "now", *_WANTED, first=4)
+_RENEWALS = Columns(RenewLease, "lease.id", "lease.version", *_SENT, "now", *_WANTED, _shares, first=4)
 _CHANGES = Columns(
     _Change,
     "lease_id",
@@ -77,6 +86,7 @@ _CHANGES = Columns(
     *_SENT,
     _now,
     *_WANTED,
+    _shares,
     "end.status",
     _ended_at,
     "end.report_digest",
@@ -133,6 +143,7 @@ def _statement_for(*, ends: bool) -> str:
         changes = {name: f"v.lease_{name}" for name in _MADE}
         condition = opaque_to_planner("v.ord", f"{_LIVE} AND l.expires_at > (SELECT sexton_now_ms())")
     changes["version"] = "v.lease_version"
+    changes["shares"] = "coalesce(v.shares::json, l.shares)"
     return f"""
 WITH v AS (
     SELECT * FROM {source}

@@ -10,9 +10,23 @@ import msgspec
 from sexton_storage.documents import from_json, storable, to_json
 from sexton_storage.postgres.sql.columns import sql_type
 from sexton_storage.postgres.sql.fragments import insert_from
+from sexton_storage.records.leases import ModelShare
 
 T = TypeVar("T", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
+_encoder = msgspec.json.Encoder()
+
+
+def shares_json(shares: Sequence[ModelShare] | None) -> str | None:
+    """Spell the shares of a lease's models for a ``json`` column; None where it has one model only.
+
+    >>> shares_json(None)
+    """
+    return None if shares is None else _encoder.encode(shares).decode()
+
+
+def _shares(text: str) -> tuple[ModelShare, ...]:
+    return msgspec.json.decode(text, type=tuple[ModelShare, ...])
 
 
 class _Field(msgspec.Struct, frozen=True):
@@ -34,6 +48,8 @@ def _field(name: str, hint: Any) -> _Field:
     bare = _bare(hint)
     if get_origin(bare) is Mapping:
         return _Field(name, (name,), to_json, from_json)
+    if bare == tuple[ModelShare, ...]:
+        return _Field(name, (name,), shares_json, _shares)
     if get_origin(bare) is tuple:
         return _Field(name, (name,), list, tuple)
     if isinstance(bare, type) and issubclass(bare, StrEnum):

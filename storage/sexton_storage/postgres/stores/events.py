@@ -51,9 +51,10 @@ SELECT z.id, z.workspace_id, z.tenant_id, z.required_tags, z.allows_unsandboxed,
   JOIN agent_heads h ON h.zombie_id = a.zombie_id AND h.status = 'active' AND h.live_lease_id IS NULL
   JOIN zombies z ON z.id = a.zombie_id
   JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
-  CROSS JOIN LATERAL (SELECT created_at FROM waiting_events r
+  CROSS JOIN LATERAL (SELECT created_at, retry_at FROM waiting_events r
                        WHERE r.zombie_id = a.zombie_id
                        ORDER BY r.zombie_id, r.arrival LIMIT 1) e
+ WHERE e.retry_at IS NULL OR e.retry_at <= (SELECT sexton_now_ms())
 """
 # Steps from agent to agent through the index of received events, however many each has; the walk goes only as
 # far as the LIMIT pulls it.
