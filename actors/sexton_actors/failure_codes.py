@@ -19,6 +19,7 @@ FAILURE_CODES: Mapping[str, str | None] = MappingProxyType(
         "budget_exceeded": "UZ-ZMB-001",
         "balance_exhausted": "UZ-BILLING-005",
         "ceiling": "UZ-RUN-010",
+        "files_refused": "UZ-FILE-010",
         "gate_command_failed": "UZ-GATE-001",
         "gate_command_timeout": "UZ-GATE-002",
         "gate_repairs_exhausted": "UZ-GATE-003",

@@ -16,6 +16,7 @@ from sexton_runner.errors import BadSettings, Refused, TokenRejected, Unavailabl
 from sexton_runner.timing import Clock
 from sexton_runner.trust import WAY_OUT, said_of_trust, trust_for, untrusted
 from sexton_runner.wire import (
+    Artefact,
     Enrolled,
     FollowUp,
     Gate,
@@ -30,6 +31,7 @@ from sexton_runner.wire import (
     ReportResult,
     ReportResults,
     TranscriptTaken,
+    Upload,
 )
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
@@ -171,6 +173,27 @@ class ControlPlane:
         body = {"lease_id": lease.lease_id, "fencing_token": lease.fencing_token, **entry}
         await self._send("POST", f"{ME}/memory/{lease.event.zombie_id}", body)
 
+    async def begin_upload(self, lease: Lease, *, sha256: str, size: int) -> Upload:
+        """Declare a content; the same again says how much of it has come."""
+        body = {"sha256": sha256, "size": size, "fencing_token": lease.fencing_token}
+        return await self._ask("POST", f"{ME}/leases/{lease.lease_id}/uploads", Upload, body)
+
+    async def send_part(self, lease: Lease, upload_id: str, offset: int, part: bytes) -> Upload:
+        """Send the next bytes of a content."""
+        query = urlencode({"offset": offset, "fencing_token": lease.fencing_token})
+        path = f"{ME}/leases/{lease.lease_id}/uploads/{upload_id}?{query}"
+        return await self._ask("PUT", path, Upload, part)
+
+    async def keep_artefact(self, lease: Lease, upload_id: str, name: str, media_type: str) -> Artefact:
+        """Have a content kept as a file of the run."""
+        body = {
+            "upload_id": upload_id,
+            "name": name,
+            "media_type": media_type,
+            "fencing_token": lease.fencing_token,
+        }
+        return await self._ask("POST", f"{ME}/leases/{lease.lease_id}/artefacts", Artefact, body)
+
     async def release(self, lease_id: str, reason: str) -> None:
         """Give a lease back; its event returns to the queue at once."""
         await self._send("POST", f"{ME}/leases/{lease_id}/release", {"reason": reason})
@@ -201,7 +224,7 @@ class ControlPlane:
         method: str,
         path: str,
         shape: type[T],
-        body: Body | None = None,
+        body: Body | bytes | None = None,
         *,
         patience_s: float | None = None,
     ) -> T:
@@ -212,10 +235,12 @@ class ControlPlane:
             raise Unavailable(f"unreadable answer to {path}: {fault}") from fault
 
     async def _send(
-        self, method: str, path: str, body: Body | None = None, *, patience_s: float | None = None
+        self, method: str, path: str, body: Body | bytes | None = None, *, patience_s: float | None = None
     ) -> httpx2.Response:
-        content = None if body is None else orjson.dumps(body)
-        headers = {} if content is None else {"content-type": "application/json"}
+        raw = isinstance(body, bytes)
+        content = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
+        media = "application/octet-stream" if raw else "application/json"
+        headers = {} if content is None else {"content-type": media}
         limit = (
             self._http.timeout
             if patience_s is None

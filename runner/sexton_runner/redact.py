@@ -86,6 +86,24 @@ class Redactor:
             text = done.decode("utf-8", "surrogatepass")
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
+    @property
+    def longest(self) -> int:
+        """Give the length in bytes of the longest thing that is looked for; 0 without secrets."""
+        return max((len(form) for alike in self._by_head.values() for form in alike), default=0)
+
+    def is_in(self, content: bytes) -> bool:
+        r"""Tell whether bytes that need be no text hold a secret, in any of its forms.
+
+        >>> Redactor({"a": "hunter22"}).is_in(b"\xff68756e7465723232")
+        True
+        """
+        at = 0
+        while (place := self._next_head(content, at)) is not None:
+            if self._match(content, place, more=False):
+                return True
+            at = place + 1
+        return False
+
     def json(self, value: object) -> Any:
         """Redact every string of a JSON value, keys included."""
         match value:

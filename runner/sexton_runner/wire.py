@@ -242,3 +242,18 @@ class ReportResults(msgspec.Struct, frozen=True):
     """The answer to many reports, in the order in which they were sent."""
 
     results: list[ReportResult]
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A content on its way: ``received`` bytes have come."""
+
+    upload_id: str
+    received: int
+    complete: bool
+    part_bytes: int
+
+
+class Artefact(msgspec.Struct, frozen=True):
+    """A file that the control plane keeps."""
+
+    artefact_id: str

@@ -154,6 +154,7 @@ OURS = (
     ("UZ-FILE-007", 409),
     ("UZ-FILE-008", 404),
     ("UZ-FILE-009", 416),
+    ("UZ-FILE-010", 500),
     ("UZ-FOLLOWUP-001", 404),
     ("UZ-MEMBER-001", 404),
     ("UZ-MEMBER-002", 409),

@@ -21,11 +21,14 @@ from sexton_runner.output import MAX_OUTPUT_BYTES, Output
 from sexton_runner.redact import StreamRedactor
 from sexton_runner.rules import read_gates
 from sexton_runner.run import Ending, Outcome, Run, failed
+from sexton_runner.run_files.file_upload import Left, send_files, with_files
+from sexton_runner.run_files.files_pipe import FilesPipe, open_files_pipe, put_sender
 from sexton_runner.runtimes.programs import Kept, Program, Source, given, with_checks
 from sexton_runner.runtimes.verdict import Observed, judge
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
+from sexton_runner.settings import SandboxTier
 from sexton_runner.step_frames import StepFrames
 from sexton_runner.tools.completion_checks import Checks
 from sexton_runner.tools.request_gate import RequestGate
@@ -49,8 +52,10 @@ async def run_command(run: Run) -> Ending:
     run_dir, workspace = run.folder / "run", run.folder / "workspace"
     try:
         _furnish(run, block, run_dir, workspace)
-        with open_channel(run_dir) as channel:
-            return await _Attempt(run, block, channel).carry_out(run_dir, workspace)
+        with open_channel(run_dir) as channel, open_files_pipe(run_dir) as pipe:
+            attempt = _Attempt(run, block, channel, pipe)
+            ending = await attempt.carry_out(run_dir, workspace)
+            return with_files(ending, attempt.left, run)
     except msgspec.ValidationError as fault:
         return failed("invalid_config", f"the gates of the lease cannot be read: {fault}")
     except (SandboxUnavailable, WorkspaceGone, OSError) as fault:
@@ -64,6 +69,7 @@ def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
         helper = run_dir / "bin" / name
         helper.write_bytes((HELPERS / name).read_bytes())
         helper.chmod(0o755)
+    put_sender(run.sandbox, run_dir)
     source = block.source if run.network is None else run.network.fill(block.source)
     (run_dir / "program").write_text(source, encoding="utf-8")
     (run_dir / "event.json").write_bytes(event_json(run.live.lease))
@@ -73,8 +79,10 @@ def _furnish(run: Run, block: Block, run_dir: Path, workspace: Path) -> None:
 class _Attempt:
     """One start of the program, from the first byte to the last."""
 
-    def __init__(self, run: Run, block: Block, channel: Channel) -> None:
-        self._run, self._block, self._channel = run, block, channel
+    def __init__(self, run: Run, block: Block, channel: Channel, pipe: FilesPipe) -> None:
+        self._run, self._block, self._channel, self._pipe = run, block, channel, pipe
+        self.left = Left()
+        self._files_sent = trio.Event()
         self._show = steps(run.show, run.record)
         self._story = StepFrames(self._show, run.clock)
         self._asking = Asking(run, resting=self._rest)
@@ -95,11 +103,7 @@ class _Attempt:
         if self._checks:
             return await self._checked(run_dir, workspace)
         inside = self._run.sandbox.tier.inside(run_dir, workspace)
-        argv = [
-            "/bin/sh",
-            f"{inside.run_dir}/bin/sexton-start",
-            *self._run.sandbox.interpreter(self._block.language, f"{inside.run_dir}/program"),
-        ]
+        argv = self._argv(inside)
         serial = self._run.live.lease.lease_id
         try:
             async with self._run.sandbox.open(
@@ -133,11 +137,7 @@ class _Attempt:
             network=run.network,
         ) as workspace:
             inside = workspace.inside
-            argv = [
-                "/bin/sh",
-                f"{inside.run_dir}/bin/sexton-start",
-                *run.sandbox.interpreter(self._block.language, f"{inside.run_dir}/program"),
-            ]
+            argv = self._argv(inside)
             event = event_json(run.live.lease)
             try:
                 async with workspace.work(argv, env=self._env(inside), stdin=event) as work:
@@ -158,6 +158,14 @@ class _Attempt:
             )
             return with_checks(ending, await checks.run(repairable=False))
 
+    def _argv(self, inside: Inside) -> list[str]:
+        sandbox = self._run.sandbox
+        # The program is not the first process any more; without walls it has to be told to end with that.
+        walled = sandbox.tier.name is SandboxTier.BUBBLEWRAP
+        guard = [] if walled else [sandbox.setpriv, "--pdeathsig", "KILL", "--"]
+        program = sandbox.interpreter(self._block.language, f"{inside.run_dir}/program")
+        return ["/bin/sh", f"{inside.run_dir}/bin/sexton-start", *guard, *program]
+
     def _env(self, inside: Inside) -> dict[str, str]:
         lease = self._run.live.lease
         return {
@@ -175,6 +183,7 @@ class _Attempt:
         with self._wall:
             async with trio.open_nursery() as listeners:
                 listeners.start_soon(self._listen, listeners)
+                listeners.start_soon(self._send_files)
                 async with trio.open_nursery() as streams:
                     if feed is not None:
                         streams.start_soon(feed)
@@ -185,6 +194,8 @@ class _Attempt:
                     # the unforeseen.
                     streams.cancel_scope.deadline = trio.current_time() + DRAIN_S
                 await self._hear_out()
+                self._pipe.end()
+                await self._files_sent.wait()
                 listeners.cancel_scope.cancel()
         self._seen.timed_out = self._wall.cancelled_caught and not self._seen.flooded
 
@@ -233,6 +244,10 @@ class _Attempt:
                     self._hear(line, nursery)
         except ChannelFlooded as flood:
             self._flooded(str(flood))
+
+    async def _send_files(self) -> None:
+        self.left = await send_files(self._run, self._pipe)
+        self._files_sent.set()
 
     async def _hear_out(self) -> None:
         """Hear what was said before the end; nobody is there any more to answer to."""

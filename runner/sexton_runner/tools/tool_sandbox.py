@@ -8,6 +8,7 @@ import trio
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
 from sexton_runner.run import Run
+from sexton_runner.run_files.files_pipe import put_sender
 from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_workspace
 
 
@@ -33,6 +34,11 @@ class ToolSandbox:
             if self._open is None:
                 raise SandboxUnavailable(self._fault)
             return self._open
+
+    @property
+    def standing(self) -> Workspace | None:
+        """Give the sandbox that stands, if one does."""
+        return None if self._open is None or self._open.gone is not None else self._open
 
     async def host(self) -> None:
         """Keep a sandbox standing while it lasts; until cancelled."""
@@ -65,6 +71,7 @@ class ToolSandbox:
     def _furnish(self) -> tuple[Path, Path]:
         run_dir = self._run.folder / f"run-{self._count}"
         run_dir.mkdir(parents=True)
+        put_sender(self._run.sandbox, run_dir)
         (run_dir / "event.json").write_bytes(event_json(self._run.live.lease))
         (run_dir / "memory.json").write_bytes(orjson.dumps(self._run.live.lease.memory))
         return run_dir, self._run.folder / f"workspace-{self._count}"

@@ -16,6 +16,7 @@ from sexton_runner.errors import SandboxUnavailable, TokenRejected, Unavailable
 from sexton_runner.gates import Asking
 from sexton_runner.rules import Gates, read_gates
 from sexton_runner.run import Run
+from sexton_runner.run_files.file_upload import Left, send_files
 from sexton_runner.tools import call_gate
 from sexton_runner.tools.arguments import BadArguments, Checked
 from sexton_runner.tools.base import Parked, Tool, ToolResult
@@ -69,6 +70,7 @@ class Toolbox:
         self._fitted = {name: Fitted(tool, gates) for name, tool in tools.items()}
         self.tools: Mapping[str, Tool] = self._fitted
         self.proposals = kit.proposals
+        self._sandbox = kit.tool_sandbox
         self._checks = Checks(
             gates.checks,
             kit.tool_sandbox.workspace,
@@ -88,6 +90,16 @@ class Toolbox:
     def checkpoint(self) -> dict[str, object]:
         """Give what a resumed run has to know of gates, as members of its checkpoint."""
         return encode(self._asking.checkpoint)
+
+    async def send_files(self) -> Left:
+        """Send what the run left in ``out`` of its workspace, if it has one."""
+        workspace = self._sandbox.standing
+        if workspace is None:
+            return Left()
+        words = ["/bin/sh", f"{workspace.inside.run_dir}/bin/send-files"]
+        async with workspace.work(words) as work:
+            work.stderr.ignore()
+            return await send_files(self._run, work.stdout)
 
     async def check(self) -> Unmet | None:
         """Run the agent's checks; None when it is really done. Raises ``SandboxUnavailable``."""

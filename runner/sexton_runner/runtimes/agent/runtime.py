@@ -9,13 +9,15 @@ from sexton_runner.lease import RETRY_AFTER
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ModelsBusy, ProviderMissing
 from sexton_runner.providers.registry import ModelChoice, open_chain
 from sexton_runner.run import Ending, Run, failed
+from sexton_runner.run_files.file_upload import Left, with_files
 from sexton_runner.runtimes.agent.loop import Loop
 from sexton_runner.runtimes.agent.model_calls import ModelCalls
 from sexton_runner.runtimes.agent.run_limits import BadRunLimits, RunLimits, read_run_limits, unused
 from sexton_runner.runtimes.agent.saved_conversation import TooLarge
 from sexton_runner.runtimes.agent.time_limit import TimeLimit
 from sexton_runner.runtimes.verdict import bound_hit
-from sexton_runner.tools.toolbox import open_toolbox
+from sexton_runner.sandbox.workspace import WorkspaceGone
+from sexton_runner.tools.toolbox import Toolbox, open_toolbox
 
 log = structlog.get_logger()
 
@@ -61,8 +63,16 @@ async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
         ending: Ending | None = None
         with limit.begin():
             ending = await _to_its_end(loop, model_calls)
+            ending = with_files(ending, await _files(toolbox), run)
         why = bound_hit("agent_timeout", run.sandbox.limits)
         return ending or loop.broken("agent_timeout", f"the run took longer than it may: {why}")
+
+
+async def _files(toolbox: Toolbox) -> Left:
+    try:
+        return await toolbox.send_files()
+    except WorkspaceGone as fault:
+        return Left(notes=[f"the files could not be read: {fault}"])
 
 
 async def _carried_out(loop: Loop) -> Ending:
