@@ -125,7 +125,8 @@ def run(caller: Caller, **given: Any) -> None:
     names. The exit status is 0 when the event was processed, 69 when no sandbox can be had here, 78 when the
     agent or its model is not set up, and 1 when the run failed.
     """
-    order = _order_of(_Words(**{"approval": Approval.ASK.value} | _known(given)))
+    words: dict[str, Any] = {"approval": Approval.ASK.value} | _known(given)
+    order = _order_of(_Words(**words))
     # What the server has to say is for its operator; the agent's author is told what the agent does.
     configure_logs(LogSettings(level=LogLevel.ERROR))
     teller, decider = Teller(caller.output), Decider(caller, order.approval)

@@ -15,7 +15,7 @@ from sexton_cli.lookups import segment, workspace_path
 from sexton_cli.output import dollars, moment
 
 WAIT_MS: Final = 20_000
-"""Of one call; the server lets it be 30 s."""
+"""How long one call waits; the server lets it be 30 s."""
 
 
 @click.group()
