@@ -14,48 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import trio
 
 from bench.product import Delivery, Site, create_agent, delivery, keep_secret, payload
-from bench.wire import parse
-from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.raw_client import Gone, Line, site_of
+from tests.worlds.server_process import open_server
 
 SIZE = int(os.environ.get("SEXTON_STORM", "2000"))
 """Different deliveries."""
 REPEATS = 0.1
 SENDERS = 32
 AGENTS = 4
-RECEIVE = 65_536
 PAGE = 200
 BUSY = 503
 PAUSE_S = 0.05
-
-
-class Gone(Exception):
-    """The server has closed the connection without an answer."""
-
-
-class Line:
-    """One sender's keep-alive connection."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._stream = stream
-        self._buffer = bytearray()
-
-    async def ask(self, data: bytes) -> tuple[int, bytes]:
-        try:
-            await self._stream.send_all(data)
-            while (found := parse(self._buffer)) is None:
-                part = await self._stream.receive_some(RECEIVE)
-                if not part:
-                    raise Gone
-                self._buffer += part
-        except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-            raise Gone from fault
-        status, body, length = found
-        del self._buffer[:length]
-        return status, body
 
 
 class Storm:
@@ -137,12 +109,6 @@ async def _lines(site: Site, work: Any) -> None:
             nursery.start_soon(sender)
 
 
-def _site(server: ServerProcess) -> Site:
-    url = httpx2.URL(server.ready["base_url"])
-    ready = server.ready
-    return Site((url.host, url.port or 0), ready["tenant_id"], ready["workspace_id"], ready["api_key"], "")
-
-
 async def _set_up(site: Site) -> list[str]:
     async with await trio.open_tcp_stream(*site.address) as stream:
         line = Line(stream)
@@ -170,7 +136,7 @@ async def _history(site: Site) -> list[tuple[str, str]]:
 
 async def test_a_storm_of_webhooks_over_a_kill_is_kept_exactly_once(tmp_path: Path) -> None:
     async with open_server(tmp_path, "--port", "0", "--runners", "0", "--busy-at", "10") as server:
-        site = _site(server)
+        site = site_of(server)
         storm = Storm(site, await _set_up(site), seed=7)
         began = time.perf_counter()
 
@@ -184,7 +150,7 @@ async def test_a_storm_of_webhooks_over_a_kill_is_kept_exactly_once(tmp_path: Pa
         before_s, before = time.perf_counter() - began, len(storm.promised)
         unknown = sorted(storm.open)
         await server.start()
-        site = _site(server)
+        site = site_of(server)
         kept_before = await _history(site)
         _hold_promises(storm, kept_before)
         storm.aim(site)
