@@ -18,6 +18,7 @@ import trio
 from sexton_runner.redact import MASK, forms
 from sexton_storage.embedded.programs import find_bindir
 from tests.fakes.model_servers import Call, ModelServer, Say, open_model
+from tests.worlds.git_server import CLONE_AND_PUSH, GitServer, open_git_server
 from tests.worlds.server_process import ServerProcess, open_server
 from tests.worlds.toolbox import Seen, open_web
 
@@ -74,6 +75,23 @@ triggers:
   - type: webhook
     source: any
 credentials: [hub]
+---
+"""
+WORKER = f"""---
+name: worker
+description: Works with a token that it never has.
+version: 1.0.0
+---
+{CLONE_AND_PUSH}"""
+WORKER_TRIGGER = """---
+name: worker
+runtime: command
+triggers:
+  - type: webhook
+    source: any
+credentials: [hub]
+network: {{allow: [{{host: localhost, ports: [{port}], paths: [/shop.git, /echo]}}]}}
+env: {{HUB_TOKEN: "${{secrets.hub.token}}", PORT: "{port}", BACKWARDS: "{backwards}"}}
 ---
 """
 PRY = """
@@ -213,10 +231,12 @@ def dump(folder: Path) -> str:
 
 @asynccontextmanager
 async def planted(
-    folder: Path, model: ModelServer, setting: Callable[[str, str], None]
+    folder: Path, model: ModelServer, git: GitServer, setting: Callable[[str, str], None]
 ) -> AsyncIterator[tuple[ServerProcess, Api]]:
     """Start a server whose vault holds the secrets."""
     setting("SEXTON_HTTP_ALLOW_LOOPBACK", "1")
+    setting("SEXTON_EGRESS_PRIVATE_HOSTS", "localhost")
+    setting("SEXTON_EGRESS_CA_BUNDLE", str(git.ca))
     setting("SEXTON_OPENAI_BASE_URL", model.base_url)
     setting("HOST_CANARY", OF_THE_HOST)
     async with (
@@ -236,12 +256,19 @@ def _setting(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
     return monkeypatch.setenv
 
 
+@pytest.fixture(name="git")
+def _git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    # Beside the folder that is searched: another's server has the token of its own.
+    with open_git_server(tmp_path_factory.mktemp("elsewhere"), LENT) as server:
+        yield server
+
+
 async def test_no_planted_secret_is_found_in_anything_that_was_written(
-    tmp_path: Path, setting: Callable[[str, str], None]
+    tmp_path: Path, git: GitServer, setting: Callable[[str, str], None]
 ) -> None:
     async with open_model("openai") as model, open_web(echo_in_every_form) as web:
         model.script = [*script(web.url)]
-        async with planted(tmp_path, model, setting) as (server, api):
+        async with planted(tmp_path, model, git, setting) as (server, api):
             nosy = await api.install(SKILL, TRIGGER)
             event = await api.ended(nosy)
             assert event["failure_label"] == "gate_command_failed", event
@@ -250,9 +277,16 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             blunt = await api.install(COMMAND, COMMAND_TRIGGER)
             assert (await api.ended(blunt))["failure_label"] == "agent_run"
 
+            worker = await api.install(WORKER, WORKER_TRIGGER.format(port=git.port, backwards=LENT[::-1]))
+            worked = await api.ended(worker)
+            assert worked["status"] == "processed", worked
+            assert f"looked for {len(LENT)} characters\nfound in: []" in worked["response_text"]
+            assert git.git("log", "--format=%s", "agent").splitlines() == ["Report", "The first"]
+
             api.answers.clear()  # What a user sent or was shown before is not what is looked for.
             await api.read_everything(nosy)
             await api.read_everything(blunt)
+            await api.read_everything(worker)
             assert found_in("\n".join(api.answers)) == []
 
             sql = dump(server.folder)
@@ -260,6 +294,8 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
     assert "\n".join(api.answers).count(MASK) > 20
     assert sql.count(MASK) > 20
     assert event["event_id"] in sql
+    assert sql.count('"verdict":"allowed"') + sql.count('"verdict": "allowed"') >= 5, "connections are frames"
+    assert "the host elsewhere.example is not in network.allow" in sql
 
     logs = [text for path, text in written(tmp_path) if path.suffix == ".log"]
     assert any(event["event_id"] in text for text in logs)

@@ -162,6 +162,8 @@ async def test_a_lease_that_comes_twice_in_a_batch_is_renewed_once(world: HttpWo
         ({"kind": "tool_call_progress", "name": "sh", "elapsed_ms": -1}, "/frames/1/elapsed_ms"),
         ({"kind": "tool_call_completed", "name": "sh", "ms": True, "ok": True}, "/frames/1/ms"),
         ({"kind": "tool_call_completed", "name": "sh", "ms": 1, "ok": "yes"}, "/frames/1/ok"),
+        ({"kind": "connection"}, "/frames/1/host"),
+        ({"kind": "connection", "host": "a.org", "port": -1}, "/frames/1/port"),
     ],
 )
 async def test_a_frame_has_the_fields_of_its_kind(
@@ -173,6 +175,34 @@ async def test_a_frame_has_the_fields_of_its_kind(
 
     assert code(answer) == (400, "UZ-REQ-001")
     assert answer.json()["pointer"] == pointer
+
+
+async def test_connections_of_runs_are_shown_and_counted(world: HttpWorld) -> None:
+    zombie, token, lease = await world.working()
+    one = {"kind": "connection", "host": "a.org", "port": 443, "why": "", "ms": 5}
+    sizes = {"bytes_in": 70, "bytes_out": 7}
+    one |= sizes
+    told = [
+        {**one, "verdict": "allowed", "path": "/x"},
+        {**one, "verdict": "refused", "why": "not in network.allow", "count": 3},
+        {**one, "verdict": "refused", "count": -9},
+        {**one, "verdict": "refused", "count": 10**12},
+        {**one, "verdict": "of its own"},
+    ]
+    at = f"/v1/runners/me/leases/{lease['lease_id']}/activity"
+    assert (await world.post(at, {"frames": told}, token)).status_code == 202
+
+    frames = await world.storage.frames.read(UUID(zombie["zombie_id"]), after=0, limit=100)
+    shown = [frame.data for frame in frames if frame.kind == "connection"]
+    counted = {
+        verdict: world.registry.get_sample_value("sexton_run_connections_total", {"verdict": verdict})
+        for verdict in ("allowed", "refused", "of its own")
+    }
+    came = world.registry.get_sample_value("sexton_run_connection_bytes_total", {"way": "in"})
+
+    assert [data["verdict"] for data in shown] == ["allowed", *["refused"] * 3, "of its own"]
+    assert counted == {"allowed": 1, "refused": 5, "of its own": None}
+    assert came == 350
 
 
 async def test_a_frame_cannot_say_whose_it_is(world: HttpWorld) -> None:

@@ -17,38 +17,13 @@ from sexton_runner.settings import SandboxTier
 from sexton_runner.tool_settings import McpServer, ToolSettings
 from tests.fakes.control_plane import Plane, open_plane
 from tests.runner.test_runner_mcp import PYTHON, SANDBOXED
-from tests.worlds.git_server import GitServer, open_git_server
+from tests.worlds.git_server import CLONE_AND_PUSH, NO_OTHER_NAME, GitServer, open_git_server
 from tests.worlds.runner import running, settings_for
 from tests.worlds.toolbox import open_bench
 
 TOKEN = "ghp_canary-5e1f0c9a7b3d42"
 BACKWARDS = TOKEN[::-1]
 """So that a program can look for the token without having been told it in any form that is masked."""
-NO_OTHER_NAME = "export NO_PROXY= no_proxy=  # The server of the test has no other name than localhost."
-
-CLONE_AND_PUSH = f"""\
-Work.
-```sh
-set -e
-{NO_OTHER_NAME}
-cd "$HOME"
-git clone --quiet "https://x-access-token:$HUB_TOKEN@localhost:$PORT/shop.git" work
-cd work
-echo "made by a run" > report.txt
-git add report.txt
-git -c user.name=Run -c user.email=run@example.org commit --quiet -m "Report"
-git push --quiet origin HEAD:refs/heads/agent
-curl -sS -H "Authorization: Bearer ${{secrets.hub.token}}" "https://localhost:$PORT/echo" | tee echo.txt; echo
-curl -sS "http://elsewhere.example/x?y"; echo
-curl -sS "https://elsewhere.example/" || echo "curl: $?"
-env | tee env.txt
-cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n' > processes.txt
-printf %s "$BACKWARDS" | rev > ../needle
-echo "looked for $(wc -c < ../needle) characters"
-echo "found in: [$(grep -rlF -f ../needle . "$SEXTON_RUN" 2>/dev/null)]"
-```
-"""
-
 LOOK_AROUND = """\
 Look.
 ```python

@@ -17,6 +17,35 @@ CLEAN = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLO
 BACKEND = ("git", "http-backend")
 AS_SOMEBODY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
 
+NO_OTHER_NAME = "export NO_PROXY= no_proxy=  # The server of the test has no other name than localhost."
+
+CLONE_AND_PUSH = f"""\
+Work.
+```sh
+set -e
+{NO_OTHER_NAME}
+cd "$HOME"
+git clone --quiet "https://x-access-token:$HUB_TOKEN@localhost:$PORT/shop.git" work
+cd work
+echo "made by a run" > report.txt
+git add report.txt
+git -c user.name=Run -c user.email=run@example.org commit --quiet -m "Report"
+git push --quiet origin HEAD:refs/heads/agent
+curl -sS -H "Authorization: Bearer ${{secrets.hub.token}}" "https://localhost:$PORT/echo" | tee echo.txt; echo
+curl -sS "http://elsewhere.example/x?y"; echo
+curl -sS "https://elsewhere.example/" || echo "curl: $?"
+env | tee env.txt
+cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n' > processes.txt
+printf %s "$BACKWARDS" | rev > ../needle
+echo "looked for $(wc -c < ../needle) characters"
+echo "found in: [$(grep -rlF -f ../needle . "$SEXTON_RUN" 2>/dev/null)]"
+```
+"""
+"""A command that works with the server, and then looks for the token in all that it can read.
+
+It needs the variables HUB_TOKEN, PORT, and BACKWARDS: the token as no redactor knows it.
+"""
+
 
 @dataclass
 class GitServer:
