@@ -1,4 +1,4 @@
-"""Several workers as one server: one is killed, all are restarted, the parent dies, and clients go on."""
+"""Several workers as one server: killed, frozen, restarted, orphaned, and clients go on."""
 
 import errno
 import os
@@ -79,13 +79,19 @@ async def _client(server: ServerProcess) -> AsyncIterator[Node]:
 
 async def until_served(server: ServerProcess, times: int) -> None:
     """Wait until the log has told so often that a worker serves."""
-    log = server.folder / "server.log"
-    while log.read_text(errors="replace").count('"worker_serves"') < times:
+    while told(server, "worker_serves") < times:
         assert server.running, server.log()
         await trio.sleep(0.1)
 
 
-async def test_a_killed_worker_and_a_restart_of_all_lose_nothing_and_refuse_nobody(tmp_path: Path) -> None:
+def told(server: ServerProcess, event: str) -> int:
+    """How often the log tells this."""
+    return (server.folder / "server.log").read_text(errors="replace").count(f'"{event}"')
+
+
+async def test_workers_that_are_killed_frozen_and_restarted_lose_nothing_and_refuse_nobody(
+    tmp_path: Path,
+) -> None:
     load = Load()
     async with open_server(tmp_path, "--port", "0", "--runners", "0", "--workers", str(WORKERS)) as server:
         workers = server.ready["pids"]["workers"]
@@ -105,8 +111,17 @@ async def test_a_killed_worker_and_a_restart_of_all_lose_nothing_and_refuse_nobo
                     await until_served(server, WORKERS + 1)
                     assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
 
+                    os.kill(workers[1], signal.SIGSTOP)
+                    for _ in range(WORKERS):
+                        async with _client(server) as other:
+                            await other.call("GET", f"{node.workspace}/events")
+                    assert not told(server, "worker_frozen"), "the others answer while it is still there"
+                    await until_served(server, WORKERS + 2)
+                    assert told(server, "worker_frozen") == 1
+                    assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
+
                     server.send(signal.SIGUSR1)
-                    await until_served(server, 2 * WORKERS + 1)
+                    await until_served(server, 2 * WORKERS + 2)
                     load.over.set()
 
             assert load.refused == 0
