@@ -104,5 +104,16 @@ def spell(frame: Frame) -> str:
     return f"{at:<17}  {frame.kind:<21}  {event_id}  {' '.join(own)}".rstrip()
 
 
+def spell_connection(data: Mapping[str, Any]) -> str:
+    """What went where, and whether it was let through.
+
+    >>> spell_connection({"method": "GET", "host": "a.org", "port": 443, "path": "/x", "verdict": "allowed"})
+    'GET a.org:443/x allowed'
+    """
+    words = (data.get("method"), f"{data.get('host')}:{data.get('port')}{data.get('path') or ''}")
+    why = f" ({data.get('why')})" if data.get("why") else ""
+    return f"{' '.join(str(word) for word in words if word)} {data.get('verdict')}{why}"
+
+
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()

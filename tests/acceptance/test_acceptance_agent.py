@@ -41,13 +41,16 @@ class User:
 
     async def install(self, name: str = "issue-triage", context: str = "") -> tuple[str, str]:
         """Install the example; its id, and where its webhook goes."""
-        secret = {"name": "github-webhook", "data": {"webhook_secret": SECRET}}
-        await self.call("POST", f"{self.workspace}/credentials", secret)
+        for credential, data in (
+            ("github-webhook", {"webhook_secret": SECRET}),
+            ("github-api", {"token": "t"}),
+        ):
+            await self.call("POST", f"{self.workspace}/credentials", {"name": credential, "data": data})
         skill, trigger = ((EXAMPLE / file).read_text() for file in ("SKILL.md", "TRIGGER.md"))
         files = {
             "source_markdown": skill.replace("name: issue-triage", f"name: {name}"),
             "trigger_markdown": trigger.replace("name: issue-triage", f"name: {name}").replace(
-                "  max_turns: 12\n", context or "  max_turns: 12\n"
+                "  max_turns: 16\n", context or "  max_turns: 16\n"
             ),
         }
         made = await self.call("POST", f"{self.workspace}/zombies", files)

@@ -58,7 +58,14 @@ def every_claim_held(ended: subprocess.CompletedProcess[str]) -> int:
 
 
 def test_the_demo_shows_the_whole_path_and_every_claim_holds(tmp_path: Path) -> None:
-    assert every_claim_held(run_demo(tmp_path)) >= 18
+    ended = run_demo(tmp_path)
+    assert every_claim_held(ended) >= 32
+
+    reached, refused = re.findall(r"it (reached|was refused) +(POST .*|PATCH .*)", ended.stdout)
+    assert reached[1].startswith("POST localhost/issues/812/labels, GET localhost/git/ref/heads/main")
+    assert refused[1] == "PATCH localhost/issues/812, POST paste.example.net/new"
+    assert re.search(r"main is at +deploy-doctor: Revert \"Merge pull request #482", ended.stdout)
+    assert "ghp_" not in ended.stdout
 
 
 async def test_with_a_key_the_demo_has_a_model_carry_deploy_doctor_out(tmp_path: Path) -> None:

@@ -15,7 +15,13 @@ import orjson
 import pytest
 import trio
 
+from sexton_actors.manifest.model import Signature, WebhookTrigger
 from sexton_actors.protocol.scheduler import Look
+from sexton_cli.demo.issue_triage import here, script_for
+from sexton_cli.demo.issues_api import open_issues_api
+from sexton_cli.demo.outside import LEDGER
+from sexton_cli.example_files import load, payload
+from sexton_cli.webhook_samples import Stamp, sample_of, signed
 from sexton_runner.main import run_runner
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.runner import Runner
@@ -29,6 +35,7 @@ from tests.worlds.toolbox import Seen, Web, open_web
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SECRET = "the alerts are signed with this"
 TOKEN = "chat-canary-90e1b2c3"
+TRIAGED = WebhookTrigger("github", signature=Signature("github-webhook"))
 FIVE_MINUTES_MS = 300_000
 PATIENCE_S = 60.0
 ENDED = ("processed", "agent_error", "gate_blocked", "dead_lettered", "cancelled")
@@ -202,3 +209,50 @@ async def test_incident_scribe_posts_what_a_person_has_read_and_nothing_else(
 async def pending(world: HttpWorld) -> dict[str, Any] | None:
     found = (await world.get(f"{world.ws}/approvals?status=pending")).json()["items"]
     return dict(found[0]) if found else None
+
+
+async def test_issue_triage_labels_an_issue_and_opens_no_pull_request_that_a_person_refuses(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_issues_api(LEDGER, TOKEN) as api,
+        open_model("openai") as model,
+        at_work(tmp_path, model) as world,
+    ):
+        for name, data in (("github-webhook", {"webhook_secret": SECRET}), ("github-api", {"token": TOKEN})):
+            await world.post(f"{world.ws}/credentials", {"name": name, "data": data})
+        turns = [(call.tool, call.arguments) for turn in script_for(api) for call in turn.calls]
+        model.script = [*(Say("", (Call(*turn),)) for turn in turns), Say("kind: regression")]
+        files = here(load("issue-triage"), api)
+        body = {
+            "source_markdown": files.source_markdown,
+            "trigger_markdown": files.trigger_markdown.replace(
+                "runtime: agent", "runtime: agent\nmodel: m-1"
+            ),
+        }
+        zombie = (await world.post(f"{world.ws}/zombies", body)).json()
+        stamp = Stamp("delivery-1", world.actors_world.now_ms() // 1000)
+        issue = payload("issue-triage", "issues.opened.json")
+        sent = signed(TRIAGED, sample_of(TRIAGED, "issues.opened", issue, stamp), SECRET, stamp)
+        answer = await world.http.post(
+            zombie["webhook_urls"]["github"], content=sent.body, headers=sent.headers
+        )
+        assert answer.status_code == 202, answer.text
+
+        gate = await until(partial(pending, world))
+        assert (gate["tool_name"], gate["evidence"]["json"]["head"]) == ("http_request", "known-issue-812")
+
+        await world.post(f"{world.ws}/approvals/{gate['gate_id']}:deny", {"reason": "Not yet."})
+        event = await ended(world, zombie)
+
+    assert event["status"] == "processed", event
+    assert (api.labels, api.pulls) == ({812: ["regression", "urgency: soon"]}, [])
+    assert [(one.method, one.status) for one in api.asked] == [
+        ("POST", 200),
+        ("GET", 200),
+        ("POST", 201),
+        ("PUT", 201),
+    ]
+    assert "a person was asked and said no: Not yet." in words_of(model.asked[8])
+    assert "paste.example.net" in words_of(model.asked[4])
+    assert TOKEN not in str(model.asked) + str(event) + str(gate)

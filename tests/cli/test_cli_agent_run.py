@@ -14,8 +14,8 @@ from sexton_actors.manifest.model import Runtime
 from sexton_cli.commands.agent import agent
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
+from sexton_cli.model_script import Turn
 from sexton_cli.scaffold import files_of, write_files
-from sexton_cli.trial.model_script import Turn
 from sexton_cli.trial.order import Approval, Order, model_for, wake_of, with_signing_secrets
 from sexton_cli.trial.report import status_of
 from sexton_cli.trial.session import Trial, hold_trial

@@ -2,12 +2,15 @@
 
 import copy
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from sexton_cli.demo.git_server import backend, make_repository, open_git_server
+from sexton_runner.egress_settings import EgressSettings
 from tests.fakes.control_plane import Plane, Report, open_plane
 from tests.worlds.runner import running, settings_for
 
@@ -15,6 +18,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAYLOAD: dict[str, Any] = orjson.loads(
     (EXAMPLES / "deploy-doctor/payloads/workflow_run.failed.json").read_bytes()
 )
+
+
+TOKEN = "ghp_canary-6a1f0c9a7b3d42"
 
 
 def body_of(payload: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +171,51 @@ async def test_deploy_doctor_fails_clearly_on_an_event_of_another_kind(tmp_path:
 
     assert report.failure_reason == "agent_run"
     assert "KeyError: 'workflow_run'" in report.response_text
+
+
+def asked_and_ended(plane: Plane, *, gates: int, reports: int) -> bool:
+    return (len(plane.gates), len(plane.reports())) == (gates, reports)
+
+
+async def test_deploy_doctor_reverts_on_the_branch_once_however_often_it_runs(tmp_path: Path) -> None:
+    """Over the run's own proxy: the token is put in there, and the program never has it."""
+    skill, program = (EXAMPLES / "deploy-doctor/SKILL.md").read_text(), backend()
+    assert program is not None
+
+    async with open_git_server(tmp_path / "server", TOKEN, program) as server:
+        merged = make_repository(server, "octo-org/parcel-service")
+        payload = changed(head_sha=merged)
+        payload["repository"]["clone_url"] = f"{server.base_url}/octo-org/parcel-service.git"
+        port = int(server.base_url.rpartition(":")[2])
+        policy = {
+            "network_policy": {"allow": [], "rules": [{"host": "localhost", "ports": [port]}]},
+            "secrets_map": {"git-push": {"token": TOKEN}},
+            "secret_hosts": {"git-push": ["localhost"]},
+            "secret_uses": {"git-push": [{"in": "basic", "name": None}]},
+            "env": {"GIT_TOKEN": "${secrets.git-push.token}"},
+        }
+        reach = EgressSettings(private_hosts=frozenset({"localhost"}), ca_bundle=server.certificate)
+        async with open_plane() as plane, running(settings_for(plane, tmp_path, egress=reach)):
+            for turn in (1, 2):
+                plane.give(skill, event={"request_json": body_of(payload)}, policy=policy)
+                await plane.until(partial(asked_and_ended, plane, gates=turn, reports=turn - 1))
+                plane.resolve(list(plane.gates)[-1], "approved", "go ahead")
+                await plane.until(partial(asked_and_ended, plane, gates=turn, reports=turn))
+        reports = plane.reports()
+        log = server.git("octo-org/parcel-service", "log", "--first-parent", "--format=%H %s", "main")
+        content = server.git("octo-org/parcel-service", "show", "main:labels.toml")
+
+    assert [report.outcome for report in reports] == ["processed"] * 2, reports[-1].response_text
+    assert reports[0].evidence is not None
+    assert reports[1].evidence is not None
+    assert reports[0].evidence["reverted_by"] == reports[1].evidence["reverted_by"]
+
+    revert, merge, _ = log.splitlines()
+    assert revert.startswith(f"{reports[0].evidence['reverted_by']} Revert ")
+    assert merge.startswith(merged)
+    assert content == "batch_size = 1"
+    assert [request.path.rpartition("/")[2] for request in server.asked].count("git-receive-pack") == 1
+    assert TOKEN not in str(plane.frames()) + str(reports)
 
 
 async def test_night_watch_walks_as_many_rounds_as_the_event_asks_for(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from sexton_cli.data_folder import default_data
 from sexton_cli.exits import Fault, first_of
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
+from sexton_cli.model_script import read_script
 from sexton_cli.sandbox_check import establish
 from sexton_cli.scaffold import EVENT_FILE, SCRIPT_FILE, files_of, write_files
-from sexton_cli.trial.model_script import read_script
 from sexton_cli.trial.order import Approval, Order, model_for, wake_of, with_signing_secrets
 from sexton_cli.trial.report import Decider, Teller, status_of
 from sexton_cli.trial.session import Trial, hold_trial

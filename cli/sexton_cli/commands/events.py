@@ -14,7 +14,7 @@ from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, workspace_path
 from sexton_cli.output import Column, dollars, moment
-from sexton_cli.streams import OPENED, Follower, Frame, spell
+from sexton_cli.streams import OPENED, Follower, Frame, spell, spell_connection
 
 STATUSES: Final = (
     "received",
@@ -179,20 +179,13 @@ def follow_to_the_end(
     return event
 
 
-def _connection(frame: Frame) -> str:
-    data = frame.data
-    words = (data.get("method"), f"{data.get('host')}:{data.get('port')}{data.get('path') or ''}")
-    why = f" ({data.get('why')})" if data.get("why") else ""
-    return f"{' '.join(str(word) for word in words if word)} {data.get('verdict')}{why}"
-
-
 def _tell(caller: Caller, frame: Frame) -> None:
     """What happens on the way, beside the answer."""
     told = {
         "tool_call_started": f"… {frame.data.get('name')}",
         "gate_pending": f"… waits for a person: sexton approvals show {frame.data.get('gate_id')}",
         "gate_resolved": f"… approval {frame.data.get('gate_id')}: {frame.data.get('status')}",
-        "connection": f"… {_connection(frame)}",
+        "connection": f"… {spell_connection(frame.data)}",
         "lease_reclaimed": "… its runner was lost; another takes over",
     }.get(frame.kind)
     if told is not None:

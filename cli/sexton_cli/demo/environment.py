@@ -28,6 +28,8 @@ class DemoServer:
 
     def __init__(self, folder: Path, ready: dict[str, Any]) -> None:
         self.folder = folder
+        self.environment: dict[str, str] = {}
+        """What is set for each runner beside the environment of the demo."""
         self.ready = ready
         self.runners: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -40,7 +42,9 @@ class DemoServer:
         state = self.folder / f"runner-{name}"
         command = runner_command(self.base_url, state, name, ("--slots", "2"))
         log = self.folder / f"runner-{name}.log"
-        self.runners[name] = spawn(command, {"SEXTON_ENROLMENT_TOKEN": enrolment_token}, log)
+        self.runners[name] = spawn(
+            command, {**self.environment, "SEXTON_ENROLMENT_TOKEN": enrolment_token}, log
+        )
 
     def runner_token(self, name: str) -> str:
         """The token that runner keeps in its folder."""

@@ -10,10 +10,13 @@ from rich.console import Console
 
 from sexton_cli.demo.client import TIMEOUT_S, Client
 from sexton_cli.demo.environment import NotReady, open_demo_server
+from sexton_cli.demo.issue_triage import script_for
 from sexton_cli.demo.model import find_model
 from sexton_cli.demo.narration import Narrator
+from sexton_cli.demo.outside import open_outside
 from sexton_cli.demo.scenario import Scenario
 from sexton_cli.exits import StartupFault, explain
+from sexton_cli.model_script import open_scripted_model
 from sexton_cli.sandbox_check import establish
 from sexton_runner.settings import SandboxTier
 
@@ -23,13 +26,18 @@ LOG_CHARS = 4000
 async def demo(folder: Path, narrator: Narrator) -> bool:
     """Whether every claim held."""
     narrator.act("Starting: the database is made, the server opens its doors")
+    model = find_model(os.environ)
     async with (
         open_demo_server(folder) as server,
+        open_outside(folder / "outside") as outside,
+        open_scripted_model(None if model else script_for(outside.api)) as addresses,
         httpx2.AsyncClient(base_url=server.base_url, timeout=TIMEOUT_S) as http,
     ):
+        server.environment |= addresses
+        server.environment |= outside.environment
         client = Client(http, str(server.ready["api_key"]))
         admin = Client(http, str(server.ready["admin_token"]))
-        await Scenario(server, client, admin, narrator, find_model(os.environ)).run()
+        await Scenario(server, client, admin, narrator, model=model, outside=outside).run()
     return narrator.summary()
 
 

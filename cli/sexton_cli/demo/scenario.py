@@ -1,117 +1,55 @@
 """The steps of the demo, in order; each says what it does and checks the outcome."""
 
-import secrets
-import time
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import trio
 
-from sexton_actors.manifest.model import Signature, WebhookTrigger
 from sexton_cli import example_files
-from sexton_cli.demo.client import Answer, Client, StreamFrame
-from sexton_cli.demo.environment import DemoServer
+from sexton_cli.demo.client import Client, StreamFrame
+from sexton_cli.demo.git_server import GitServer, make_repository
+from sexton_cli.demo.issue_triage import triage
 from sexton_cli.demo.model import Model
-from sexton_cli.demo.narration import Narrator
-from sexton_cli.webhook_samples import Stamp, sample_of, signed
+from sexton_cli.demo.stage import RUN_S, Stage
+from sexton_cli.example_files import Example
 
-GITHUB = WebhookTrigger("github", signature=Signature("github"))
-RUN_S = 45.0
 THINK_S = 300.0
 """A model takes its time, and is asked again when its provider is busy."""
 RECLAIM_S = 75.0
 """A lease's term of 30 s, the second that follows it, and the run itself."""
+PAYLOAD: Final = ("deploy-doctor", "workflow_run.failed.json")
+REPOSITORY: Final = "octo-org/parcel-service"
+NETWORK: Final = re.compile(r"^credentials:.*?(?=^budget:)", re.MULTILINE | re.DOTALL)
+"""The part of its files by which deploy-doctor reaches a git server."""
 
 
-class Watcher:
-    """Follows one agent's stream, tells each frame, and lets others wait for one."""
-
-    def __init__(self, client: Client, path: str, narrator: Narrator) -> None:
-        self._client = client
-        self._path = path
-        self._narrator = narrator
-        self.frames: list[StreamFrame] = []
-        self._news = trio.Event()
-
-    async def follow(self) -> None:
-        # From the agent's first frame on: what it does before the stream is open belongs to the tale.
-        last_id = "0"
-        while True:
-            async for frame in self._client.stream(self._path, last_id):
-                last_id = frame.id
-                self._narrator.frame(frame.id, frame.kind, frame.data)
-                self.frames.append(frame)
-                self._news.set()
-                self._news = trio.Event()
-
-    async def until(
-        self, what: Callable[[StreamFrame], bool], within_s: float, *, after: int = 0
-    ) -> StreamFrame:
-        """The first frame, from the ``after``-th on, that is so; raises trio.TooSlowError."""
-        with trio.fail_after(within_s):
-            while True:
-                for frame in self.frames[after:]:
-                    if what(frame):
-                        return frame
-                news = self._news
-                await news.wait()
+def _broken_by(commit: str, git: GitServer, body: bytes) -> bytes:
+    """The event of the example, about a commit that is really there."""
+    payload: dict[str, Any] = msgspec.json.decode(body)
+    payload["repository"]["clone_url"] = f"{git.base_url}/{REPOSITORY}.git"
+    payload["workflow_run"]["head_sha"] = payload["workflow_run"]["head_commit"]["id"] = commit
+    return msgspec.json.encode(payload)
 
 
-class Scenario:
+class Scenario(Stage):
     """One run of the demo against a server."""
-
-    def __init__(
-        self, server: DemoServer, client: Client, admin: Client, narrator: Narrator, model: Model | None
-    ) -> None:
-        self.model = model
-        self.server = server
-        self.client = client
-        self.admin = admin
-        self.tell = narrator
-        self.workspace = f"/v1/workspaces/{server.ready['workspace_id']}"
-        self.webhook_secret = secrets.token_hex(20)
-
-    async def enrol(self, name: str) -> None:
-        minted = await self.admin.post("/v1/fleet/enrolment-tokens")
-        self.server.start_runner(name, minted.body["token"])
-        self.tell.fact(f"runner {name!r} enrols itself with a one-time token")
-
-    async def install(self, example: str, variant: str = "") -> tuple[str, dict[str, str]]:
-        files = example_files.load(f"{example}/{variant}")
-        made = await self.client.post(f"{self.workspace}/zombies", files._asdict())
-        self.tell.check(f"agent {example} is installed", made.status == HTTPStatus.CREATED, made)
-        self.tell.fact(f"zombie_id {made.body['zombie_id']}")
-        return made.body["zombie_id"], made.body["webhook_urls"]
-
-    async def deliver(
-        self, url: str, event: str, body: bytes, delivery: str, *, secret: str | None = None
-    ) -> Answer:
-        path = "/" + url.split("/", 3)[3]
-        stamp = Stamp(delivery, int(time.time()))
-        made = sample_of(GITHUB, event, body, stamp)
-        sent = signed(GITHUB, made, secret or self.webhook_secret, stamp)
-        return await self.client.post_raw(path, sent.body, sent.headers)
-
-    async def balance(self) -> int:
-        return int((await self.client.get("/v1/tenants/me/billing")).body["balance_nanos"])
 
     async def run(self) -> None:
         self.tell.act("The server is up: an empty folder became a database, a tenant, a workspace and a key")
         for name in ("base_url", "tenant_id", "workspace_id"):
             self.tell.fact(f"{name:<13} {self.server.ready[name]}")
         await self.enrol("elm")
-        kept = await self.client.post(
-            f"{self.workspace}/credentials",
-            {"name": "github", "data": {"webhook_secret": self.webhook_secret}},
-        )
-        self.tell.check(
-            "the webhook's signing secret is sealed in the vault", kept.status == HTTPStatus.CREATED, kept
-        )
+        secret = {"webhook_secret": self.webhook_secret}
+        await self.keep("the webhook's signing secret is sealed in the vault", "github", secret)
         if self.model is not None:
             await self._lend(self.model)
         await self.woken_gated_billed()
+        if self.model is None:
+            await triage(self)
         await self.reclaimed()
 
     async def _lend(self, model: Model) -> None:
@@ -124,13 +62,15 @@ class Scenario:
 
     async def woken_gated_billed(self) -> None:
         self.tell.act("A failed GitHub workflow_run wakes deploy-doctor")
-        zombie_id, urls = await self.install("deploy-doctor", "with-model" if self.model else "")
+        git = None if self.model else self.outside.git
+        body, files = await self._prepared(git)
+        zombie_id, urls = await self.install("deploy-doctor", files)
         within_s = THINK_S if self.model else RUN_S
         before = await self.balance()
-        watcher = Watcher(self.client, f"{self.workspace}/zombies/{zombie_id}/events/stream", self.tell)
+        watcher = self.watcher(zombie_id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.follow)
-            event_id = await self._knock(urls["github"])
+            event_id = await self._knock(urls["github"], body)
             pending = await watcher.until(lambda f: f.kind == "gate_pending", within_s)
             await self._approve(pending.data["gate_id"])
             done = await watcher.until(lambda f: f.kind == "event_complete", within_s)
@@ -138,11 +78,50 @@ class Scenario:
                 "the run went on and was processed", done.data["status"] == "processed", done.data
             )
             nursery.cancel_scope.cancel()
+        if git is not None:
+            self._reverted(git, watcher.frames)
         await self._evidence(zombie_id, event_id)
         await self._bill(event_id, before)
 
-    async def _knock(self, url: str) -> str:
-        body = example_files.payload("deploy-doctor", "workflow_run.failed.json")
+    async def _prepared(self, git: GitServer | None) -> tuple[bytes, Example]:
+        """The event and the agent's files: those of a repository here, where git can serve one."""
+        body = example_files.payload(*PAYLOAD)
+        if self.model is not None:
+            return body, example_files.load("deploy-doctor/with-model")
+        files = example_files.load("deploy-doctor")
+        if git is None:
+            self.tell.fact("no git http-backend on this machine: it plans, and there is nothing to revert on")
+            return body, files._replace(trigger_markdown=NETWORK.sub("", files.trigger_markdown))
+        await self.keep(
+            "its token for the git server is sealed, too", "git-push", {"token": self.outside.git_token}
+        )
+        port = git.base_url.rpartition(":")[2]
+        allowed = files.trigger_markdown.replace("host: github.com", f"host: localhost, ports: [{port}]")
+        return _broken_by(make_repository(git, REPOSITORY), git, body), files._replace(
+            trigger_markdown=allowed
+        )
+
+    def _reverted(self, git: GitServer, frames: Sequence[StreamFrame]) -> None:
+        """Look at the server itself, not at what the agent says of it."""
+        last = git.git(REPOSITORY, "log", "-1", "--format=%an: %s", "main")
+        self.tell.fact(f"main is at      {last}")
+        content = git.git(REPOSITORY, "show", "main:labels.toml")
+        self.tell.check(
+            "the commit to blame is reverted on the git server", content == "batch_size = 1", last
+        )
+        seen = [frame.data for frame in frames if frame.kind == "connection"]
+        passed = sum(one["count"] for one in seen if one["verdict"] == "allowed")
+        refused = [
+            f"{one['method']} {one['host']}:{one['port']}" for one in seen if one["verdict"] != "allowed"
+        ]
+        self.tell.fact(f"it reached      {git.base_url}, by {passed} requests")
+        self.tell.fact(f"it was refused  {', '.join(refused) or 'nothing'}")
+        asked = len(git.asked)
+        self.tell.check(
+            "all that reached the git server came through the run's proxy", passed == asked, (passed, asked)
+        )
+
+    async def _knock(self, url: str, body: bytes) -> str:
         delivery = str(uuid.uuid4())
         forged = await self.deliver(url, "workflow_run", body, str(uuid.uuid4()), secret="not the secret")  # noqa: S106
         code = forged.body.get("error_code")
@@ -210,7 +189,7 @@ class Scenario:
     async def reclaimed(self) -> None:
         self.tell.act("A second event; its runner is killed in the middle")
         zombie_id, _ = await self.install("night-watch")
-        watcher = Watcher(self.client, f"{self.workspace}/zombies/{zombie_id}/events/stream", self.tell)
+        watcher = self.watcher(zombie_id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watcher.follow)
             sent = await self.client.post(

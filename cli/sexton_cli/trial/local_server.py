@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,6 @@ from sexton_cli.exits import CONFIG, UNAVAILABLE, Fault
 from sexton_cli.ground import Node
 from sexton_cli.local_runners import REFUSES, runner_command, spawn, wait
 from sexton_cli.settings import NodeSettings
-from sexton_cli.trial.model_script import ScriptedModel, Turn, provider_addresses
-from sexton_http.wire.server import open_doors, serve
-from sexton_http.wire.stop_signal import Stop
 
 STOP_S = 10.0
 
@@ -57,21 +53,6 @@ async def open_trial_server(folder: Path) -> AsyncIterator[TrialServer]:
         httpx2.AsyncClient(base_url=node.local_url, timeout=TIMEOUT_S, trust_env=False) as http,
     ):
         yield TrialServer(node, Client(http, node.api_key), Client(http, node.admin_token))
-
-
-@asynccontextmanager
-async def open_scripted_model(turns: tuple[Turn, ...] | None) -> AsyncIterator[Mapping[str, str]]:
-    """Give the variables that lead a runner to the scripted model; none without a script."""
-    if turns is None:
-        yield {}
-        return
-    doors, stop = await open_doors("127.0.0.1", 0), Stop()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(partial(serve, ScriptedModel(turns), doors, stop=stop, grace_s=0))
-        try:
-            yield provider_addresses(doors.base_url)
-        finally:
-            stop.set()
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from sexton_actors.webhooks.trigger_secrets import SECRET_FIELD, secrets_of
 from sexton_cli.demo.model import NO_KEY, PROVIDERS, Model
 from sexton_cli.exits import CONFIG, USAGE, Fault
 from sexton_cli.manifests import Files
-from sexton_cli.trial.model_script import Turn
+from sexton_cli.model_script import Turn
 from sexton_runner.settings import SandboxTier
 
 MAX_EVENT_BYTES: Final = 4 * 1024 * 1024

@@ -12,6 +12,7 @@ from sexton_cli.caller import Caller, ask_line
 from sexton_cli.demo.client import StreamFrame
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE
 from sexton_cli.output import Column, Output, dollars, span
+from sexton_cli.streams import spell_connection
 from sexton_cli.trial.order import Approval
 from sexton_cli.trial.session import Trial
 
@@ -92,6 +93,8 @@ def _line(kind: str, data: Mapping[str, Any]) -> str | None:
             return f"… {data.get('name')} failed after {data.get('ms')} ms"
         case "gate_resolved":
             return f"… approval {data.get('gate_id')}: {data.get('status')}"
+        case "connection":
+            return f"… {spell_connection(data)}"
         case "lease_reclaimed":
             return "… its runner was lost; the event goes back to the queue"
         case "chunk" | "tool_call_progress" | "tool_call_completed" | "gate_pending":

@@ -13,11 +13,11 @@ import trio
 from sexton_actors.manifest.model import Manifest
 from sexton_cli.demo.client import Answer, StreamFrame
 from sexton_cli.exits import FAILED, Fault
+from sexton_cli.model_script import open_scripted_model
 from sexton_cli.trial.local_server import (
     RunnerOrder,
     TrialServer,
     open_runner,
-    open_scripted_model,
     open_trial_server,
 )
 from sexton_cli.trial.order import Order

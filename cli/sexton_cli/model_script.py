@@ -1,12 +1,17 @@
 """Stands in for a model: answers each question with the next turn of a script, as providers do."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
+import trio
 
 from sexton_cli.exits import USAGE, Fault
+from sexton_http.wire.server import open_doors, serve
+from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.registry import MESSAGES, SERVICES
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -161,3 +166,18 @@ def _spelled(call: ToolCall) -> str:
 
 def _event(event: Event) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), msgspec.json.encode(event))
+
+
+@asynccontextmanager
+async def open_scripted_model(turns: tuple[Turn, ...] | None) -> AsyncIterator[Mapping[str, str]]:
+    """Give the variables that lead a runner to the scripted model; none without a script."""
+    if turns is None:
+        yield {}
+        return
+    doors, stop = await open_doors("127.0.0.1", 0), Stop()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve, ScriptedModel(turns), doors, stop=stop, grace_s=0))
+        try:
+            yield provider_addresses(doors.base_url)
+        finally:
+            stop.set()
