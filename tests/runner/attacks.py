@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 import trio
 
+from sexton_runner.network import Network
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
@@ -534,7 +535,11 @@ async def attempt(workspace: Workspace, python: list[str], head: str, attack: At
 
 
 async def carry_out(
-    folder: Path, names: list[str], attacks: Mapping[str, Attack] = ATTACKS, sandbox: Sandbox | None = None
+    folder: Path,
+    names: list[str],
+    attacks: Mapping[str, Attack] = ATTACKS,
+    sandbox: Sandbox | None = None,
+    network: Network | None = None,
 ) -> dict[str, str]:
     """Carry out the attacks and give by name what came of each."""
     sandbox = sandbox or make_sandbox(SandboxTier.BUBBLEWRAP, LIMITS, folder)
@@ -545,7 +550,11 @@ async def carry_out(
     for number, name in enumerate(names or attacks):
         attack = attacks[name]
         async with open_workspace(
-            sandbox, run_dir=folder / f"run{number}", folder=folder / f"ws{number}", serial=f"a{number}"
+            sandbox,
+            run_dir=folder / f"run{number}",
+            folder=folder / f"ws{number}",
+            serial=f"a{number}",
+            network=network,
         ) as workspace:
             came = await attempt(workspace, python, head, attack)
             if came != "gone" and workspace.gone is None:

@@ -13,15 +13,16 @@ import orjson
 import pytest
 
 from tests.runner.attacks import ATTACKS, CANARY
+from tests.runner.network_attacks import NETWORK_ATTACKS
 from tests.worlds.ordinary_user import as_ordinary_user, own_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240
 
 
-def carried_out(folder: Path, *, ordinary: bool) -> dict[str, str]:
+def carried_out(folder: Path, module: str = "attacks", *, ordinary: bool) -> dict[str, str]:
     """Run all attacks in a process of their own, as one user."""
-    words = [sys.executable, "-m", "tests.runner.attacks", str(folder)]
+    words = [sys.executable, "-m", f"tests.runner.{module}", str(folder)]
     with tempfile.TemporaryDirectory() as stage:
         argv = as_ordinary_user(words, Path(stage)) if ordinary else words
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}/runner:{ROOT}", "SEXTON_CANARY": CANARY}
@@ -50,3 +51,18 @@ def test_the_attack_fails(results: dict[str, str], name: str) -> None:
 
 def test_every_attack_was_carried_out(results: dict[str, str]) -> None:
     assert list(results) == list(ATTACKS)
+
+
+@pytest.mark.parametrize("ordinary", [False, True])
+def test_the_attacks_on_the_network_fail(ordinary: bool) -> None:
+    if ordinary and os.geteuid() != 0:
+        pytest.skip("whoever runs the tests is an ordinary user already")
+    with own_folder() if ordinary else tempfile.TemporaryDirectory() as folder:
+        results = carried_out(Path(folder), "network_attacks", ordinary=ordinary)
+    for name, came in results.items():
+        sys.stdout.write(f"{'an ordinary user' if ordinary else 'whoever tests':<17} {name}: {came}\n")
+
+    assert set(NETWORK_ATTACKS) < set(results)
+    assert [
+        name for name, came in results.items() if came not in {**ATTACKS, **NETWORK_ATTACKS}[name].expect
+    ] == []
