@@ -28,6 +28,7 @@ from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Outfit
 from sexton_runner.timing import Timing
+from sexton_runner.tool_settings import ToolSettings
 
 EXIT_OK = 0
 EXIT_UNAVAILABLE = 69
@@ -96,15 +97,16 @@ async def run_runner(
                 launcher=launches,
                 outfit=outfit,
             )
-            offers = partial(_offers, sandbox, most)
+            offers = partial(_offers, sandbox, most, settings.tools)
             runner = Runner(context, pulse, slots=settings.slots, drain_s=settings.drain_s, offers=offers)
             announce(runner)
             log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
             await runner.run()
 
 
-def _offers(sandbox: Sandbox, most: Limits) -> tuple[str, ...]:
-    return tuple(offered(most, keeps_share=sandbox.keeps_share))
+def _offers(sandbox: Sandbox, most: Limits, tools: ToolSettings) -> tuple[str, ...]:
+    servers = [f"mcp:{name}" for name in tools.mcp_servers]
+    return (*offered(most, keeps_share=sandbox.keeps_share), *servers)
 
 
 @contextmanager

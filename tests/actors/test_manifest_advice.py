@@ -29,8 +29,8 @@ def told(config: str, around: Surroundings = NOWHERE) -> list[tuple[int, str, st
 ADVICE = [
     ("tools: [shel]", 9, "tools[0]", "there is no tool `shel`: did you mean `shell`?"),
     ("tools:\n  - shell\n  - teleport", 11, "tools[1]", "there is no tool `teleport`"),
-    ("tools: [mcp:files]", 9, "tools[0]", "whether runners have the MCP server `files` is not known here"),
-    ("tools: [files.read]", 9, "tools[0]", "whether runners have the MCP server `files` is not known here"),
+    ("tools: [mcp:files]", 9, "tools[0]", "whether a runner has the MCP server `files` is not known here"),
+    ("tools: [files.read]", 9, "tools[0]", "whether a runner has the MCP server `files` is not known here"),
     ("tools: ['mcp:a.b']", 9, "tools[0]", "`mcp:a.b` names no MCP server"),
     ("provider: antropic", 9, "provider", "no provider `antropic` is known"),
     ("provider: my_lab", 9, "provider", "nor its address in SEXTON_MY_LAB_BASE_URL"),
@@ -113,7 +113,7 @@ VALUES: st.SearchStrategy[object] = st.one_of(
     st.sampled_from([*EDGES, *(edge + 1 for edge in EDGES), *(edge - 1 for edge in EDGES)]),
     st.integers(-2, 10_000_001),
     st.floats(-1, 2, allow_nan=False),
-    st.sampled_from([None, True, False, "auto", "", "5", [], {}]),
+    st.sampled_from([None, True, False, "auto", "high", "", "5", [], {}]),
 )
 
 

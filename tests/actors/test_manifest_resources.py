@@ -7,6 +7,17 @@ from sexton_actors.manifest.parse import ManifestRejected, parse
 from sexton_actors.manifest.resources import needs_of
 from tests.worlds.samples import agent_files
 
+
+def test_the_mcp_servers_of_a_models_tools_are_needs_and_those_of_a_command_are_not() -> None:
+    tools = "tools: [shell, mcp:files, tickets.open, tickets.close, mcp:a.b]"
+    agent, command = read(tools), read(f"{tools}\nruntime: command")
+
+    assert isinstance(agent, Manifest)
+
+    assert needs_of(agent) == ("gpu", "mcp:files", "mcp:tickets")
+    assert isinstance(command, ManifestRejected) or needs_of(command) == ("gpu",)
+
+
 WRONG: list[tuple[str, str, str]] = [
     ("resources: 2", "resources", "mapping"),
     ("resources: {gpu: 1}", "resources.gpu", "unknown key"),

@@ -15,11 +15,10 @@ import msgspec
 import orjson
 import trio
 
-from tests.fakes.token_counts import FallbackCounts
+from tests.fakes.token_counts import Count, FallbackCounts, Renew
 
 TOKEN = "zrn_" + "1" * 64
 ENROLMENT = "zre_" + "2" * 64
-Count = Annotated[int, msgspec.Meta(ge=0)]
 PATIENCE_S = 30.0
 
 
@@ -43,15 +42,6 @@ class Heartbeat(Strict):
 class Poll(Strict):
     max: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30000)] = 0
-
-
-class Renew(Strict):
-    input_tokens: Count
-    cached_input_tokens: Count
-    output_tokens: Count
-    run_ms: Count = 0
-    cache_write_tokens: Count = 0
-    fallbacks: list[FallbackCounts] = []
 
 
 class RenewOne(Renew, kw_only=True):
@@ -287,7 +277,7 @@ class Routes:
         one = r"/v1/runners/me/leases/(?P<lease>[0-9a-f-]{36})"
         memory = re.compile(r"/v1/runners/me/memory/(?P<zombie>[0-9a-f-]{36})")
         self._table: list[
-            tuple[str, re.Pattern[str], str, type[Strict] | None, Callable[..., Awaitable[Answer]]]
+            tuple[str, re.Pattern[str], str, type[msgspec.Struct] | None, Callable[..., Awaitable[Answer]]]
         ] = [
             ("POST", re.compile(r"/v1/runners"), "enrol", Enrol, self._enrol),
             ("GET", re.compile(r"/v1/runners/me"), "me", None, self._me),
@@ -350,7 +340,7 @@ class Routes:
         elif self._plane.token_code or bearer != self._plane.token:
             raise Fault(401, self._plane.token_code or "UZ-RUN-001")
 
-    def _read(self, shape: type[Strict], headers: Mapping[str, str], body: bytes) -> Strict:
+    def _read(self, shape: type[msgspec.Struct], headers: Mapping[str, str], body: bytes) -> msgspec.Struct:
         if headers.get("content-type") != "application/json":
             raise Fault(415, "UZ-REQ-005")
         try:

@@ -171,6 +171,15 @@ class AnthropicTool(Strict):
     input_schema: dict[str, Any]
 
 
+class Thinking(Strict):
+    type: Literal["enabled"]
+    budget_tokens: Annotated[int, msgspec.Meta(ge=1024)]
+
+
+class OutputConfig(Strict):
+    effort: Literal["low", "medium", "high", "xhigh", "max"]
+
+
 class AnthropicQuestion(Strict):
     model: Annotated[str, msgspec.Meta(min_length=1)]
     max_tokens: Annotated[int, msgspec.Meta(ge=1)]
@@ -178,6 +187,9 @@ class AnthropicQuestion(Strict):
     stream: Literal[True]
     system: list[TextBlock] | None = None
     tools: list[AnthropicTool] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
 
 
 class ChatFunction(Strict):
@@ -231,6 +243,8 @@ class ChatQuestion(Strict):
     stream_options: StreamOptions
     tools: list[ChatTool] | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
 def fault_in(protocol: str, question: dict[str, Any]) -> str | None:
@@ -244,6 +258,8 @@ def fault_in(protocol: str, question: dict[str, Any]) -> str | None:
 
 
 def _fault_in_turns(question: AnthropicQuestion) -> str | None:
+    if question.thinking is not None and question.thinking.budget_tokens >= question.max_tokens:
+        return "max_tokens must be greater than thinking.budget_tokens"
     if question.messages[0].role != "user":
         return "messages: first message must use the user role"
     marked = sum(

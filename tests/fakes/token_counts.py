@@ -1,4 +1,4 @@
-"""What a runner says that one of several models has used, as the wire contract has it."""
+"""What a runner says that a run has used, as the wire contract has it."""
 
 from typing import Annotated
 
@@ -12,3 +12,12 @@ class FallbackCounts(msgspec.Struct, forbid_unknown_fields=True):
     cached_input_tokens: Count
     cache_write_tokens: Count
     output_tokens: Count
+
+
+class Renew(msgspec.Struct, forbid_unknown_fields=True):
+    input_tokens: Count
+    cached_input_tokens: Count
+    output_tokens: Count
+    run_ms: Count = 0
+    cache_write_tokens: Count = 0
+    fallbacks: list[FallbackCounts] = []

@@ -63,6 +63,22 @@ async def test_an_event_waits_for_a_runner_that_gives_a_run_as_much_and_says_wha
     assert (seen["waiting_for"], seen["unmet_needs"]) == (None, [])
 
 
+async def test_a_run_that_names_an_mcp_server_waits_for_a_runner_that_has_it(world: HttpWorld) -> None:
+    await world.keep_secret()
+    agent = await world.install(config="tools: [mcp:files, tickets.open]")
+    assert (await world.deliver(agent["webhook_urls"]["github"])).status_code == 202
+
+    token = await world.enrol(offers=["mcp:files"])
+    assert (await world.post("/v1/runners/me/leases", {}, token)).json()["leases"] == []
+
+    seen = await shown(world, agent)
+
+    assert (seen["waiting_for"], seen["unmet_needs"]) == ("runner", ["mcp:tickets"])
+
+    both = await world.enrol("h2", offers=["mcp:files", "mcp:tickets"])
+    assert (await world.lease(both))["event"]["zombie_id"] == agent["zombie_id"]
+
+
 @pytest.mark.parametrize(
     "offer",
     ["reserved:pci", "gpu", "image:", "image:../../etc", "memory<=lots", "x" * 300, "cpu>=1", "wall<=-1s"],

@@ -13,6 +13,7 @@ from sexton_runner.sandbox.cgroup import Layout, find_layout
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
 from sexton_runner.settings import SandboxTier
+from sexton_runner.tool_settings import McpServer, ToolSettings
 from sexton_runner.wire import Resources
 from tests.fakes.control_plane import Fault, open_plane
 from tests.worlds.runner import running, settings_for
@@ -141,13 +142,14 @@ def test_a_share_is_written_where_the_host_accounts_processors(
 
 
 async def test_a_runner_says_what_it_offers_before_it_asks_for_work(tmp_path: Path) -> None:
+    tools = ToolSettings(mcp_servers={"files": McpServer(command=("/usr/bin/true",))})
     async with open_plane() as plane:
-        async with running(settings_for(plane, tmp_path, run_most="memory=2GiB,wall=2h")):
+        async with running(settings_for(plane, tmp_path, run_most="memory=2GiB,wall=2h", tools=tools)):
             await plane.until(lambda: plane.of("poll"))
         first = next(body for name, body in plane.calls if name in ("heartbeat", "poll"))
 
     assert first.offers is not None
-    assert {"memory<=2048MiB", "wall<=7200s", "pids<=128", "disk<=512MiB"} <= set(first.offers)
+    assert {"memory<=2048MiB", "wall<=7200s", "pids<=128", "disk<=512MiB", "mcp:files"} <= set(first.offers)
     assert all(beat.offers is None for beat in plane.of("heartbeat")[1:])
 
 

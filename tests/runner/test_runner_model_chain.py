@@ -115,6 +115,26 @@ async def test_an_older_control_plane_is_told_nothing_that_it_does_not_know(tmp_
     assert not plane.of("release")
 
 
+async def test_options_are_spelt_as_each_provider_takes_them(tmp_path: Path) -> None:
+    context = {"temperature": 0.25, "effort": "low"}
+    async with (
+        open_model("anthropic", BUSY) as first,
+        open_model("openai", Say("Done.")) as second,
+        two_models(first, second, tmp_path) as plane,
+    ):
+        give_chain(plane, first, second, context=context)
+        await reported(plane)
+        first.script += [Say("Thought.")]
+        give_chain(plane, first, second, context={"thinking_tokens": 2048})
+        await reported(plane, 2)
+    (busy, thought), (asked,) = first.asked, second.asked
+
+    assert (busy["temperature"], busy["output_config"]) == (0.25, {"effort": "low"})
+    assert (asked["temperature"], asked["reasoning_effort"]) == (0.25, "low")
+    assert thought["thinking"] == {"type": "enabled", "budget_tokens": 2048}
+    assert thought["max_tokens"] > 2048
+
+
 async def test_models_that_stay_busy_do_not_end_the_event(tmp_path: Path) -> None:
     async with open_model("openai", otherwise=Fail(503)) as model, runner_with(model, tmp_path) as plane:
         give(plane, model, policy={"understands": ALL})

@@ -9,7 +9,7 @@ import msgspec
 
 from sexton_actors.gate_rules.rules import glob_matches
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.known_names import CONTEXT, PROVIDERS, TOOLS, Surroundings
+from sexton_actors.manifest.known_names import CONTEXT, PROVIDERS, TOOLS, Surroundings, mcp_server
 from sexton_actors.manifest.model import CronTrigger, Manifest, Runtime, WebhookTrigger
 from sexton_actors.manifest.problems import TRIGGER_FILE
 
@@ -17,7 +17,6 @@ OWN_EVENTS: Final = ("message", "cron", "follow_up")
 """Types of events that the platform makes."""
 REQUESTS: Final = "http"
 """By which rules mean a request of a run's program, as the runner's ``tools/request_gate.py`` does."""
-_SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 MAX_UNKNOWN = 64
 """Keys of the context of which it is said that they mean nothing: to find what was meant takes a while."""
 
@@ -130,13 +129,10 @@ def _of_server(name: str, around: Surroundings) -> str | None:
     server, _, tool = name.removeprefix("mcp:").partition(".")
     if not name.startswith("mcp:") and not tool:
         return None
-    if not _SERVER.fullmatch(server) or (name.startswith("mcp:") and "." in name):
+    if mcp_server(name) is None:
         return f"`{name}` names no MCP server: write `mcp:SERVER` for all its tools, or `SERVER.TOOL` for one"
     if around.mcp_servers is None:
-        return (
-            f"whether runners have the MCP server `{server}` is not known here; a run whose runner has none "
-            "goes on without its tools, and says so in its stream"
-        )
+        return f"whether a runner has the MCP server `{server}` is not known here; events wait for one"
     if server not in around.mcp_servers:
         return f"there is no MCP server `{server}`{_meant(server, around.mcp_servers)}"
     return ""

@@ -1,5 +1,6 @@
 """What runs know by name: tools, providers and keys of the context. Tests hold it to what the runner has."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -36,13 +37,33 @@ PROVIDERS = frozenset(
 )
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """What a key of the context may hold: a number, or one word in its place."""
+ALL_OF = "mcp:"
+"""Before the name of an MCP server all of whose tools are meant."""
+MCP_SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 
-    least: float
-    most: float
+
+def mcp_server(tool: str) -> str | None:
+    """The MCP server that a name of ``tools`` means; None for any other tool, and for what names no server.
+
+    >>> mcp_server("mcp:files"), mcp_server("files.read"), mcp_server("shell"), mcp_server("mcp:a.b")
+    ('files', 'files', None, None)
+    """
+    whole = tool.startswith(ALL_OF)
+    server, dot, _ = tool.removeprefix(ALL_OF).partition(".")
+    named = MCP_SERVER.fullmatch(server) is not None and whole is not bool(dot)
+    return server if named else None
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """What a key of the context may hold: a number, or a word in its place.
+
+    Where the least is more than the most, a word only.
+    """
+
+    least: float = 1
+    most: float = 0
     whole: bool = True
-    word: str | None = None
+    words: tuple[str, ...] = ()
     nullable: bool = False
 
     def admits(self, value: object) -> bool:
@@ -54,7 +75,7 @@ class Bound(msgspec.Struct, frozen=True):
         if value is None:
             return self.nullable
         if isinstance(value, str):
-            return value == self.word
+            return value in self.words
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         if self.whole and isinstance(value, float):
@@ -63,19 +84,26 @@ class Bound(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         number = "a whole number" if self.whole else "a number"
-        other = f", or `{self.word}`" if self.word else ""
+        words = " or ".join(f"`{word}`" for word in self.words)
+        if self.least > self.most:
+            return words
+        other = f", or {words}" if words else ""
         return f"{number} from {self.least:,} to {self.most:,}{other}"
 
 
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
 CONTEXT: Mapping[str, Bound] = {
     "context_cap_tokens": Bound(1_024, 10_000_000),
-    "tool_window": Bound(0, 1_000, word="auto"),
+    "tool_window": Bound(0, 1_000, words=("auto",)),
     "memory_checkpoint_every": Bound(0, 1_000),
     "stage_chunk_threshold": Bound(0.1, 1, whole=False),
     "max_turns": Bound(1, 1_000),
     "max_stages": Bound(1, 100),
     "max_output_tokens": Bound(1, 1_000_000, nullable=True),
     "max_continuations": Bound(0, 100),
+    "temperature": Bound(0, 2, whole=False, nullable=True),
+    "effort": Bound(words=EFFORTS, nullable=True),
+    "thinking_tokens": Bound(1_024, 200_000, nullable=True),
 }
 """Context keys of the runtime ``agent``; a value that no run could use is refused at installation."""
 

@@ -1,6 +1,7 @@
 """Reads an agent's two files into a manifest, or says what to fix and where."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +13,9 @@ from sexton_actors.manifest.free_form import free_json
 from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
-from sexton_actors.manifest.model import Budget, Command, Manifest, Runtime
+from sexton_actors.manifest.model import Budget, Command, Manifest, ModelWish, Runtime
 from sexton_actors.manifest.model_fields import read_models, read_provider
+from sexton_actors.manifest.model_options import option_faults
 from sexton_actors.manifest.network_fields import read_env, read_network
 from sexton_actors.manifest.nodes import MAX_VALUES, NotYaml, Table, read_yaml
 from sexton_actors.manifest.problems import (
@@ -149,7 +151,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         env=read_env(config),
         budget=_budget(config),
         gates=read_gates(config.table("gates", code=INVALID_GATES)),
-        context=_context(config.table("context"), runtime),
+        context=_context(config.table("context"), runtime, models, read_provider(config)),
         runtime=runtime,
         command=_command(skill) if runtime is Runtime.COMMAND else None,
         model=models[0].model if models else None,
@@ -160,13 +162,18 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
     return manifest, config
 
 
-def _context(fields: Fields | None, runtime: Runtime) -> dict[str, Any]:
+def _context(
+    fields: Fields | None, runtime: Runtime, models: Sequence[ModelWish], provider: str | None
+) -> dict[str, Any]:
     """The author's own keys as they are; those that the loop of a model reads must make sense to it."""
     found = free_json(fields)
     for key, value in found.items() if fields is not None and runtime is Runtime.AGENT else ():
         bound = CONTEXT.get(key)
         if fields is not None and bound is not None and not bound.admits(value):
             fields.wrong(key, f"must be {bound}")
+    if fields is not None and runtime is Runtime.AGENT:
+        for key, message in option_faults(found, [wish.provider for wish in models] or [provider]):
+            fields.wrong(key, message)
     return found
 
 

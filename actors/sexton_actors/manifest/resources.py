@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.model import Manifest, Resources
+from sexton_actors.manifest.known_names import mcp_server
+from sexton_actors.manifest.model import Manifest, Resources, Runtime
 from sexton_actors.manifest.nodes import Scalar
 from sexton_storage.offers import at_least
 
@@ -106,8 +107,15 @@ def _scaled(fields: Fields, key: str, scale: _Scale) -> int | None:
 
 
 def needs_of(manifest: Manifest) -> tuple[str, ...]:
-    """Give all that an agent needs of a runner: its tags, and the bounds that it asks for."""
-    return tuple(dict.fromkeys((*manifest.required_tags, *needs(manifest.resources))))
+    """Give all that an agent needs of a runner: its tags, its bounds and its MCP servers."""
+    servers = _servers(manifest) if manifest.runtime is Runtime.AGENT else ()
+    return tuple(dict.fromkeys((*manifest.required_tags, *needs(manifest.resources), *servers)))
+
+
+def _servers(manifest: Manifest) -> Iterator[str]:
+    for tool in manifest.tools:
+        if (server := mcp_server(tool)) is not None:
+            yield f"mcp:{server}"
 
 
 def needs(resources: Resources) -> Iterator[str]:

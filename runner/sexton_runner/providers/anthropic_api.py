@@ -59,13 +59,21 @@ class AnthropicProvider:
 def _spell(prompt: Prompt) -> dict[str, Any]:
     spelt: dict[str, Any] = {
         "model": prompt.model,
-        "max_tokens": prompt.max_output_tokens or wire.DEFAULT_MAX_OUTPUT_TOKENS,
+        "max_tokens": prompt.max_output_tokens
+        or wire.DEFAULT_MAX_OUTPUT_TOKENS + (prompt.thinking_tokens or 0),
         "messages": wire.spell_messages(prompt.messages),
     }
     if system := wire.spell_system(prompt.system):
         spelt["system"] = system
     if tools := wire.spell_tools(prompt.tools):
         spelt["tools"] = tools
+    if prompt.temperature is not None:
+        # The client has no word for it, but the API takes it.
+        spelt["extra_body"] = {"temperature": prompt.temperature}
+    if prompt.effort is not None:
+        spelt["output_config"] = {"effort": prompt.effort}
+    if prompt.thinking_tokens is not None:
+        spelt["thinking"] = {"type": "enabled", "budget_tokens": prompt.thinking_tokens}
     return spelt
 
 

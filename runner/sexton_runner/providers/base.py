@@ -77,6 +77,11 @@ class Prompt(msgspec.Struct, frozen=True):
     system: str = ""
     tools: Sequence[ToolSpec] = ()
     max_output_tokens: int | None = None
+    temperature: float | None = None
+    effort: str | None = None
+    """``low`` to ``max``."""
+    thinking_tokens: int | None = None
+    """How many tokens the model may think before it answers; for providers that take a number."""
 
 
 class Usage(msgspec.Struct, frozen=True):

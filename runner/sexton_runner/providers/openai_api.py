@@ -80,6 +80,10 @@ class OpenAIProvider:
             spelt["tools"] = tools
         if prompt.max_output_tokens is not None:
             spelt[self._bound] = prompt.max_output_tokens
+        if prompt.temperature is not None:
+            spelt["temperature"] = prompt.temperature
+        if prompt.effort is not None:
+            spelt["reasoning_effort"] = prompt.effort
         return spelt
 
 

@@ -216,7 +216,17 @@ class Loop:
 
     def _prompt(self, messages: Sequence[Message]) -> Prompt:
         model = self._run.live.lease.policy.model or ""
-        return Prompt(model, messages, self._system, self._tools, self._limits.max_output_tokens)
+        limits = self._limits
+        return Prompt(
+            model,
+            messages,
+            self._system,
+            self._tools,
+            limits.max_output_tokens,
+            limits.temperature,
+            limits.effort,
+            limits.thinking_tokens,
+        )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         return self._model_calls.tokens(self._prompt(messages))
