@@ -1,5 +1,6 @@
 """No attack on the egress proxy reaches a server that is not allowed, or learns a credential."""
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.worlds.egress import (
     read_reply,
     send,
 )
+from tests.worlds.egress_fuzz import BINDINGS, UNBOUND, fuzz
 
 ALL = (BOUND, PASSWORD, QUERY)
 
@@ -159,3 +161,15 @@ async def test_a_secret_that_would_begin_another_header_is_not_sent(tmp_path: Pa
         reply = await world.get_tls("bound.example", "/", f"Authorization: {PLACEHOLDER}")
 
     assert reply.problem()["reason"] == "secret"
+
+
+async def test_requests_that_chance_made_neither_leak_nor_pass(tmp_path: Path) -> None:
+    count = int(os.environ.get("EGRESS_FUZZ", "1000"))
+    seed = int(os.environ.get("EGRESS_FUZZ_SEED", "14"))
+    async with open_egress(tmp_path, bindings=BINDINGS, bounds=UNBOUND) as world:
+        found = await fuzz(world, count, seed)
+    sys.stdout.write(f"{found.sent} requests, {found.secrets_delivered} with a secret: {found.verdicts}\n")
+
+    assert (found.leaks, found.passes, found.faults) == ([], [], [])
+    assert found.verdicts["allowed"] > count // 10, "most of them were no requests at all"
+    assert found.secrets_delivered > count // 100

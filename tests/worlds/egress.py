@@ -52,6 +52,7 @@ class Origin:
     port: int = 0
     heard: list[bytes] = field(default_factory=list)
     connections: int = 0
+    requests: list[tuple[h11.Request, bytes]] = field(default_factory=list)
 
     @property
     def text(self) -> bytes:
@@ -127,8 +128,8 @@ class EgressWorld:
         """Open a tunnel and begin TLS in it, trusting the run's authority and the servers' own."""
         stream, reply = await self.tunnel(f"{host}:{self.port(host)}")
         assert reply.status == 200, reply.body
-        context = ssl.create_default_context()
         assert self.proxy is not None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=(self.proxy.ca_pem + SERVERS.ca_pem).decode())
         if alpn:
             context.set_alpn_protocols(list(alpn))
@@ -182,11 +183,11 @@ class Listening(trio.abc.Stream):
 
     def __init__(self, stream: trio.abc.Stream, origin: Origin) -> None:
         self._stream = stream
-        self._origin = origin
+        self.origin = origin
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         data = bytes(await self._stream.receive_some(max_bytes or 65536))
-        self._origin.heard.append(data)
+        self.origin.heard.append(data)
         return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
@@ -320,6 +321,8 @@ async def echo(stream: trio.abc.Stream) -> None:
                 body += bytes(event.data)
             case h11.EndOfMessage():
                 assert request is not None
+                if isinstance(stream, Listening):
+                    stream.origin.requests.append((request, body))
                 await _echo_answer(stream, conn, request, body)
                 if conn.our_state is not h11.DONE:
                     return
