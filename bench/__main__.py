@@ -32,6 +32,7 @@ ALL = (
     "dispatch",
     "fairness",
     "startup",
+    "egress",
 )
 BY_NAME = ("memory", "peaks", "soak", "day", "attacks", "workers", "refusals")
 """Those that take their time: they run only when they are named."""

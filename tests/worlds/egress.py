@@ -346,7 +346,7 @@ async def _echo_answer(
         case "hex":
             pieces = [said.hex().encode()]
         case "json":
-            pieces = [json.dumps(said.decode()).encode()]
+            pieces = [json.dumps(said.decode("utf-8", "replace")).encode()]
         case "bytewise":
             pieces = [said[at : at + 1] for at in range(len(said))]
         case "gzip":
@@ -354,7 +354,7 @@ async def _echo_answer(
         case "brotli":
             headers, pieces = [("content-encoding", "br")], [said]
         case "header":
-            text = said.decode().replace("\n", " ").strip()
+            text = b" ".join(said.split()).decode("ascii", "replace").encode("ascii", "replace").decode()
             headers, pieces = [("x-echo", text), ("set-cookie", f"was={text}")], [b"ok"]
         case "redirect":
             headers, pieces = [("location", request.target.decode().partition("?to=")[2])], [b"moved"]
