@@ -7,6 +7,7 @@ import pytest
 import trio
 import trio.testing
 
+from sexton_runner.egress import tunnels
 from sexton_runner.egress.seen import Answer, Verdict
 from tests.worlds.egress import (
     BOUND,
@@ -99,6 +100,24 @@ async def test_a_request_that_no_rule_allows_is_refused_within_the_tls(tmp_path:
     assert allowed.body.startswith(b"GET /docs/b\n"), "what was judged is what is sent"
     assert (path.problem()["reason"], method.problem()["reason"]) == ("path", "method")
     assert world.origins["ruled.example"].connections == 1
+
+
+async def test_a_tunnel_to_port_80_carries_tls_as_it_is_and_http_as_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_egress(tmp_path) as world:
+        monkeypatch.setattr(tunnels, "HTTP_PORT", world.port("open.example"))
+        secure = await world.get_tls("open.example", "/")
+        monkeypatch.setattr(tunnels, "HTTP_PORT", world.port("plain.example"))
+        stream, _ = await world.tunnel(world.authority("plain.example"))
+        async with stream:
+            await send(stream, head("GET", "/", world.authority("plain.example")))
+            plain = await read_reply(stream)
+            await send(stream, head("GET", "/", "shut.example"))
+            other = await read_reply(stream)
+
+    assert (secure.status, plain.status, other.problem()["reason"]) == (200, 200, "host_header")
+    assert [one.method for one in world.seen] == ["CONNECT", "GET", ""]
 
 
 async def test_a_gate_sees_each_request_with_what_it_would_send(tmp_path: Path) -> None:

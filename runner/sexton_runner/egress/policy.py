@@ -114,7 +114,8 @@ def judge_request(
 ) -> Refusal | None:
     """Refuse a request whose method or path no rule of its host allows.
 
-    ``path`` has no query and no plain dots, ``headers`` are names in lower case.
+    ``path`` has no query, ``headers`` are names in lower case. Plain dots are to be taken out before: a path
+    that still has them is refused.
 
     >>> policy = Policy(rules=(Rule(host="example.org", methods=("GET",), paths=("/docs",)),))
     >>> judge_request(policy, "example.org", 443, "GET", "/docs/index.html")

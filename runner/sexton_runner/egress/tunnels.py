@@ -5,7 +5,7 @@ from http import HTTPStatus
 import trio
 from trio.abc import HalfCloseableStream, Stream
 
-from sexton_runner.egress.client_hello import UNRECOGNISED_NAME, Malformed, read_hello
+from sexton_runner.egress.client_hello import HANDSHAKE, UNRECOGNISED_NAME, Malformed, read_hello
 from sexton_runner.egress.heads import BadTarget, Origin, read_tunnel, same_name
 from sexton_runner.egress.hosts import is_address
 from sexton_runner.egress.policy import judge_host, opens_tls
@@ -71,6 +71,9 @@ class Tunnel:
         try:
             await self._stream.send_all(ESTABLISHED)
             stream = await self._judge_first_bytes(host, port)
+            if stream.is_tls and not opens_tls(self._run.policy, host, port):
+                await self._relay(host, port, await self._connect(host, port), stream)
+                return
         except Refused as refused:
             await self._cut(refused.refusal)
             return
@@ -94,14 +97,15 @@ class Tunnel:
         record.drop()
         await Session(self._connection, inner, Origin(scheme=scheme, host=host, port=port)).serve()
 
-    async def _relay(self, host: str, port: int, server: ServerStream) -> None:
+    async def _relay(
+        self, host: str, port: int, server: ServerStream, judged: "Judged | None" = None
+    ) -> None:
         """Pass bytes both ways; the first ones of the program are judged before any of them goes on."""
         faults: list[Exception] = []
 
-        async def carry(source: Stream, sink: HalfCloseableStream, *, judged: bool) -> None:
+        async def carry(source: Stream | None, sink: HalfCloseableStream) -> None:
             try:
-                if not judged:
-                    source = await self._judge_first_bytes(host, port)
+                source = source or await self._judge_first_bytes(host, port)
                 while data := await source.receive_some(PIECE_BYTES):
                     await sink.send_all(data)
                     self._connection.pulse.touch()
@@ -111,14 +115,15 @@ class Tunnel:
                 nursery.cancel_scope.cancel()
 
         try:
-            await self._stream.send_all(ESTABLISHED)
+            if judged is None:
+                await self._stream.send_all(ESTABLISHED)
             async with trio.open_nursery() as nursery:
 
                 async def inward() -> None:
-                    await carry(server, self._stream, judged=True)
+                    await carry(server, self._stream)
 
                 nursery.start_soon(inward)
-                await carry(self._stream, server, judged=False)
+                await carry(judged, server)
         except _GONE as fault:
             faults.append(fault)
         finally:
@@ -136,7 +141,7 @@ class Tunnel:
             while not first:
                 first = await self._more()
             limit.deadline = trio.current_time() + HEAD_S
-            if first[0] != HANDSHAKE_BYTE:
+            if first[0] != HANDSHAKE:
                 if port == HTTPS_PORT or (port != HTTP_PORT and opens_tls(self._run.policy, host, port)):
                     raise Refused(_not_tls(host, port))
                 return Judged(self._stream, first, is_tls=False)
@@ -168,9 +173,6 @@ class Tunnel:
             await say_and_close(self._raw, UNRECOGNISED_NAME)
         else:
             await trio.aclose_forcefully(self._raw)
-
-
-HANDSHAKE_BYTE = 22
 
 
 class Judged(ReadAhead):
