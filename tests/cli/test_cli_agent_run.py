@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+import trio
 from click.testing import CliRunner
 
 from sexton_actors.manifest.model import Runtime
+from sexton_cli.commands import agent_trials
 from sexton_cli.commands.agent import agent
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
@@ -155,6 +157,24 @@ def test_files_that_a_server_would_refuse_are_refused_in_its_words(tmp_path: Pat
     assert ended.exit_code == 1
     assert rejected.detail in ended.output  # type: ignore[union-attr]  # it is a rejection
     assert "UZ-ZMB-008" in ended.output
+
+
+def test_an_interrupt_ends_the_command_and_not_its_server_with_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupted(*_: object, **__: object) -> Trial:
+        async with trio.open_nursery():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(agent_trials, "hold_trial", interrupted)
+    monkeypatch.setattr(agent_trials, "configure_logs", lambda _: None)
+    words = ["run", str(agent_folder(tmp_path)), "--message", "x", "--sandbox", "none"]
+    ended = CliRunner().invoke(agent, words, env=QUIET)
+
+    assert (ended.exit_code, ended.output) == (
+        130,
+        "Interrupted; the run was stopped, and nothing is left of it.\n",
+    )
 
 
 def test_the_exit_status_says_what_kind_of_end_it_was() -> None:

@@ -14,7 +14,7 @@ from sexton_cli.caller import Caller
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.commands.options import calling
 from sexton_cli.data_folder import default_data
-from sexton_cli.exits import Fault, first_of
+from sexton_cli.exits import INTERRUPTED, Fault, first_of
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
 from sexton_cli.model_script import read_script
@@ -130,12 +130,16 @@ def run(caller: Caller, **given: Any) -> None:
     # What the server has to say is for its operator; the agent's author is told what the agent does.
     configure_logs(LogSettings(level=LogLevel.ERROR))
     teller, decider = Teller(caller.output), Decider(caller, order.approval)
+    trial = None
     try:
         trial = trio.run(_try, order, teller, decider, caller.output.note)
+    except* KeyboardInterrupt:
+        caller.output.note("Interrupted; the run was stopped, and nothing is left of it.")
     except* Fault as group:
         raise first_of(group) from None
-    teller.close(trial)
-    click.get_current_context().exit(status_of(trial.event))
+    if trial is not None:
+        teller.close(trial)
+    click.get_current_context().exit(INTERRUPTED if trial is None else status_of(trial.event))
 
 
 async def _try(order: Order, teller: Teller, decider: Decider, note: Callable[[str], None]) -> Trial:

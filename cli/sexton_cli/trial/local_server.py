@@ -1,5 +1,6 @@
 """Starts what a trial needs: a whole server that keeps everything in memory, and a runner's process."""
 
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -89,10 +90,9 @@ async def _watch(process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 async def _stop(process: subprocess.Popen[bytes]) -> None:
-    # What it ran has ended, or nobody waits for it any more: twice means at once.
-    for _ in range(2):
-        if process.poll() is None:
-            process.terminate()
+    if process.poll() is None:
+        # What it ran has ended, or nobody waits for it any more: it need not drain.
+        process.send_signal(signal.SIGINT)
     with trio.move_on_after(STOP_S):
         await wait(process)
     if process.poll() is None:
