@@ -34,7 +34,7 @@ ALL = (
     "startup",
     "egress",
 )
-BY_NAME = ("memory", "peaks", "soak", "day", "attacks", "workers", "refusals")
+BY_NAME = ("memory", "peaks", "files", "soak", "day", "attacks", "workers", "refusals")
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -104,11 +105,9 @@ async def test_nothing_outlives_its_keeper_whatever_sessions_it_made(tmp_path: P
     ],
     ids=["files", "deleted and still open", "empty files"],
 )
-async def test_a_run_that_fills_the_disk_is_ended(
-    tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sexton_runner.sandbox.jobs.WORKSPACE_BYTES", 6 << 20)
-    cage = Cage(tmp_path, sandbox=ungrouped_sandbox())
+async def test_a_run_that_fills_the_disk_is_ended(tmp_path: Path, program: str) -> None:
+    sandbox = ungrouped_sandbox()
+    cage = Cage(tmp_path, sandbox=replace(sandbox, limits=replace(sandbox.limits, disk_bytes=6 << 20)))
 
     ending = await cage.run("sh", program)
 

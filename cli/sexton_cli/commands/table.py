@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
     "event": Entry("event:event", "Show one event whole."),
+    "files": Entry("files:files", "List, get and delete the files that an event's runs left."),
     "transcript": Entry(
         "transcript:transcript",
         "Show what the attempts at the EVENT of this id said and did, in order.",

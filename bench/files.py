@@ -1,0 +1,157 @@
+"""A file of 1 GiB from a run to the server and back, and what the memory of both sides grows by meanwhile.
+
+The file goes through the runner's own code, from the program that runs inside a sandbox on, to a server that
+was started as its user starts it. The server's database is another process.
+"""
+
+import hashlib
+import random
+import resource
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx2
+import msgspec
+import trio
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
+
+from bench import harness, machine, server
+from bench.load import open_client
+from bench.product import payload
+from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.redact import Redactor
+from sexton_runner.run import Run
+from sexton_runner.run_files.file_upload import send_files
+from sexton_runner.run_files.files_pipe import SENDER
+from sexton_runner.timing import Timing
+from sexton_runner.wire import Lease
+
+MIB = 2**20
+SIZE = harness.size("FILE_MIB", 1024) * MIB
+BLOCK = random.Random(1).randbytes(MIB)
+RENEW_S = 10.0
+USED = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+CONTROL_S = 30.0
+MAX_GROWTH_MIB = 64
+
+
+def write_file(folder: Path) -> str:
+    """Write the file; every MiB of it is another. Give its SHA-256."""
+    digest = hashlib.sha256()
+    (folder / "out").mkdir()
+    with (folder / "out" / "large.bin").open("wb") as file:
+        for number in range(SIZE // MIB):
+            piece = number.to_bytes(8, "big") + BLOCK[8:]
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def own_peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def server_peak(pid: int) -> int:
+    return machine.resident_bytes(pid, "VmHWM")
+
+
+def forget_peak(pid: int) -> None:
+    """The peak is what it is now; it was higher while the server started."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+async def upload(plane: ControlPlane, lease: Lease, folder: Path) -> dict[str, Any]:
+    """Send the folder as a runner does; give what is kept."""
+    run = SimpleNamespace(
+        live=SimpleNamespace(lease=lease),
+        plane=plane,
+        redactor=Redactor({"canary": "what no file of this holds"}),
+        rng=random.Random(1),
+        timing=Timing(),
+    )
+    words = [sys.executable, "-I", str(SENDER), str(2 * SIZE), "walled"]
+    async with trio.open_nursery() as nursery:
+
+        async def renew() -> None:
+            while True:
+                await trio.sleep(RENEW_S)
+                await plane.renew(lease.lease_id, USED)
+
+        nursery.start_soon(renew)
+        process = await trio.lowlevel.open_process(words, cwd=folder, stdout=-1)
+        assert process.stdout is not None
+        left = await send_files(cast("Run", run), process.stdout)
+        await process.wait()
+        nursery.cancel_scope.cancel()
+    assert left.notes == [], left.notes
+    [kept] = left.kept
+    return kept
+
+
+async def download(http: httpx2.AsyncClient, path: str) -> str:
+    digest = hashlib.sha256()
+    async with http.stream("GET", path) as answer:
+        answer.raise_for_status()
+        async for piece in answer.aiter_bytes():
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+async def measure() -> dict[str, Any]:
+    with open_client() as client, tempfile.TemporaryDirectory(prefix="sexton-files-") as name:
+        folder = Path(name)
+        sha256 = write_file(folder)
+        async with server.open_folder() as process:
+            site = await process.start(*server.UNHURRIED)
+            about = machine.describe_with(process.database_url())
+            agents = await server.make_agents(client, site, 1)
+            [token] = await server.make_runners(client, site, 1, 1)
+            await server.wake(client, site, server.deliveries_of(site, agents, payload()), 1)
+            base_url = f"http://{site.host}"
+            async with open_http(base_url, token, CONTROL_S) as wire:
+                plane = ControlPlane(wire, Outage(trio.current_time))
+                polled = await plane.poll(1, 5.0, 5.0)
+                lease = msgspec.json.decode(polled.leases[0], type=Lease)
+                forget_peak(process.pid)
+                served, sent = server_peak(process.pid), own_peak()
+                began = perf_counter()
+                kept = await upload(plane, lease, folder)
+                up_s = perf_counter() - began
+                after_up = server_peak(process.pid)
+            runner_growth = own_peak() - sent
+            async with open_http(base_url, site.api_key, CONTROL_S) as http:
+                began = perf_counter()
+                path = f"{site.workspace}/artefacts/{kept['artefact_id']}/content"
+                assert await download(http, path) == kept["sha256"] == sha256
+                down_s = perf_counter() - began
+            after_down = server_peak(process.pid)
+    growth = harness.at_most(MAX_GROWTH_MIB, "MiB")
+    figures = [
+        harness.Figure("upload", harness.once(SIZE / MIB / up_s), "MiB/s"),
+        harness.Figure("download", harness.once(SIZE / MIB / down_s), "MiB/s"),
+        harness.Figure(
+            f"growth of the server, {SIZE // MIB:,} MiB in",
+            harness.once((after_up - served) / MIB),
+            "MiB",
+            budgets=(growth,),
+        ),
+        harness.Figure(
+            "growth of the server, in and out",
+            harness.once((after_down - served) / MIB),
+            "MiB",
+            budgets=(growth,),
+        ),
+        harness.Figure(
+            "growth of the runner's side", harness.once(runner_growth / MIB), "MiB", budgets=(growth,)
+        ),
+    ]
+    return harness.report("files", about, figures)
+
+
+if __name__ == "__main__":
+    print(harness.line(trio.run(measure)))
