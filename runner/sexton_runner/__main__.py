@@ -8,6 +8,7 @@ from pathlib import Path
 from sexton_runner import doctor
 from sexton_runner.egress_settings import read_egress_settings
 from sexton_runner.errors import BadSettings
+from sexton_runner.images.store import default_folder
 from sexton_runner.logs import LogFormat, LogLevel, LogSettings, read_log_settings
 from sexton_runner.main import EXIT_CONFIG, main
 from sexton_runner.providers.addresses import read_addresses
@@ -66,6 +67,12 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         help="the most that an agent's resources may ask for, in the same form",
     )
     parser.add_argument(
+        "--images",
+        type=Path,
+        default=default_folder(os.environ),
+        help="folder of the images that runs may have (default: SEXTON_IMAGES, ~/.local/share/sexton/images)",
+    )
+    parser.add_argument(
         "--strict", action="store_true", help="take no work where the sandbox is weaker than it could be"
     )
     parser.add_argument(
@@ -94,6 +101,7 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         run_wall_s=given.run_wall_s,
         run_default=given.run_default,
         run_most=given.run_most,
+        images=given.images,
         strict=given.strict,
         server_cert=given.server_cert,
         log=LogSettings(given.log_format, given.log_level),

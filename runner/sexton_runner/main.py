@@ -14,6 +14,7 @@ from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.doctor import examine, weaknesses
 from sexton_runner.errors import BadSettings, Refused, RunnerError, SandboxUnavailable, TokenRejected, TooWeak
 from sexton_runner.identity import find_token, load, own_state_dir
+from sexton_runner.images.store import offered as offered_images
 from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.logs import LogSettings, configure_logs
 from sexton_runner.renewal import Renewer
@@ -28,7 +29,6 @@ from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Outfit
 from sexton_runner.timing import Timing
-from sexton_runner.tool_settings import ToolSettings
 
 EXIT_OK = 0
 EXIT_UNAVAILABLE = 69
@@ -77,6 +77,7 @@ async def run_runner(
             server_cert=settings.server_cert,
             sandbox=sandbox,
             most=most,
+            images=settings.images,
             timing=pace,
             tools=settings.tools,
             models=settings.models,
@@ -97,16 +98,20 @@ async def run_runner(
                 launcher=launches,
                 outfit=outfit,
             )
-            offers = partial(_offers, sandbox, most, settings.tools)
+            offers = partial(_offers, sandbox, most, settings)
             runner = Runner(context, pulse, slots=settings.slots, drain_s=settings.drain_s, offers=offers)
             announce(runner)
             log.info("runner_up", base_url=settings.base_url, host_id=settings.host_id, slots=settings.slots)
             await runner.run()
 
 
-def _offers(sandbox: Sandbox, most: Limits, tools: ToolSettings) -> tuple[str, ...]:
-    servers = [f"mcp:{name}" for name in tools.mcp_servers]
-    return (*offered(most, keeps_share=sandbox.keeps_share), *servers)
+def _offers(sandbox: Sandbox, most: Limits, settings: RunnerSettings) -> tuple[str, ...]:
+    servers = [f"mcp:{name}" for name in settings.tools.mcp_servers]
+    bounds = offered(most, keeps_share=sandbox.keeps_share)
+    # Only a mount namespace can show an image in place of what the host has.
+    has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
+    images = offered_images(settings.images) if has_root and settings.images is not None else ()
+    return (*bounds, *servers, *images)
 
 
 @contextmanager

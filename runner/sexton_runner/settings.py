@@ -64,6 +64,8 @@ class RunnerSettings:
     """Bounds of a run that asks for nothing, in place of the above, as ``run_bounds`` reads them."""
     run_most: str = ""
     """The most that a run may ask for; what is not named, as much as one has that asks for nothing."""
+    images: Path | None = None
+    """The folder of images; None: this runner has none."""
     strict: bool = False
     server_cert: Path | None = None
     """The server's own certificate, trusted in place of one that an authority vouches for."""

@@ -95,6 +95,7 @@ class Policy(msgspec.Struct, frozen=True):
     context: Any = None
     integrations: dict[str, str] = {}
     resources: Resources = Resources()
+    image: str | None = None
     fallbacks: list[FallbackModel] = []
     understands: list[str] = []
 

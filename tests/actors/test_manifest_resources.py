@@ -35,7 +35,19 @@ WRONG: list[tuple[str, str, str]] = [
     ("resources: {wall: 13h}", "resources.wall", "from 1s to 43200s"),
     ("resources: {wall: 90}", "resources.wall", "`90s`, `30m` or `2h`"),
     ("resources: {wall: }", "resources.wall", "is empty"),
+    ("image: ../etc", "image", "does not fit"),
+    ("image: Web", "image", "does not fit"),
+    ("image: web@sha256:12", "image", "does not fit"),
+    ("image: [web]", "image", "must be text"),
 ]
+
+
+def test_an_image_is_a_need_too() -> None:
+    digest = f"sha256:{'0a' * 32}"
+    for image in ("web", f"web@{digest}"):
+        manifest = read(f"image: {image}\nresources: {{pids: 8}}")
+        assert isinstance(manifest, Manifest)
+        assert needs_of(manifest) == ("gpu", f"image:{image}", "pids>=8")
 
 
 def read(config: str) -> Manifest | ManifestRejected:

@@ -7,7 +7,8 @@ import trio
 
 from tests.worlds.http import HttpWorld
 
-NEEDS = {"cpu>=0.5", "memory>=2048MiB", "wall>=1800s"}
+NEEDS = {"cpu>=0.5", "memory>=2048MiB", "wall>=1800s", "image:web"}
+CONFIG = "image: web\nresources: {cpu: 0.5, memory: 2GiB, wall: 30m}"
 
 
 async def shown(world: HttpWorld, agent: dict[str, Any]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ async def test_an_event_waits_for_a_runner_that_gives_a_run_as_much_and_says_wha
     world: HttpWorld,
 ) -> None:
     await world.keep_secret()
-    agent = await world.install(config="resources: {cpu: 0.5, memory: 2GiB, wall: 30m}", tags="gpu")
+    agent = await world.install(config=CONFIG, tags="gpu")
     assert (await world.deliver(agent["webhook_urls"]["github"])).status_code == 202
 
     seen = await shown(world, agent)
@@ -34,12 +35,12 @@ async def test_an_event_waits_for_a_runner_that_gives_a_run_as_much_and_says_wha
     told = (await world.get("/v1/runners/me", token)).json()
     assert told["offers"] == sorted(small)
     assert (await world.post("/v1/runners/me/leases", {}, token)).json()["leases"] == []
-    assert (await shown(world, agent))["unmet_needs"] == ["memory>=2048MiB"]
+    assert (await shown(world, agent))["unmet_needs"] == ["image:web", "memory>=2048MiB"]
 
     queue = (await world.get("/v1/fleet/queue", world.admin_token())).json()
     assert [set(row["required_tags"]) for row in queue["unsatisfiable"]] == [{"gpu", *NEEDS}]
 
-    larger = {"active_lease_ids": [], "offers": ["cpu<=0.5", "memory<=2048MiB", "wall<=1800s"]}
+    larger = {"active_lease_ids": [], "offers": ["cpu<=0.5", "memory<=2048MiB", "wall<=1800s", "image:web"]}
     leases: list[dict[str, Any]] = []
     async with trio.open_nursery() as nursery:
 
@@ -56,6 +57,7 @@ async def test_an_event_waits_for_a_runner_that_gives_a_run_as_much_and_says_wha
             while not leases:
                 await trio.sleep(0.01)
 
+    assert leases[0]["policy"]["image"] == "web"
     assert leases[0]["policy"]["resources"] == {"cpu_millis": 500, "memory_mib": 2048, "wall_s": 1800}
 
     seen = await shown(world, agent)

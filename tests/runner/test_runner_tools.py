@@ -78,12 +78,14 @@ async def test_what_a_call_leaves_running_serves_later_calls_until_the_run_ends(
         late = f"setsid sleep {MARKER}1 & (setsid sleep {MARKER}2 &); sleep {MARKER}3"
         result = await bench.box.call("shell", {"command": late, "timeout_s": 1}, "c1")
         assert "took too long" in result.content
+
         await gone(f"sleep\0{MARKER}")
         assert "hello" in await bench.call("python", code=ASK)
 
         # One that writes for ever neither stops the others nor fills the disk.
         flood = await bench.call("shell", command="yes 'a line that never ends' & echo flooding")
         assert "flooding" in flood
+
         sizes = "sleep 1; cat /tmp/processes/* | wc -c; kill %1 2>/dev/null; pkill yes; echo"
         size = int((await bench.call("shell", command=sizes)).split()[3])
         assert 65536 < size < 5 << 20
@@ -95,6 +97,7 @@ async def test_what_goes_on_counts_in_the_bounds_of_its_run(tmp_path: Path) -> N
     async with open_bench(tmp_path) as bench:
         many = "for n in $(seq 30); do sleep 600 & done; echo begun"
         assert "begun" in await bench.call("shell", command=many)
+
         result = await bench.box.call("shell", {"command": many}, "c1")
 
         assert not result.ok

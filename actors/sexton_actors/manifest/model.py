@@ -129,6 +129,8 @@ class Manifest(msgspec.Struct, frozen=True):
     required_tags: tuple[str, ...] = ()
     """The ``tags`` of SKILL.md; a runner needs them all among its labels."""
     resources: Resources = Resources()
+    image: str | None = None
+    """The root that its runs have in place of the host's: a name, perhaps with ``@`` and a digest."""
     tools: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()
     integrations: tuple[str, ...] = ()

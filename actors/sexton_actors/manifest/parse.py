@@ -61,6 +61,7 @@ _CONFIG = frozenset(
         "provider",
         "allow_unsandboxed",
         "resources",
+        "image",
     }
 )
 _NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
@@ -68,6 +69,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}")
 _TAG = re.compile(r"[^\t\n]*")
 _TOOL = re.compile("[A-Za-z0-9][A-Za-z0-9_.:/-]*")
 _SERVICE = re.compile("[a-z0-9_-]{1,64}")
+_IMAGE = re.compile("[a-z0-9][a-z0-9._-]{0,63}(?:@sha256:[0-9a-f]{64})?")
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -143,6 +145,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         triggers=read_triggers(config),
         required_tags=_tags(front),
         resources=read_resources(config.table("resources")),
+        image=config.optional_text("image", most=160, pattern=_IMAGE),
         tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
         credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
         integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),

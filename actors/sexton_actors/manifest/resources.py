@@ -107,9 +107,10 @@ def _scaled(fields: Fields, key: str, scale: _Scale) -> int | None:
 
 
 def needs_of(manifest: Manifest) -> tuple[str, ...]:
-    """Give all that an agent needs of a runner: its tags, its bounds and its MCP servers."""
+    """Give all that an agent needs of a runner: its tags, image, bounds and MCP servers."""
     servers = _servers(manifest) if manifest.runtime is Runtime.AGENT else ()
-    return tuple(dict.fromkeys((*manifest.required_tags, *needs(manifest.resources), *servers)))
+    image = () if manifest.image is None else (f"image:{manifest.image}",)
+    return tuple(dict.fromkeys((*manifest.required_tags, *image, *needs(manifest.resources), *servers)))
 
 
 def _servers(manifest: Manifest) -> Iterator[str]:

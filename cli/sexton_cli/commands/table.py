@@ -16,6 +16,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "serve": Entry("server:serve", "Start the server alone; runners are started elsewhere."),
     "migrate": Entry("migrate:migrate", "Bring the database's schema up to date, and start nothing."),
     "runner": Entry("server:runner", "Start a runner on this machine (see 'sexton runner --help')."),
+    "image": Entry(
+        "image:image", "Make, list, check and remove the images that runs on this machine may have."
+    ),
     "demo": Entry("server:demo", "See the whole path work with real parts, from an empty folder."),
     "sign-in-link": Entry(
         "sign_in_link:sign_in_link",

@@ -73,6 +73,8 @@ class LeasePolicy(Shape):
     """Null: the agent has no budget."""
     gates: dict[str, Any]
     resources: LeaseResources
+    image: str | None
+    """The root that the run has in place of its host's: a name, perhaps with `@` and a digest."""
 
 
 class LeaseHanded(Shape):

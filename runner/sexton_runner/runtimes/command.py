@@ -168,15 +168,17 @@ class _Attempt:
 
     def _env(self, inside: Inside) -> dict[str, str]:
         lease = self._run.live.lease
-        return {
-            "PATH": f"{inside.run_dir}/bin:{INSIDE_PATH}",
-            "HOME": inside.home,
-            "TMPDIR": inside.home,
-            "LANG": "C.UTF-8",
-            "SEXTON_RUN": inside.run_dir,
-            "SEXTON_EVENT_ID": lease.event.event_id,
-            "SEXTON_ATTEMPT": str(lease.attempt),
-        }
+        return self._run.sandbox.environment(
+            {
+                "PATH": f"{inside.run_dir}/bin:{INSIDE_PATH}",
+                "HOME": inside.home,
+                "TMPDIR": inside.home,
+                "LANG": "C.UTF-8",
+                "SEXTON_RUN": inside.run_dir,
+                "SEXTON_EVENT_ID": lease.event.event_id,
+                "SEXTON_ATTEMPT": str(lease.attempt),
+            }
+        )
 
     async def _attend(self, program: Program, feed: Callable[[], Awaitable[None]] | None = None) -> None:
         self._wall.deadline = trio.current_time() + self._wall_left

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sexton_runner.background_tasks import run_in_background
 from sexton_runner.errors import SandboxUnavailable
+from sexton_runner.images.store import Image
 from sexton_runner.network import Network
 from sexton_runner.sandbox.cgroup import Group, Layout
 from sexton_runner.sandbox.disk_use import DiskWatch
@@ -17,7 +18,7 @@ from sexton_runner.sandbox.network_door import connected
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
-from sexton_runner.sandbox.tiers import Job, Tier
+from sexton_runner.sandbox.tiers import Job, Root, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
@@ -74,6 +75,7 @@ class Sandbox:
     limits: Limits
     setpriv: str
     lowering: PrivilegeDrop | None = None
+    image: Image | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -88,14 +90,31 @@ class Sandbox:
         """Tell whether a run can be kept to a share of the processors, by its control group."""
         return self.layout is not None and self.layout.shares
 
-    def interpreter(self, language: str, program: str) -> list[str]:
+    @property
+    def _whole(self) -> Image | None:
+        """The image that takes the place of the host's programs, if there is one."""
+        return self.image if self.image is not None and self.image.facts.whole else None
+
+    @property
+    def _python(self) -> str:
+        return str(_python()) if self._whole is None else self._whole.facts.python
+
+    def interpreter(self, language: str, program: str, *, isolated: bool = False) -> list[str]:
         """Give the words that run ``program`` (a path inside).
 
-        Python is this process's own, isolated from its packages.
+        Python is the image's, or this process's own, isolated from its packages. With an image it finds what
+        the image adds, unless it is ``isolated``.
         """
         if language == "sh":
             return ["/bin/sh", program]
-        return [str(_python()), "-I", "-u", "-X", "utf8", program]
+        return [self._python, "-I" if isolated or self.image is None else "-s", "-u", "-X", "utf8", program]
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Give the variables of a command, and with them those by which it finds what its image adds."""
+        if self.image is None:
+            return dict(given)
+        path = given["PATH"].replace(INSIDE_PATH, f"{self.image.path}:{INSIDE_PATH}")
+        return {**given, **self.image.environment, "PATH": path}
 
     @asynccontextmanager
     async def open(
@@ -112,13 +131,17 @@ class Sandbox:
 
         Without a ``network`` it reaches nothing; with one, the run's proxy and nothing else.
         """
-        async with connected(network, self.tier, argv, run_dir, workspace) as (words, variables):
+        async with connected(network, self.tier, argv, run_dir, workspace, python=self._python) as (
+            words,
+            variables,
+        ):
             job = Job(
                 argv=[*words],
                 env={**variables, **env},
                 run_dir=run_dir,
                 workspace=workspace,
-                read_only={folder: folder for folder in python_folders()},
+                read_only={} if self._whole else {folder: folder for folder in python_folders()},
+                image=None if self.image is None else Root(self.image.root, whole=self.image.facts.whole),
                 limits=self.limits,
                 grouped=self.layout is not None,
                 shared_out=self.keeps_share,

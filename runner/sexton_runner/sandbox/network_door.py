@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,16 +16,24 @@ from sexton_runner.sandbox.tiers import Tier
 from sexton_runner.settings import SandboxTier
 
 HELPER = Path(__file__).resolve().parent.parent / "helper" / "sexton-network"
-PYTHON = Path(sys.executable).resolve()
 TAKEN = b"p"
 log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def connected(
-    network: Network | None, tier: Tier, argv: Sequence[str], run_dir: Path, workspace: Path
+    network: Network | None,
+    tier: Tier,
+    argv: Sequence[str],
+    run_dir: Path,
+    workspace: Path,
+    *,
+    python: str,
 ) -> AsyncIterator[tuple[Sequence[str], Mapping[str, str]]]:
-    """Give the words that open the proxy's port before the program, and the variables that tell of it."""
+    """Give the words that open the proxy's port before the program, and the variables that tell of it.
+
+    ``python`` is a path inside.
+    """
     if network is None or tier.name is SandboxTier.LANDLOCK:
         # The tier landlock has no sockets at all, and so nothing that could reach a proxy.
         yield argv, {}
@@ -37,7 +44,7 @@ async def connected(
         async with open_own_port(network) as port:
             yield argv, network.environment(port=port, run_dir=inside)
         return
-    words = [str(PYTHON), "-I", "-S", f"{inside}/bin/{HELPER.name}", f"{inside}/{DOOR}", str(PORT)]
+    words = [python, "-I", "-S", f"{inside}/bin/{HELPER.name}", f"{inside}/{DOOR}", str(PORT)]
     async with open_door(network, run_dir):
         yield [*words, *argv], network.environment(port=PORT, run_dir=inside)
 

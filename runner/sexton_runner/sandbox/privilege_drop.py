@@ -50,10 +50,12 @@ class PrivilegeDrop:
 
         ``runner`` is the process that starts it; ``job.run_dir`` is given to that user.
         """
-        sources = [job.run_dir, *job.read_only.values()]
+        image = () if job.image is None else (job.image.folder,)
+        sources = [job.run_dir, *job.read_only.values(), *image]
         staged = {source: STAGE / str(number) for number, source in enumerate(sources)}
         shown: Mapping[Path, Path] = {place: staged[source] for place, source in job.read_only.items()}
-        words = tier.wrap(replace(job, run_dir=staged[job.run_dir], read_only=shown))
+        root = None if job.image is None else replace(job.image, shown=staged[job.image.folder])
+        words = tier.wrap(replace(job, run_dir=staged[job.run_dir], read_only=shown, image=root))
         words, sources = _program_staged(words, sources)
         folders = [str(len(sources)), *map(str, sources)]
         return [

@@ -1,6 +1,6 @@
 """What each kind of sandbox is given and gives; bubblewrap, and none at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,10 @@ RUN_DIR = "/run/sexton"
 WORKSPACE = "/workspace"
 TEMPORARY = "/tmp"  # noqa: S108 - a file system of the sandbox's own
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
+OUR_OWN = frozenset({"proc", "sys", "dev", "run", "tmp", "workspace"})
+"""Folders of the root that a sandbox has of its own, whatever its image holds there."""
+ADDED = "opt"
+"""Where an image that is not whole has what it adds."""
 SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # As container runtimes mask it: kernel memory, keys, timers, devices and the machine's state.
 MASKED = (
@@ -43,6 +47,20 @@ MASKED = (
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 
 
+@dataclass(frozen=True, slots=True)
+class Root:
+    """An image for one job: its folder, whether it is ``whole``, and where the program finds that folder."""
+
+    folder: Path
+    whole: bool
+    shown: Path | None = None
+
+    def entries(self) -> Iterator[tuple[str, Path, Path]]:
+        """Give what stands at its top, by name: where it is, and where the program finds it."""
+        for each in sorted(self.folder.iterdir()):
+            yield each.name, each, (self.shown or self.folder) / each.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What is to be run: ``argv`` and ``env`` are as seen inside, the paths as seen outside.
@@ -60,6 +78,7 @@ class Job:
     limits: Limits
     grouped: bool
     shared_out: bool = False
+    image: Root | None = None
     seccomp: int | None = None
 
 
@@ -126,7 +145,10 @@ class Bubblewrap:
             "--remount-ro",
             "/dev",
         ]
-        words += _system()
+        if job.image is None or not job.image.whole:
+            words += _system()
+        if job.image is not None:
+            words += _image(job.image)
         for place, source in job.read_only.items():
             words += ["--ro-bind", str(source), str(place)]
         for scratch in (TEMPORARY, WORKSPACE):
@@ -201,6 +223,19 @@ def _masks(proc: Path) -> list[str]:
             words += ["--tmpfs", str(path), "--remount-ro", str(path)]
         elif path.exists():
             words += ["--ro-bind", "/dev/null", str(path)]
+    return words
+
+
+def _image(image: Root) -> list[str]:
+    """Show an image at the root: what is a link there is a link inside, and leads nowhere but inside."""
+    words = []
+    for name, place, shown in image.entries():
+        if name in OUR_OWN or (not image.whole and name != ADDED):
+            continue
+        if place.is_symlink():
+            words += ["--symlink", str(place.readlink()), f"/{name}"]
+        elif place.is_dir():
+            words += ["--ro-bind", str(shown), f"/{name}"]
     return words
 
 

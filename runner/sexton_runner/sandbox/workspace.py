@@ -110,7 +110,8 @@ class Work:
 class Workspace:
     """The runner's side of a command server. Its frames are bounded and trusted as little as a command."""
 
-    def __init__(self, running: Running, inside: Inside, cwd: str) -> None:
+    def __init__(self, sandbox: Sandbox, running: Running, inside: Inside, cwd: str) -> None:
+        self._sandbox = sandbox
         self._running = running
         self.inside = inside
         self._cwd = cwd
@@ -155,14 +156,16 @@ class Workspace:
 
     def environment(self) -> dict[str, str]:
         """Give what every command inside finds in its environment."""
-        return {
-            **self._running.variables,
-            "PATH": f"{self.inside.run_dir}/bin:{INSIDE_PATH}",
-            "HOME": self.inside.home,
-            "TMPDIR": self.inside.home,
-            "LANG": "C.UTF-8",
-            "SEXTON_RUN": self.inside.run_dir,
-        }
+        return self._sandbox.environment(
+            {
+                **self._running.variables,
+                "PATH": f"{self.inside.run_dir}/bin:{INSIDE_PATH}",
+                "HOME": self.inside.home,
+                "TMPDIR": self.inside.home,
+                "LANG": "C.UTF-8",
+                "SEXTON_RUN": self.inside.run_dir,
+            }
+        )
 
     def out_of_memory(self) -> bool:
         """Tell whether the kernel killed something inside because memory ran out."""
@@ -281,14 +284,15 @@ async def open_workspace(
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
     walled = sandbox.tier.name is not SandboxTier.NONE
-    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py") + ["--alone"] * walled
+    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py", isolated=True)
+    argv += ["--alone"] * walled
     has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
     argv += ["--lasting"] * (lasting and has_root)
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(
         argv, run_dir=run_dir, workspace=folder, env=env, serial=serial, network=network
     ) as running:
-        workspace = Workspace(running, inside, "/workspace" if has_root else str(folder))
+        workspace = Workspace(sandbox, running, inside, "/workspace" if has_root else str(folder))
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()
             yield workspace

@@ -36,6 +36,7 @@ class Outfit:
     most: Limits
     """What a run may ask for; one that asks for nothing has the limits of the sandbox."""
     timing: Timing
+    images: Path | None = None
     tools: ToolSettings = field(default_factory=ToolSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     server_cert: Path | None = None

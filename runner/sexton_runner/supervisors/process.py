@@ -10,8 +10,9 @@ import structlog
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
-from sexton_runner.errors import TokenRejected
+from sexton_runner.errors import SandboxUnavailable, TokenRejected
 from sexton_runner.frame_sender import FrameSender
+from sexton_runner.images.store import find
 from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
@@ -19,6 +20,8 @@ from sexton_runner.run_bounds import TooMuch, allotted
 from sexton_runner.run_folder import remove_folder
 from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
+from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.settings import SandboxTier
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
     Job,
@@ -146,6 +149,18 @@ class _Voice:
             both.start_soon(self.transcript.flush)
 
 
+def _asked_for(job: Job) -> Sandbox:
+    """Give the sandbox as this run's agent asks for it; raises ``TooMuch`` and ``SandboxUnavailable``."""
+    sandbox, policy = job.outfit.sandbox, job.lease.policy
+    limits = allotted(policy.resources, sandbox.limits, job.outfit.most)
+    if policy.image is None:
+        return replace(sandbox, limits=limits)
+    image = find(job.outfit.images, policy.image) if sandbox.tier.name is SandboxTier.BUBBLEWRAP else None
+    if image is None:
+        raise SandboxUnavailable(f"this runner does not have the image {policy.image}")
+    return replace(sandbox, limits=limits, image=image)
+
+
 async def _guarded(
     job: Job,
     live: LiveLease,
@@ -155,15 +170,16 @@ async def _guarded(
     voice: _Voice,
     redactor: Redactor,
 ) -> Ending:
-    sandbox = job.outfit.sandbox
     try:
-        limits = allotted(live.lease.policy.resources, sandbox.limits, job.outfit.most)
+        sandbox = _asked_for(job)
     except TooMuch as fault:
         return failed("invalid_config", f"resources: {fault}")
+    except SandboxUnavailable as fault:
+        return failed("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
     run = Run(
         live=live,
         plane=plane,
-        sandbox=replace(sandbox, limits=limits),
+        sandbox=sandbox,
         timing=job.outfit.timing,
         rng=rng,
         clock=trio.current_time,

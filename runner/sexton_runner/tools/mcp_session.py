@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -100,7 +100,8 @@ async def _in_sandbox(server: McpServer, run: Run, name: str) -> AsyncIterator[t
     heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, said = anyio.create_memory_object_stream[SessionMessage](0)
     async with (
-        run.sandbox.open(
+        # What an operator has set up is run with what the host has, whatever image the agent asks for.
+        replace(run.sandbox, image=None).open(
             server.command,
             run_dir=run_dir,
             workspace=workspace,

@@ -147,6 +147,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
             "budget_left_nanos": budget_left,
             "gates": msgspec.to_builtins(manifest.gates),
             "resources": policy_of(manifest.resources),
+            "image": manifest.image,
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,
