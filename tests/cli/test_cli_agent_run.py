@@ -87,7 +87,8 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
     trigger = folder / "TRIGGER.md"
     more = (
         "tools: [python, http_request]\ncredentials: [chat]\nnetwork: {allow: [localhost]}\n"
-        'gates: {rules: [{tool: http_request, action: "POST *", behavior: approve}]}'
+        'gates: {rules: [{tool: http_request, action: "POST *", behavior: approve}]}\n'
+        "resources: {memory: 2GiB, wall: 5m}"
     )
     trigger.write_text(trigger.read_text().replace("tools: [python]", more))
     monkeypatch.setenv("SEXTON_HTTP_ALLOW_LOOPBACK", "1")
@@ -147,6 +148,18 @@ def test_what_is_wrong_is_told_before_anything_is_started(
 
     assert (ended.exit_code, said in ended.output) == (status, True), ended.output
     assert "hunter2" not in ended.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [([], "does not have the image web"), (["--sandbox", "none"], "the tier none can show no image")],
+)
+def test_an_image_that_is_missing_is_told_at_once(tmp_path: Path, words: list[str], said: str) -> None:
+    folder = agent_folder(tmp_path, config="image: web")
+    env = {**QUIET, "SEXTON_IMAGES": str(tmp_path)}
+    ended = CliRunner().invoke(agent, ["run", str(folder), "--message", "x", *words], env=env)
+
+    assert (ended.exit_code, said in ended.output) == (1, True), ended.output
 
 
 def test_files_that_a_server_would_refuse_are_refused_in_its_words(tmp_path: Path) -> None:

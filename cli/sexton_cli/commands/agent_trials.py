@@ -14,7 +14,7 @@ from sexton_cli.caller import Caller
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.commands.options import calling
 from sexton_cli.data_folder import default_data
-from sexton_cli.exits import INTERRUPTED, Fault, first_of
+from sexton_cli.exits import FAILED, INTERRUPTED, Fault, first_of
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
 from sexton_cli.model_script import read_script
@@ -23,6 +23,7 @@ from sexton_cli.scaffold import EVENT_FILE, SCRIPT_FILE, files_of, write_files
 from sexton_cli.trial.order import Approval, Order, model_for, wake_of, with_signing_secrets
 from sexton_cli.trial.report import Decider, Teller, status_of
 from sexton_cli.trial.session import Trial, hold_trial
+from sexton_runner.images.store import default_folder, find
 from sexton_runner.logs import LogLevel, LogSettings, configure_logs
 from sexton_runner.settings import DEFAULT_RUN_WALL_S, SandboxTier
 
@@ -156,6 +157,7 @@ def _order_of(words: _Words) -> Order:
     """All that can be known to be wrong before anything is started is told first. Raises Fault."""
     files = Files(words.folder)
     manifest = files.checked().manifest
+    _require_image(manifest, SandboxTier(words.sandbox))
     script = None if words.model_script is None else read_script(words.model_script)
     return Order(
         files=files,
@@ -169,6 +171,18 @@ def _order_of(words: _Words) -> Order:
         script=script,
         runner_log=words.runner_log,
     )
+
+
+def _require_image(manifest: Manifest, tier: SandboxTier) -> None:
+    """Say at once what the event would wait for. Raises Fault."""
+    if manifest.image is None:
+        return
+    if tier is not SandboxTier.BUBBLEWRAP:
+        way_out = "Try the agent with --sandbox bubblewrap."
+        raise Fault(f"the tier {tier.value} can show no image", way_out, status=FAILED)
+    if find(default_folder(os.environ), manifest.image) is None:
+        way_out = f"Make it: sexton image build {manifest.image.partition('@')[0]} --from …"
+        raise Fault(f"this machine does not have the image {manifest.image}", way_out, status=FAILED)
 
 
 def _provider_of(manifest: Manifest) -> str | None:

@@ -28,6 +28,9 @@ BAD_REQUESTS: Final = 400
 Decide = Callable[[Mapping[str, Any]], Awaitable[tuple[bool, str]]]
 """Whether a gate is approved, and why."""
 
+FLEETS_MOST: Final = "cpu=64,memory=256GiB,pids=32768,disk=256GiB,wall=12h"
+"""All that a manifest may ask for: whoever tries an agent on a machine allows it that much there."""
+
 
 @dataclass(slots=True)
 class Trial:
@@ -58,7 +61,10 @@ async def hold_trial(
             runner = RunnerOrder(
                 state=folder / "runner",
                 log=order.runner_log or folder / "runner.log",
-                options=("--sandbox", order.sandbox.value, "--run-wall-s", str(order.wall_s)),
+                options=(
+                    *("--sandbox", order.sandbox.value),
+                    *("--run-wall-s", str(order.wall_s), "--run-most", FLEETS_MOST),
+                ),
                 environment=addresses,
             )
             async with open_runner(server, runner, order.manifest.required_tags):
