@@ -23,7 +23,10 @@ from bench.wire import request
 
 COUNTS = (1, 2, 3)
 RUNNERS = harness.size("RUNNERS", 16)
-BATCH = 64
+BATCH = harness.size("WORKERS_BATCH", 64)
+LOADS = {"single": 1, "single each": 1, "batches": BATCH}
+"""Renewals in a request. By ``single each``, each worker has as many connections as one alone: what workers
+cost by themselves. By ``single`` they share them, and smaller batches cost more a renewal."""
 RUN_S = 2.0
 ROUNDS = harness.size("ROUNDS", 5)
 MOST_TIMES = 1.1
@@ -40,9 +43,10 @@ class Crew:
         self._site = site
         self._pids = pids
         self._tokens = tokens
+        self._workers = max(1, len(pids) - 1)
         self._single: list[bytes] = []
         self._batches: list[bytes] = []
-        self.runs: dict[str, list[Loaded]] = {"single": [], "batches": []}
+        self.runs: dict[str, list[Loaded]] = {name: [] for name in LOADS}
 
     async def lease(self) -> None:
         """Give the runners their leases; from now on they have to be renewed."""
@@ -53,15 +57,20 @@ class Crew:
         self._batches = [renew_many(site, leases) for leases in held]
 
     async def single(self) -> float:
-        return await self._put_on("single", self._single, 1)
+        return await self._put_on("single", self._single, RUNNERS)
+
+    async def single_each(self) -> float:
+        return await self._put_on("single each", self._single, RUNNERS * self._workers)
 
     async def batches(self) -> float:
-        return await self._put_on("batches", self._batches, BATCH)
+        return await self._put_on("batches", self._batches, RUNNERS)
 
-    async def _put_on(self, name: str, requests: list[bytes], parts: int) -> float:
+    async def _put_on(self, name: str, requests: list[bytes], connections: int) -> float:
         """Processor time of a renewal, in µs."""
+        parts = LOADS[name]
         before = self._used_s()
-        loaded = await self._client.run(Job(self._site.address, send_renewals, (requests, 0), RUNNERS, RUN_S))
+        job = Job(self._site.address, send_renewals, (requests, 0), connections, RUN_S)
+        loaded = await self._client.run(job)
         loaded.server_cpu_s = self._used_s() - before
         assert set(loaded.statuses) == {200}, loaded.statuses
         self.runs[name].append(loaded)
@@ -104,9 +113,10 @@ async def measure() -> dict[str, Any]:
                 await crew.lease()
             samples = {
                 name: await harness.alternate(
-                    {str(count): getattr(crew, name) for count, crew in crews.items()}, rounds=ROUNDS
+                    {str(count): getattr(crew, name.replace(" ", "_")) for count, crew in crews.items()},
+                    rounds=ROUNDS,
                 )
-                for name in ("single", "batches")
+                for name in LOADS
             }
             conflicts = {}
             for count, crew in crews.items():
@@ -124,13 +134,13 @@ def _figures(
         for count in COUNTS:
             ours = by_count[str(count)]
             ratio = None if count == 1 else harness.ratios(ours, by_count["1"])
-            budgets = (harness.at_most_times(MOST_TIMES),) if count == 2 else ()
+            budgets = (harness.at_most_times(MOST_TIMES),) if count == 2 and name != "single each" else ()
             words = f"{name}, {count} worker{'s' * (count > 1)}: processor time"
             against = None if ratio is None else "one worker"
             figures.append(
                 harness.Figure(words, harness.Spread.of(ours), "µs/renewal", against, ratio, budgets)
             )
-    for name, parts in (("single", 1), ("batches", BATCH)):
+    for name, parts in LOADS.items():
         for count, crew in crews.items():
             rates = [run.per_second * parts for run in crew.runs[name][1:]]
             figures.append(harness.Figure(f"{name}, {count}: renewals", harness.Spread.of(rates), "/s"))
