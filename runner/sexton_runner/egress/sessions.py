@@ -67,6 +67,8 @@ class Session:
             await self.refuse(refused.refusal)
             return None
         except ProgramGone:
+            if not self._connection.record.seen.host:
+                self._connection.record.drop()  # It asked for nothing.
             self._connection.record.finish(why="the program ended the connection")
             return None
         finally:
@@ -86,7 +88,10 @@ class Session:
         while (request := await self._next_request()) is not None:
             self._method, self._answering = request.method, False
             if request.method == b"CONNECT":
-                return self._tunnel(request)
+                found = self._tunnel(request)
+                # From here on the bytes are the tunnel's: no words of HTTP may come between them.
+                self._answering = True
+                return found
             await self._pass_on(request)
             self._connection.record.finish()
             if self._conn.states != {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}:
