@@ -20,6 +20,8 @@ FAILURE_CODES: Mapping[str, str | None] = MappingProxyType(
         "balance_exhausted": "UZ-BILLING-005",
         "ceiling": "UZ-RUN-010",
         "files_refused": "UZ-FILE-010",
+        "workspace_lost": "UZ-FILE-011",
+        "workspace_refused": "UZ-FILE-012",
         "gate_command_failed": "UZ-GATE-001",
         "gate_command_timeout": "UZ-GATE-002",
         "gate_repairs_exhausted": "UZ-GATE-003",

@@ -30,8 +30,10 @@ from sexton_runner.wire import (
     Renewals,
     ReportResult,
     ReportResults,
+    Snapshot,
     TranscriptTaken,
     Upload,
+    WorkspaceStart,
 )
 
 RETRIED_STATUSES = frozenset({408, 425, 429})
@@ -193,6 +195,23 @@ class ControlPlane:
             "fencing_token": lease.fencing_token,
         }
         return await self._ask("POST", f"{ME}/leases/{lease.lease_id}/artefacts", Artefact, body)
+
+    async def start_workspace(self, lease: Lease) -> Snapshot | None:
+        """Ask what a run starts from; the answer stays the same."""
+        body = {"fencing_token": lease.fencing_token}
+        path = f"{ME}/leases/{lease.lease_id}/workspace"
+        return (await self._ask("POST", path, WorkspaceStart, body)).snapshot
+
+    async def read_workspace(self, lease: Lease, offset: int) -> bytes:
+        """Give the next bytes of what a run starts from."""
+        query = urlencode({"offset": offset, "fencing_token": lease.fencing_token})
+        answer = await self._send("GET", f"{ME}/leases/{lease.lease_id}/workspace/content?{query}")
+        return answer.content
+
+    async def keep_workspace(self, lease: Lease, upload_id: str) -> None:
+        """Have a content kept as what the run leaves."""
+        body = {"upload_id": upload_id, "fencing_token": lease.fencing_token}
+        await self._send("PUT", f"{ME}/leases/{lease.lease_id}/workspace", body)
 
     async def release(self, lease_id: str, reason: str) -> None:
         """Give a lease back; its event returns to the queue at once."""

@@ -124,6 +124,7 @@ class Lease(msgspec.Struct, frozen=True):
     memory: list[Any] = []
     feedback: list[Any] = []
     checkpoint: Any = None
+    workspace: str = "fresh"
 
     def __repr__(self) -> str:
         return f"<Lease {self.lease_id} token {self.fencing_token} event {self.event.event_id}>"
@@ -168,6 +169,19 @@ class Renewals(msgspec.Struct, frozen=True):
     """The answer to a batch of renewals."""
 
     results: list[Renewal]
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What a run is to start from, as it is kept: a tar, compressed with Zstandard."""
+
+    sha256: str
+    size: int
+
+
+class WorkspaceStart(msgspec.Struct, frozen=True):
+    """The answer to what a run starts from; None: an empty folder."""
+
+    snapshot: Snapshot | None = None
 
 
 class TranscriptTaken(msgspec.Struct, frozen=True):

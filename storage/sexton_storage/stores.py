@@ -23,6 +23,7 @@ from sexton_storage.records.grants import GrantStore
 from sexton_storage.records.holdings import HoldingStore
 from sexton_storage.records.improvement import ImprovementStore
 from sexton_storage.records.instance import InstanceStore
+from sexton_storage.records.kept_workspaces import KeptWorkspaceStore
 from sexton_storage.records.key_uses import KeyUseStore
 from sexton_storage.records.leases import LeaseStore
 from sexton_storage.records.members import MemberStore
@@ -155,6 +156,8 @@ class Storage(Protocol):
     def blobs(self) -> BlobStore: ...
     @property
     def transcripts(self) -> TranscriptStore: ...
+    @property
+    def kept_workspaces(self) -> KeptWorkspaceStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

@@ -1,5 +1,6 @@
 """Asks a server for much of what it can do, so that its answers can be recorded and compared."""
 
+import hashlib
 from typing import Any
 
 from tests.worlds.http import HttpWorld
@@ -68,6 +69,9 @@ async def _runner(world: HttpWorld, zombie: dict[str, Any], token: str, lease: d
     await world.post(f"{held}/transcript", told, token)
     for path in (at(world, zombie), world.ws):
         await world.get(f"{path}/events/{lease['event']['event_id']}/transcript")
+    await _workspace(world, token, held)
+    await world.get(f"{at(world, zombie)}/workspace-files")
+    await world.call("DELETE", f"{at(world, zombie)}/workspace-files")
     memory = f"/v1/runners/me/memory/{zombie['zombie_id']}"
     await world.post(memory, entry, token)
     await world.get(memory, token)
@@ -89,6 +93,15 @@ async def _runner(world: HttpWorld, zombie: dict[str, Any], token: str, lease: d
         **usage,
     }
     await world.post("/v1/runners/me/reports:batch", {"reports": [done, {**done, "fencing_token": 1}]}, token)
+
+
+async def _workspace(world: HttpWorld, token: str, held: str) -> None:
+    await world.post(f"{held}/workspace", {}, token)
+    content = b"a snapshot"
+    body = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    upload = (await world.post(f"{held}/uploads", body, token)).json()["upload_id"]
+    await world.call("PUT", f"{held}/uploads/{upload}?offset=0", token, content=content)
+    await world.call("PUT", f"{held}/workspace", token, json={"upload_id": upload})
 
 
 async def _people(world: HttpWorld, admin: str) -> None:

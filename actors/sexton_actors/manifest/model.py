@@ -13,6 +13,15 @@ NANOS_PER_DOLLAR = 1_000_000_000
 DEFAULT_TOLERANCE_S = 300
 
 
+class WorkspaceKind(StrEnum):
+    """What a run finds in its folder."""
+
+    FRESH = "fresh"
+    """Nothing."""
+    KEEP = "keep"
+    """What the agent's run before left there."""
+
+
 class Runtime(StrEnum):
     AGENT = "agent"
     """The loop of a language model."""
@@ -147,6 +156,7 @@ class Manifest(msgspec.Struct, frozen=True):
     runtime: Runtime = Runtime.AGENT
     command: Command | None = None
     """Set if, and only if, the runtime is ``command``."""
+    workspace: WorkspaceKind = WorkspaceKind.FRESH
     model: str | None = None
     provider: str | None = None
     allow_unsandboxed: bool = False

@@ -13,7 +13,7 @@ from sexton_actors.manifest.free_form import free_json
 from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
-from sexton_actors.manifest.model import Budget, Command, Manifest, ModelWish, Runtime
+from sexton_actors.manifest.model import Budget, Command, Manifest, ModelWish, Runtime, WorkspaceKind
 from sexton_actors.manifest.model_fields import read_models, read_provider
 from sexton_actors.manifest.model_options import option_faults
 from sexton_actors.manifest.network_fields import read_env, read_network
@@ -56,6 +56,7 @@ _CONFIG = frozenset(
         "gates",
         "context",
         "runtime",
+        "workspace",
         "model",
         "models",
         "provider",
@@ -159,6 +160,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         command=_command(skill) if runtime is Runtime.COMMAND else None,
         model=models[0].model if models else None,
         provider=models[0].provider if models else read_provider(config),
+        workspace=config.choice("workspace", WorkspaceKind, WorkspaceKind.FRESH),
         allow_unsandboxed=config.flag("allow_unsandboxed"),
         fallbacks=models[1:],
     )

@@ -34,7 +34,7 @@ class Prune(msgspec.Struct, Message[None], frozen=True):
 
 
 class PruneTranscripts(msgspec.Struct, Message[None], frozen=True):
-    """Delete transcripts that are past keeping or over a workspace's bound, a page at a time."""
+    """Delete transcripts and snapshots that are past keeping or over a bound, a page at a time."""
 
 
 class Sweeper(RoundsActor):
@@ -81,4 +81,5 @@ class Sweeper(RoundsActor):
     async def _prune_transcripts(self) -> float | None:
         transcripts, bounds = self._world.storage.transcripts, self._world.transcripts
         pruned = await transcripts.prune(bounds, limit=TRANSCRIPTS_PAGE)
+        pruned += await self._world.storage.kept_workspaces.prune(limit=TRANSCRIPTS_PAGE)
         return MORE_INTERVAL_S if pruned >= TRANSCRIPTS_PAGE else None

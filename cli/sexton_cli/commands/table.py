@@ -46,6 +46,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "transcript:transcript",
         "Show what the attempts at the EVENT of this id said and did, in order.",
     ),
+    "workspace-files": Entry(
+        "workspace_files:workspace_files", "Show and reset the folder that an agent keeps from run to run."
+    ),
     "watch": Entry("events:watch", "Show what an AGENT does while it does it, until Ctrl-C."),
     "replay": Entry("events:replay", "Do the EVENT of this id again, as a new one."),
     "trigger": Entry(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.manifest.model import NetworkRule, Runtime
+from sexton_actors.manifest.model import NetworkRule, Runtime, WorkspaceKind
 from sexton_actors.secret_uses import Use
 from sexton_http.bodies.memories import MemoryItem
 from sexton_http.bodies.shapes import Shape
@@ -88,6 +88,8 @@ class LeaseHanded(Shape):
     policy: LeasePolicy
     instructions: str
     runtime: Runtime
+    workspace: WorkspaceKind
+    """`keep`: the run starts from what the agent's run before left, and leaves what it has in the end."""
     memory: list[MemoryItem]
     feedback: list[dict[str, Any]]
     checkpoint: dict[str, Any] | None

@@ -17,6 +17,7 @@ from sexton_runner.command_protocol import Ask, Failed, Garbage, Line, Part, Pro
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
 from sexton_runner.gates import MAX_ASKS, MAX_GATE_EVIDENCE_BYTES, Asking
+from sexton_runner.kept_workspace import LOST, KeptWorkspace, WorkspaceLost, with_workspace
 from sexton_runner.output import MAX_OUTPUT_BYTES, Output
 from sexton_runner.redact import StreamRedactor
 from sexton_runner.rules import read_gates
@@ -58,6 +59,8 @@ async def run_command(run: Run) -> Ending:
             return with_files(ending, attempt.left, run)
     except msgspec.ValidationError as fault:
         return failed("invalid_config", f"the gates of the lease cannot be read: {fault}")
+    except WorkspaceLost as fault:
+        return failed(LOST, str(fault))
     except (SandboxUnavailable, WorkspaceGone, OSError) as fault:
         return failed("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
 
@@ -97,10 +100,11 @@ class _Attempt:
         self._parts: dict[str, bytearray] = {}
         self._asks = self._open_asks = 0
         self._checks = read_gates(run.live.lease.policy.gates).checks
+        self._kept = KeptWorkspace(run)
 
     async def carry_out(self, run_dir: Path, workspace: Path) -> Ending:
         """Start, attend to and judge the program, and its checks if it has any."""
-        if self._checks:
+        if self._checks or self._kept.is_wanted:
             return await self._checked(run_dir, workspace)
         inside = self._run.sandbox.tier.inside(run_dir, workspace)
         argv = self._argv(inside)
@@ -127,7 +131,10 @@ class _Attempt:
         return judge(self._seen, self._out, self._err, self._run.redactor, self._run.sandbox.limits)
 
     async def _checked(self, run_dir: Path, folder: Path) -> Ending:
-        """Run the program, then its checks in the same folder. Nobody is there to repair what they find."""
+        """Run the program, then its checks in the same folder. Nobody is there to repair what they find.
+
+        A folder that the agent keeps is filled before and kept after.
+        """
         run = self._run
         async with open_workspace(
             run.sandbox,
@@ -136,6 +143,7 @@ class _Attempt:
             serial=run.live.lease.lease_id,
             network=run.network,
         ) as workspace:
+            await self._kept.restore(workspace, run_dir)
             inside = workspace.inside
             argv = self._argv(inside)
             event = event_json(run.live.lease)
@@ -156,7 +164,10 @@ class _Attempt:
                 redactor=run.redactor,
                 clock=run.clock,
             )
-            return with_checks(ending, await checks.run(repairable=False))
+            ending = with_checks(ending, await checks.run(repairable=False))
+            if ending.outcome is not Outcome.PROCESSED:
+                return ending
+            return with_workspace(ending, await self._kept.keep(workspace), run)
 
     def _argv(self, inside: Inside) -> list[str]:
         sandbox = self._run.sandbox

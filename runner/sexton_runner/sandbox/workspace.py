@@ -150,6 +150,11 @@ class Workspace:
                     await self._end(work)
 
     @property
+    def folder(self) -> str:
+        """Give the folder in which commands begin, as it is seen inside."""
+        return self._cwd
+
+    @property
     def keeper(self) -> int:
         """Give the process that everything inside lives and dies with."""
         return self._running.child.pid

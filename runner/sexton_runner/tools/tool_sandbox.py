@@ -7,6 +7,7 @@ import trio
 
 from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.event import event_json
+from sexton_runner.kept_workspace import KeptWorkspace, WorkspaceLost
 from sexton_runner.run import Run
 from sexton_runner.run_files.files_pipe import put_sender
 from sexton_runner.sandbox.workspace import Workspace, WorkspaceGone, open_workspace
@@ -22,6 +23,8 @@ class ToolSandbox:
         self._answered = trio.Event()
         self._open: Workspace | None = None
         self._fault = ""
+        self._lost: WorkspaceLost | None = None
+        self.kept = KeptWorkspace(run)
         self._count = 0
 
     async def workspace(self) -> Workspace:
@@ -32,7 +35,7 @@ class ToolSandbox:
                 self._wanted.set()
                 await self._answered.wait()
             if self._open is None:
-                raise SandboxUnavailable(self._fault)
+                raise self._lost or SandboxUnavailable(self._fault)
             return self._open
 
     @property
@@ -49,6 +52,7 @@ class ToolSandbox:
                 await self._stand()
             except (WorkspaceGone, SandboxUnavailable, OSError) as fault:
                 self._fault = str(fault)
+                self._lost = fault if isinstance(fault, WorkspaceLost) else None
                 self._answered.set()
 
     async def _stand(self) -> None:
@@ -64,6 +68,7 @@ class ToolSandbox:
             lasting=True,
         )
         async with opening as found:
+            await self.kept.restore(found, run_dir)
             self._open = found
             self._answered.set()
             await found.lost.wait()

@@ -101,6 +101,11 @@ class Toolbox:
             work.stderr.ignore()
             return await send_files(self._run, work.stdout)
 
+    async def keep_workspace(self) -> str | None:
+        """Keep the folder of the run, if its agent keeps one and it has one; why it could not be."""
+        workspace = self._sandbox.standing
+        return None if workspace is None else await self._sandbox.kept.keep(workspace)
+
     async def check(self) -> Unmet | None:
         """Run the agent's checks; None when it is really done. Raises ``SandboxUnavailable``."""
         return await self._checks.run(repairable=True)

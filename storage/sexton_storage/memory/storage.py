@@ -19,6 +19,7 @@ from sexton_storage.memory.holdings import MemoryHoldings
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.journal import Listener, MemoryJournal
+from sexton_storage.memory.kept_workspaces import MemoryKeptWorkspaces
 from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
@@ -88,6 +89,7 @@ class MemoryStorage:
         self.artefacts = MemoryArtefacts(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
         self.transcripts = MemoryTranscripts(tables, faults, journal)
+        self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

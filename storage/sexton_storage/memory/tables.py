@@ -27,6 +27,7 @@ from sexton_storage.records.frames import Frame, NewFrame
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.grants import Grant
 from sexton_storage.records.improvement import Proposal, Score
+from sexton_storage.records.kept_workspaces import Snapshot, Start
 from sexton_storage.records.key_uses import KeyUse
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.memories import Memory
@@ -112,6 +113,12 @@ class Tables:
     blobs: dict[UUID, Blob] = field(default_factory=dict)
     blob_chunks: dict[UUID, list[bytes]] = field(default_factory=dict)
     """By blob, in their order."""
+    workspace_snapshots: dict[UUID, Snapshot] = field(default_factory=dict)
+    """By lease."""
+    workspace_starts: dict[tuple[UUID, UUID], Start] = field(default_factory=dict)
+    """By agent and event."""
+    workspace_resets: dict[UUID, int] = field(default_factory=dict)
+    """Agent to the fencing token up to which snapshots count no more."""
     transcripts: dict[tuple[UUID, UUID, int], Transcript] = field(default_factory=dict)
     """By agent, event and attempt."""
     transcript_entries: dict[tuple[UUID, UUID, int], dict[int, TranscriptEntry]] = field(default_factory=dict)

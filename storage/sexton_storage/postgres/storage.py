@@ -38,6 +38,7 @@ from sexton_storage.postgres.stores.holdings import PostgresHoldings
 from sexton_storage.postgres.stores.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.stores.improvement import PostgresImprovement
 from sexton_storage.postgres.stores.instance import PostgresInstance
+from sexton_storage.postgres.stores.kept_workspaces import PostgresKeptWorkspaces
 from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
 from sexton_storage.postgres.stores.leases import PostgresLeases
 from sexton_storage.postgres.stores.members import PostgresMembers
@@ -113,6 +114,7 @@ class PostgresStorage:
         self.artefacts = PostgresArtefacts(database)
         self.blobs = PostgresBlobs(database)
         self.transcripts = PostgresTranscripts(database)
+        self.kept_workspaces = PostgresKeptWorkspaces(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

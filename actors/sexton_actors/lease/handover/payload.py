@@ -151,6 +151,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,
+        "workspace": manifest.workspace,
         "memory": memories,
         "feedback": lessons,
         "checkpoint": event.checkpoint,

@@ -5,10 +5,11 @@ import structlog
 
 from sexton_runner import frames
 from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected, TooManyAsks
+from sexton_runner.kept_workspace import LOST, WorkspaceLost, with_workspace
 from sexton_runner.lease import RETRY_AFTER
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ModelsBusy, ProviderMissing
 from sexton_runner.providers.registry import ModelChoice, open_chain
-from sexton_runner.run import Ending, Run, failed
+from sexton_runner.run import Ending, Outcome, Run, failed
 from sexton_runner.run_files.file_upload import Left, with_files
 from sexton_runner.runtimes.agent.loop import Loop
 from sexton_runner.runtimes.agent.model_calls import ModelCalls
@@ -64,6 +65,8 @@ async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
         with limit.begin():
             ending = await _to_its_end(loop, model_calls)
             ending = with_files(ending, await _files(toolbox), run)
+            if ending.outcome is Outcome.PROCESSED:
+                ending = with_workspace(ending, await toolbox.keep_workspace(), run)
         why = bound_hit("agent_timeout", run.sandbox.limits)
         return ending or loop.broken("agent_timeout", f"the run took longer than it may: {why}")
 
@@ -87,6 +90,8 @@ async def _to_its_end(loop: Loop, model_calls: ModelCalls) -> Ending:
         return await _carried_out(loop)
     except TokenRejected:
         raise
+    except WorkspaceLost as fault:
+        return loop.broken(LOST, str(fault))
     except SandboxUnavailable as fault:
         return loop.broken("startup_posture", f"UZ-RUN-007: the sandbox could not be established: {fault}")
     except TooLarge as fault:

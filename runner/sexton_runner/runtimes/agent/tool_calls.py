@@ -91,6 +91,10 @@ class ToolCalls:
     async def _park(self, gate_id: str) -> None:
         """Leave the slot; comes back only when the run could not be parked, and has to wait on."""
         lease_id = self._run.live.lease.lease_id
+        why = await self._toolbox.keep_workspace()
+        if why is not None:
+            self._run.record("note", {"text": f"the run waits on, as its workspace cannot be kept: {why}"})
+            return
         await self._run.shown()  # What is not sent before the lease is given back is lost.
         try:
             await self._run.plane.park(lease_id, gate_id, self._checkpointed(list(self._done.values())))

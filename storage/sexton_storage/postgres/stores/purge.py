@@ -24,6 +24,9 @@ HISTORY: Final = (
     "artefacts",
     "transcript_entries",
     "transcripts",
+    "workspace_snapshots",
+    "workspace_starts",
+    "workspace_resets",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
