@@ -115,6 +115,7 @@ async def test_a_runner_s_calls_are_answered_before_the_webhooks_that_flood_in(t
 
     figures = {"let in during a call": let_in, "answers": dict(flood.answers)}
     sys.stdout.write(f"flood {json.dumps(figures)}\n")
+
     assert set(flood.answers) <= {202, BUSY}
     assert len(let_in) >= 3
     assert median(let_in) <= FEW

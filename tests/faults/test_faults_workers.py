@@ -116,6 +116,7 @@ async def test_workers_that_are_killed_frozen_and_restarted_lose_nothing_and_ref
                         async with _client(server) as other:
                             await other.call("GET", f"{node.workspace}/events")
                     assert not told(server, "worker_frozen"), "the others answer while it is still there"
+
                     await until_served(server, WORKERS + 2)
                     assert told(server, "worker_frozen") == 1
                     assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
