@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 MAX_USES: Final = 8
-NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\[\]-]{0,63}$"
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\[\]-]{0,63}\Z"
 
 
 class Place(StrEnum):

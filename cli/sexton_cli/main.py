@@ -2,12 +2,11 @@
 
 import os
 import sys
-from importlib import import_module
 from io import TextIOWrapper
 
 import click
-from click.shell_completion import CompletionItem
 
+from sexton_cli.commands.late_group import LateGroup
 from sexton_cli.commands.options import shared
 from sexton_cli.commands.table import COMMANDS
 from sexton_cli.exits import FAILED, INTERRUPTED, OK
@@ -16,41 +15,10 @@ PROGRAM = "sexton"
 """However it was started: shells know their completions by this name."""
 
 
-class Commands(click.Group):
-    """Finds commands when they are called for: whoever asks for help waits for no server to be imported."""
+class Commands(LateGroup):
+    """All of them are found when they are called for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        module, _, name = entry.place.partition(":")
-        command: click.Command = getattr(import_module(f"sexton_cli.commands.{module}"), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click does it, from the table alone."""
-        del ctx
-        room = formatter.width - 6 - max(map(len, COMMANDS))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _short(entry.summary, room)) for name, entry in COMMANDS.items()])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As click does it, from the table alone: a shell asks at every press of the key."""
-        found = [
-            CompletionItem(name, help=entry.summary)
-            for name, entry in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
-
-def _short(summary: str, room: int) -> str:
-    return click.Command(None, help=summary).get_short_help_str(room)
+    late = COMMANDS
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

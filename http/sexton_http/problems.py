@@ -157,7 +157,7 @@ CODES = Table(
         ("UZ-FILE-008", 404, "Upload not found", "The lease has no upload of this id, or it was given up.", _A),
         ("UZ-FILE-009", 416, "Range not satisfiable", "The range begins after the end of the file; Content-Range says how long it is.", _A),
         ("UZ-FILE-010", 500, "Files not kept", "The run did well, but left files that could not be kept; its text says which and why.", _E),
-        ("UZ-FILE-011", 410, "Snapshot of the workspace lost", "What the run was to start from is not kept any more, or is damaged; reset the agent's workspace to start from an empty folder.", _A),
+        ("UZ-FILE-011", 410, "Snapshot of the workspace lost", "What the run was to start from is not kept any more, or is damaged; reset the agent's workspace to start from an empty folder.", _AE),
         ("UZ-FILE-012", 500, "Workspace not kept", "The run did well, but its workspace could not be kept; its text says why.", _E),
         ("UZ-FOLLOWUP-001", 404, "Follow-up not found", "The agent has no follow-up of this id.", _A),
         ("UZ-AGENT-001", 404, "Agent or proposal not found", "The tenant has no agent or proposal of this id.", _A),

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from sexton_cli.commands.table import COMMANDS
+from sexton_cli.commands.late_group import LateGroup
+from sexton_cli.commands.table import AGENT_COMMANDS, COMMANDS
 from sexton_cli.main import cli
 from tests.worlds.shell import Shell
 
@@ -71,6 +72,13 @@ def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> N
         assert command is not None
         assert entry.summary == command.get_short_help_str(limit=1_000), name
         assert f"  {name} " in said
+    agent = cli.get_command(context, "agent")
+    assert isinstance(agent, LateGroup)
+
+    for name, entry in AGENT_COMMANDS.items():
+        command = agent.get_command(click.Context(agent, parent=context), name)
+        assert command is not None
+        assert entry.summary == command.get_short_help_str(limit=1_000), name
 
 
 @pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
@@ -94,7 +102,7 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
     [
         ("sexton ag", ["plain,agent"]),
         ("sexton s", ["plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"]),
-        ("sexton agent in", ["plain,install"]),
+        ("sexton agent in", ["plain,init", "plain,install"]),
         ("sexton agent list --st", ["plain,--status"]),
         ("sexton agent list --status ki", ["plain,killed"]),
     ],
@@ -104,7 +112,7 @@ def test_what_is_begun_is_completed(words: str, expected: list[str]) -> None:
     said, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(count))
 
     assert said.splitlines() == expected
-    assert packages & (HEAVY - {"sexton_actors"}) == frozenset()
+    assert packages & (HEAVY - {"sexton_actors", "sexton_storage"}) == frozenset()
 
 
 def test_the_first_word_is_completed_without_importing_any_command() -> None:

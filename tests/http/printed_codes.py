@@ -155,6 +155,8 @@ OURS = (
     ("UZ-FILE-008", 404),
     ("UZ-FILE-009", 416),
     ("UZ-FILE-010", 500),
+    ("UZ-FILE-011", 410),
+    ("UZ-FILE-012", 500),
     ("UZ-FOLLOWUP-001", 404),
     ("UZ-MEMBER-001", 404),
     ("UZ-MEMBER-002", 409),

@@ -17,6 +17,7 @@ from tests.worlds.http import HttpWorld
 FIELDS = {
     "event_id",
     "ended",
+    "retry_at",
     "zombie_id",
     "workspace_id",
     "actor",

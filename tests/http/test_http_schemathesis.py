@@ -83,6 +83,8 @@ def settings(world: HttpWorld, zombie_id: str, spare_id: str, spare_workspace_id
     """The configuration: what exists, and what no schema can say."""
     lines = [
         "[parameters]",
+        # Whoever asks to wait is kept waiting.
+        '"query.wait_ms" = 1',
         f'"path.workspace_id" = "{world.installation.workspace_id}"',
         f'"path.zombie_id" = "{zombie_id}"',
         f'"path.agent_id" = "{zombie_id}"',

@@ -125,8 +125,9 @@ GOOD = {
     "verification_code": "123456",
 }
 """What is longer than a search of the pattern would find."""
-WHOLE: dict[str, dict[str, str]] = {
-    "approve_auth_session": {name: value for name, value in GOOD.items() if name != "public_key"}
+WHOLE: dict[str, dict[str, Any]] = {
+    "approve_auth_session": {name: value for name, value in GOOD.items() if name != "public_key"},
+    "begin_upload": {"size": 1},
 }
 """The rest of the bodies in which such fields are."""
 
@@ -165,7 +166,7 @@ def test_the_patterns_below_are_all_that_are_asked_of_a_request() -> None:
         if '"pattern"' in json.dumps(schema) and name not in shapes
     }
 
-    assert inner == {"PreviewTool", "Problem"}
+    assert inner == {"PreviewTool", "Problem", "Use"}
 
 
 @cache
@@ -198,6 +199,10 @@ async def test_a_name_ends_where_its_pattern_does(world: HttpWorld) -> None:
         f"{world.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]}
     )
     assert (said(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/tools/0/name")
+
+    use = {"in": "header", "name": "authorization\n"}
+    answer = await world.post(f"{world.ws}/credentials", {"name": "a", "data": {"a": "b"}, "use": [use]})
+    assert (said(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/use/0/name")
 
 
 @pytest.mark.parametrize("name", [" a", "a ", "a\n", "\ta", "a\u0007b", "\u202ea", "\u00a0a", " "])

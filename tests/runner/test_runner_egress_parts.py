@@ -77,7 +77,9 @@ def test_no_cut_and_no_coding_lets_a_secret_through(data: st.DataObject) -> None
     parts = st.sampled_from([*sorted(forms(SECRET)), SECRET[:7], SECRET[-9:], "x", "\xe9", "\0", SECRET * 2])
     body = "".join(data.draw(st.lists(parts, max_size=8))).encode()
     packed, coding = data.draw(
-        st.sampled_from([(body, ""), (gzip.compress(body, mtime=0), "gzip"), (zlib.compress(body), "deflate")])
+        st.sampled_from(
+            [(body, ""), (gzip.compress(body, mtime=0), "gzip"), (zlib.compress(body), "deflate")]
+        )
     )
     cuts = sorted(data.draw(st.lists(st.integers(0, len(packed)), max_size=6)))
     mask = BodyMask(redactor, coding)

@@ -111,7 +111,7 @@ async def test_a_run_that_fills_the_disk_is_ended(tmp_path: Path, program: str) 
 
     ending = await cage.run("sh", program)
 
-    assert ending.failure_reason == "resource_kill"
+    assert ending.failure_reason == "disk_kill"
 
 
 def job(folder: Path, read_only: Mapping[Path, Path]) -> Job:

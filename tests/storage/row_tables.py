@@ -148,6 +148,7 @@ def rows_in_memory(tables: Tables) -> Snapshot:
                 "event_id": str(event.id),
                 "workspace_id": str(event.workspace_id),
                 "created_at": event.created_at,
+                "retry_at": event.retry_at,
             }
             for event in events.values()
             if event.status is EventStatus.RECEIVED

@@ -50,6 +50,7 @@ COUNTED = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_
 def out_of_range(usage: Counts) -> Refusal | None:
     """None when every count is one that can be billed.
 
+    >>> from sexton_actors.token_counts import Usage
     >>> out_of_range(Usage(0, -1, 0)).detail
     '/cached_input_tokens: between 0 and 1000000000000.'
     """
@@ -175,6 +176,7 @@ def _slice_of_shares(lease: Lease, before: Sequence[ModelShare], usage: Counts, 
 def first_of(usage: Counts) -> Tokens:
     """What is left for the first model.
 
+    >>> from sexton_actors.token_counts import Usage
     >>> first_of(Usage(10, 0, 7, fallbacks=(Tokens(4, 0, 0, 9),)))
     Tokens(input_tokens=6, cached_input_tokens=0, cache_write_tokens=0, output_tokens=0)
     """

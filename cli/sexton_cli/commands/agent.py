@@ -9,8 +9,9 @@ import msgspec
 from sexton_actors.manifest.parse import Reading
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
-from sexton_cli.commands.agent_trials import init, run
+from sexton_cli.commands.late_group import LateGroup
 from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.commands.table import AGENT_COMMANDS
 from sexton_cli.exits import FAILED, OK
 from sexton_cli.lookups import AGENT, agent_id, agent_path, first_of, walk, workspace_path
 from sexton_cli.manifests import Files
@@ -31,13 +32,15 @@ COLUMNS = (
 )
 
 
-@click.group()
+class _AgentCommands(LateGroup):
+    """To write and to try an agent takes a server's packages; the rest does not."""
+
+    late = AGENT_COMMANDS
+
+
+@click.group(cls=_AgentCommands)
 def agent() -> None:
     """Write, try, install, update, check, look at, stop and delete agents."""
-
-
-agent.add_command(init)
-agent.add_command(run)
 
 
 @agent.command()

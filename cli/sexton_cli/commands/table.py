@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "agent": Entry("agent:agent", "Write, try, install, update, check, look at, stop and delete agents."),
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
-    "event": Entry("event:event", "Show one event whole."),
+    "event": Entry("event:event", "Show one event whole, or wait for its end."),
     "files": Entry("files:files", "List, get and delete the files that an event's runs left."),
     "transcript": Entry(
         "transcript:transcript",
@@ -73,3 +73,15 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "doctor:doctor", "Check server, clock, token, workspace, and this machine's sandbox and database."
     ),
 }
+
+AGENT_COMMANDS: Final[Mapping[str, Entry]] = {
+    "init": Entry(
+        "agent_trials:init",
+        "Write the files of a new agent of this NAME, with comments and a sample event, ready to be tried.",
+    ),
+    "run": Entry(
+        "agent_trials:run",
+        "Try the agent of DIR on one event, without a server: in the runner's own sandbox and loop.",
+    ),
+}
+"""Those of ``sexton agent`` that need a server's packages."""

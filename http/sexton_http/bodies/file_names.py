@@ -61,7 +61,7 @@ def disposition(name: str) -> bytes:
     r"""Have a browser keep the file under its last part, and show nothing of it: runs write what they like.
 
     >>> disposition('a/b "1"\u00e9.txt')
-    b'attachment; filename="b __1__.txt"; filename*=UTF-8\'\'b%20%221%22%C3%A9.txt'
+    b'attachment; filename="b _1__.txt"; filename*=UTF-8\'\'b%20%221%22%C3%A9.txt'
     """
     last = name.rpartition("/")[2]
     plain = re.sub(r"[^A-Za-z0-9 ._+()=@-]", "_", last).replace('"', "_")

@@ -12,6 +12,7 @@ from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.lease_payload import LeaseHanded
+from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape, WaitMs
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait, operation
@@ -38,7 +39,7 @@ class SandboxTier(StrEnum):
     NONE = "none"
 
 
-Offer = Annotated[str, msgspec.Meta(max_length=MAX_OFFER_CHARS, pattern=OFFER)]
+Offer = Annotated[str, msgspec.Meta(max_length=MAX_OFFER_CHARS), fitting(OFFER)]
 Offers = Annotated[
     tuple[Offer, ...],
     msgspec.Meta(

@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.fencing_token import FENCED, TAG, Token
+from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
@@ -23,7 +24,7 @@ from sexton_storage.records.blobs import (
 from sexton_storage.records.leases import Lease
 
 HEX_CHARS = 64
-Sha256 = Annotated[str, msgspec.Meta(pattern=f"^[0-9a-f]{{{HEX_CHARS}}}$", description="In hex.")]
+Sha256 = Annotated[str, fitting(f"^[0-9a-f]{{{HEX_CHARS}}}$"), msgspec.Meta(description="In hex.")]
 
 
 class NewUpload(Body):

@@ -15,6 +15,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 FOLDER = "out"
 MAX_FILES = 1_000
@@ -42,7 +43,8 @@ class Sender:
         try:
             top = os.open(FOLDER, OPEN_FOLDER)
         except OSError as fault:
-            if fault.errno != errno.ENOENT:
+            # A plain file of that name is a program's own affair, and leaves nothing.
+            if fault.errno != errno.ENOENT and not Path(FOLDER).is_file():
                 self._note(FOLDER, "it is no folder")
         else:
             self._walk(top, "", 0)
