@@ -12,7 +12,8 @@ from sexton_runner.egress import sessions
 from sexton_runner.egress.meter import BURST_S, MAX_PACE_S, Meter
 from sexton_runner.egress.policy import Bounds
 from sexton_runner.egress.refusals import Refused
-from tests.worlds.egress import BOUND, EgressWorld, head, open_egress, read_reply, send
+from sexton_runner.egress.seen import Answer, Asked
+from tests.worlds.egress import BOUND, EgressWorld, Reply, head, open_egress, read_reply, send
 
 CHUNK = 1 << 16
 
@@ -29,6 +30,15 @@ async def silent(stream: trio.abc.Stream) -> None:
     """Read, and say nothing."""
     while await stream.receive_some(CHUNK):
         pass
+
+
+async def dripping(stream: trio.abc.Stream) -> None:
+    """Answer with a body that has no end, a little at a time."""
+    await stream.receive_some(CHUNK)
+    await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        await stream.send_all(b"drip")
+        await trio.sleep(0.02)
 
 
 async def told(world: EgressWorld, count: int = 1) -> list[tuple[str, str]]:
@@ -105,6 +115,45 @@ async def test_a_tunnel_on_which_nothing_moves_is_cut_without_a_word_in_it(tmp_p
         ends = await told(world)
 
     assert (reply.status, rest, ends) == (200, b"", [("bound", "idle")])
+
+
+async def test_a_connection_on_which_something_always_moves_has_an_end(tmp_path: Path) -> None:
+    hosts = ("plain.example", "bound.example", "open.example")
+    bounds = Bounds(idle_s=30.0, life_s=0.8)
+    replies: dict[str, Reply] = {}
+    handlers = dict.fromkeys(hosts, dripping)
+    async with open_egress(tmp_path, bindings=[BOUND], bounds=bounds, handlers=handlers) as world:
+
+        async def ask(host: str) -> None:
+            replies[host] = await (world.get if host == "plain.example" else world.get_tls)(host, "/")
+
+        async with trio.open_nursery() as nursery:
+            for host in hosts:
+                nursery.start_soon(ask, host)
+        ends = await told(world, len(hosts))
+        proxy = world.proxy
+
+    assert {(reply.status, reply.body[:4]) for reply in replies.values()} == {(200, b"drip")}
+    assert not replies["plain.example"].whole
+    assert not replies["bound.example"].whole
+    assert ends == [("bound", "life")] * len(hosts)
+    assert proxy is not None
+    assert proxy.statistics().reached == "life"
+
+
+async def test_a_request_waits_for_a_person_as_long_as_its_connection_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(_world: EgressWorld, _asked: Asked) -> Answer:
+        return await trio.sleep_forever()
+
+    monkeypatch.setattr(EgressWorld, "ask", ask)
+    async with open_egress(tmp_path, inspects=True, bounds=Bounds(idle_s=0.1, life_s=0.4)) as world:
+        reply = await world.get("plain.example", "/")
+        ends = await told(world)
+
+    assert (reply.status, reply.problem()["reason"], ends) == (504, "life", [("bound", "life")])
+    assert world.origins["plain.example"].connections == 0
 
 
 async def test_who_asks_for_nothing_is_not_told_of(tmp_path: Path) -> None:
