@@ -11,7 +11,7 @@ import yaml
 
 MAX_DEPTH = 16
 """Mappings and lists within each other."""
-MAX_VALUES = 1_536
+MAX_VALUES = 1_280
 """Keys and values of a file; a mapping or a list counts as two. All that has a bound of its own fits."""
 
 _FORBIDDEN = re.compile(r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

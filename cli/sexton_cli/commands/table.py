@@ -84,4 +84,4 @@ AGENT_COMMANDS: Final[Mapping[str, Entry]] = {
         "Try the agent of DIR on one event, without a server: in the runner's own sandbox and loop.",
     ),
 }
-"""Those of ``sexton agent`` that need a server's packages."""
+"""The commands of ``sexton agent`` that import a server's packages."""
