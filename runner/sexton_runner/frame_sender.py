@@ -5,6 +5,7 @@ import random
 import structlog
 import trio
 
+from sexton_runner.background_sender import BackgroundSender
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
 from sexton_runner.frames import Frame, FrameQueue
@@ -15,43 +16,24 @@ STALE = frozenset({"UZ-RUN-005", "UZ-RUN-006", "UZ-RUN-011"})
 log = structlog.get_logger()
 
 
-class FrameSender:
+class FrameSender(BackgroundSender[list[Frame]]):
     """One per run.
 
     A batch whose answer was lost is sent again, so a frame may be shown twice but not lost that way.
     """
 
     def __init__(self, live: LiveLease, plane: ControlPlane, timing: Timing, rng: random.Random) -> None:
-        self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
+        super().__init__(timing, timing.flush_s)
+        self._live, self._plane, self._rng = live, plane, rng
         self._queue = FrameQueue()
-        self._wanted = trio.Event()
-        self._hurry = trio.Event()
-        self._idle = trio.Event()
-        self._idle.set()
 
     def put(self, frame: Frame) -> None:
         """Queue a frame; never waits."""
         self._queue.put(frame)
-        self._idle = trio.Event() if self._idle.is_set() else self._idle
-        self._wanted.set()
+        self._note()
 
-    async def flush(self) -> None:
-        """Wait until all that was put has been answered, but no longer than ``flush_patience_s``."""
-        self._hurry.set()
-        with trio.move_on_after(self._timing.flush_patience_s):
-            await self._idle.wait()
-
-    async def run(self) -> None:
-        """Send until cancelled."""
-        while True:
-            await self._wanted.wait()
-            self._wanted = trio.Event()
-            with trio.move_on_after(self._timing.flush_s):
-                await self._hurry.wait()
-            while batch := self._queue.take():
-                await self._send(batch)
-            self._hurry = trio.Event()
-            self._idle.set()
+    def _take(self) -> list[Frame]:
+        return self._queue.take()
 
     async def _send(self, batch: list[Frame]) -> None:
         attempt = 0

@@ -11,14 +11,14 @@ import trio
 import zstandard
 
 from sexton_runner.background_tasks import run_in_background
-from sexton_runner.errors import Refused, SandboxUnavailable, TokenRejected, Unavailable
+from sexton_runner.errors import Refused, SandboxUnavailable, TokenRejected
 from sexton_runner.reports import STALE
+from sexton_runner.retries import until_available
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.run_files.secret_search import SecretSearch
 from sexton_runner.sandbox import folder_archive
 from sexton_runner.sandbox.workspace import Work, Workspace, WorkspaceGone
 from sexton_runner.sandbox.workspace_command import run_command
-from sexton_runner.timing import backoff
 from sexton_runner.wire import Snapshot
 
 KEEP: Final = "keep"
@@ -166,14 +166,7 @@ class KeptWorkspace:
         return [*self._run.sandbox.interpreter("python", program), *words]
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        attempt = 0
-        while True:
-            try:
-                return await ask()
-            except Unavailable as fault:
-                pause = backoff(attempt, self._run.rng.random(), self._run.timing)
-                await trio.sleep(fault.retry_after_s or pause)
-                attempt += 1
+        return await until_available(ask, rng=self._run.rng, timing=self._run.timing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 import trio
 
+from sexton_runner.background_sender import BackgroundSender
 from sexton_runner.client import ControlPlane
 from sexton_runner.errors import Refused, TokenRejected, Unavailable
 from sexton_runner.lease import LiveLease
@@ -18,7 +19,7 @@ UNKNOWN_CALL = frozenset({404, 405})
 log = structlog.get_logger()
 
 
-class TranscriptSender:
+class TranscriptSender(BackgroundSender[list[dict[str, Any]]]):
     """One per run.
 
     A batch whose answer was lost is sent again: its numbers are known, so no entry is kept twice. A
@@ -34,39 +35,23 @@ class TranscriptSender:
         rng: random.Random,
         redactor: Redactor,
     ) -> None:
-        self._live, self._plane, self._timing, self._rng = live, plane, timing, rng
+        super().__init__(timing, timing.transcript_s)
+        self._live, self._plane, self._rng = live, plane, rng
         self._transcript = Transcript(redactor)
-        self._wanted = trio.Event()
-        self._hurry = trio.Event()
-        self._idle = trio.Event()
-        self._idle.set()
 
     def put(self, kind: str, data: Mapping[str, Any]) -> None:
         """Add to the transcript; never waits."""
         self._transcript.put(kind, data)
         if len(self._transcript):
-            self._idle = trio.Event() if self._idle.is_set() else self._idle
-            self._wanted.set()
+            self._note()
 
     async def flush(self) -> None:
-        """Wait until all that was put has been answered, but no longer than ``flush_patience_s``."""
-        if self._idle.is_set():
-            return
-        self._hurry.set()
-        with trio.move_on_after(self._timing.flush_patience_s):
-            await self._idle.wait()
+        """As of every sender; at once when nothing is on its way."""
+        if not self.is_idle:
+            await super().flush()
 
-    async def run(self) -> None:
-        """Send until cancelled."""
-        while True:
-            await self._wanted.wait()
-            self._wanted = trio.Event()
-            with trio.move_on_after(self._timing.transcript_s):
-                await self._hurry.wait()
-            while batch := self._transcript.take():
-                await self._send(batch)
-            self._hurry = trio.Event()
-            self._idle.set()
+    def _take(self) -> list[dict[str, Any]]:
+        return self._transcript.take()
 
     async def _send(self, batch: list[dict[str, Any]]) -> None:
         lease, attempt = self._live.lease, 0

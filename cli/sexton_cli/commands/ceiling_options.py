@@ -121,7 +121,7 @@ CEILING_OPTIONS: Final[tuple[Option, ...]] = (
         "transcript-days",
         click.IntRange(0, 3650),
         TranscriptBounds().days,
-        "Days that transcripts of runs are kept; 0: none is.",
+        "Days that transcripts of runs are kept; with 0 none are written.",
     ),
     bound(
         "max-transcript-run",

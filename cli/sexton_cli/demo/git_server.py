@@ -5,33 +5,19 @@ import hmac
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import trio
 
 from sexton_cli.demo.certificate import make_certificate
-from sexton_http.wire.server import open_doors, serve
-from sexton_http.wire.stop_signal import Stop
+from sexton_cli.demo.stand_in import Reply, StandIn, serving
 
-MAX_BODY_BYTES: Final = 64 << 20
 BACKEND_S: Final = 30.0
 USER: Final = "x-access-token"
 AS_DEPLOYER: Final = ("-c", "user.name=octo-deployer", "-c", "user.email=octo-deployer@example.org")
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-
-class Request(NamedTuple):
-    """One that was made, and the status of its answer."""
-
-    method: str
-    path: str
-    status: int
 
 
 def backend() -> Path | None:
@@ -47,15 +33,16 @@ def backend() -> Path | None:
     return found if told.returncode == 0 and found.is_file() else None
 
 
-class GitServer:
-    """Bare repositories below a folder, as an ASGI application; each request is in ``asked``."""
+class GitServer(StandIn):
+    """Bare repositories below a folder."""
+
+    max_body_bytes = 64 << 20
 
     def __init__(self, folder: Path, token: str, program: Path) -> None:
+        super().__init__()
         self.folder, self._token, self._program = folder, token, program
         self._git = shutil.which("git") or "git"
-        self.base_url = ""
         self.certificate = Path()
-        self.asked: list[Request] = []
 
     def __repr__(self) -> str:
         return f"<GitServer of {self.folder}, {len(self.asked)} asked>"
@@ -68,28 +55,11 @@ class GitServer:
         )
         return done.stdout.strip()
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        body = bytearray()
-        while (piece := await receive())["type"] == "http.request" and len(body) <= MAX_BODY_BYTES:
-            body += piece.get("body", b"")
-            if not piece.get("more_body"):
-                break
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        status, head, content = await self._answer(scope, headers, bytes(body))
-        self.asked.append(Request(scope["method"], scope["path"], status))
-        head = [*head, (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": content})
-
-    async def _answer(
-        self, scope: Mapping[str, Any], headers: Mapping[str, str], body: bytes
-    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    async def answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], body: bytes) -> Reply:
+        """Let git answer whoever knows the token."""
         wanted = f"Basic {base64.b64encode(f'{USER}:{self._token}'.encode()).decode()}"
         if not hmac.compare_digest(headers.get("authorization", "").encode(), wanted.encode()):
-            return 401, [(b"www-authenticate", b'Basic realm="git"')], b"who are you\n"
+            return Reply(401, [(b"www-authenticate", b'Basic realm="git"')], b"who are you\n")
         environment = {
             **_clean(),
             "GIT_PROJECT_ROOT": str(self.folder),
@@ -109,20 +79,20 @@ class GitServer:
                 [str(self._program)], stdin=body, env=environment, capture_stdout=True, check=False
             )
             return _parted(done.stdout)
-        return 504, [], b"git took too long\n"
+        return Reply(504, [], b"git took too long\n")
 
 
-def _parted(output: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def _parted(output: bytes) -> Reply:
     r"""The status, headers and body of what a CGI program wrote.
 
     >>> _parted(b"Status: 404 Not Found\r\nX-A: b\r\n\r\nno")
-    (404, [(b'x-a', b'b')], b'no')
+    Reply(status=404, headers=[(b'x-a', b'b')], content=b'no')
     """
     head, _, content = output.partition(b"\r\n\r\n")
     pairs = [line.partition(b":") for line in head.split(b"\r\n") if line]
     known = [(name.strip().lower(), value.strip()) for name, _, value in pairs]
     status = next((int(value[:3]) for name, value in known if name == b"status"), 200)
-    return status, [(n, v) for n, v in known if n not in {b"status", b"content-length"}], content
+    return Reply(status, [(n, v) for n, v in known if n not in {b"status", b"content-length"}], content)
 
 
 def _clean() -> dict[str, str]:
@@ -140,16 +110,10 @@ async def open_git_server(folder: Path, token: str, program: Path) -> AsyncItera
     repositories = folder / "repositories"
     repositories.mkdir(parents=True)
     tls = make_certificate(folder, "localhost")
-    server, stop = GitServer(repositories, token, program), Stop()
+    server = GitServer(repositories, token, program)
     server.certificate = tls.certificate
-    doors = await open_doors("127.0.0.1", 0, secure=True)
-    server.base_url = f"https://localhost:{doors.port}"
-    async with trio.open_nursery() as nursery:
-        await nursery.start(partial(serve, server, doors, stop=stop, tls=tls, grace_s=0))
-        try:
-            yield server
-        finally:
-            stop.set()
+    async with serving(server, tls):
+        yield server
 
 
 def make_repository(server: GitServer, name: str) -> str:

@@ -5,33 +5,18 @@ import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
-import trio
 
-from sexton_http.wire.server import open_doors, serve
-from sexton_http.wire.stop_signal import Stop
+from sexton_cli.demo.stand_in import Reply, StandIn, serving
 
-MAX_BODY_BYTES: Final = 1 << 20
 REPOSITORY: Final = re.compile(r"/repos/([\w.-]+/[\w.-]+)(/.*)")
 LABELS: Final = re.compile(r"/issues/([0-9]{1,9})/labels")
 REF: Final = re.compile(r"/git/ref/heads/([\w./-]{1,200})")
 CONTENTS: Final = re.compile(r"/contents/([\w./-]{1,200})")
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-
-class Request(NamedTuple):
-    """One that was made, and the status of its answer."""
-
-    method: str
-    path: str
-    status: int
 
 
 class Refused(Exception):
@@ -42,44 +27,31 @@ class Refused(Exception):
         self.status = status
 
 
-class IssuesApi:
-    """One repository, as an ASGI application; only who bears the token gets in.
+class IssuesApi(StandIn):
+    """One repository; only who bears the token gets in.
 
     What came of it can be looked at: ``labels`` by issue, ``branches`` with their files, ``pulls``, and every
     request in ``asked``.
     """
 
     def __init__(self, repository: str, token: str) -> None:
+        super().__init__()
         self.repository, self._token = repository, token
-        self.base_url = ""
         self.labels: dict[int, list[str]] = {}
         self.branches: dict[str, dict[str, str]] = {"main": {}}
         self.pulls: list[dict[str, Any]] = []
-        self.asked: list[Request] = []
 
     def __repr__(self) -> str:
         return f"<IssuesApi of {self.repository}, {len(self.asked)} asked>"
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        body = bytearray()
-        while (piece := await receive())["type"] == "http.request" and len(body) <= MAX_BODY_BYTES:
-            body += piece.get("body", b"")
-            if not piece.get("more_body"):
-                break
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    async def answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], body: bytes) -> Reply:
+        """Answer in JSON whoever bears the token."""
         method, path = scope["method"], scope["path"]
         try:
-            status, document = self._answer(method, path, headers.get("authorization", ""), bytes(body))
+            status, document = self._answer(method, path, headers.get("authorization", ""), body)
         except Refused as refusal:
             status, document = refusal.status, {"message": str(refusal)}
-        self.asked.append(Request(method, path, status))
-        content = msgspec.json.encode(document)
-        head = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": content})
+        return Reply(status, [(b"content-type", b"application/json")], msgspec.json.encode(document))
 
     def _answer(self, method: str, path: str, authorization: str, body: bytes) -> tuple[int, Any]:
         if not hmac.compare_digest(authorization.encode(), f"Bearer {self._token}".encode()):
@@ -166,12 +138,6 @@ def _document(body: bytes) -> dict[str, Any]:
 @asynccontextmanager
 async def open_issues_api(repository: str, token: str) -> AsyncIterator[IssuesApi]:
     """Serve it on a free port of loopback."""
-    api, stop = IssuesApi(repository, token), Stop()
-    doors = await open_doors("127.0.0.1", 0)
-    api.base_url = f"http://localhost:{doors.port}"
-    async with trio.open_nursery() as nursery:
-        await nursery.start(partial(serve, api, doors, stop=stop, grace_s=0))
-        try:
-            yield api
-        finally:
-            stop.set()
+    api = IssuesApi(repository, token)
+    async with serving(api):
+        yield api

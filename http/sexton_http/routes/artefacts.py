@@ -21,6 +21,7 @@ from sexton_http.bodies.file_names import (
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, Wait, operation
+from sexton_http.routes.shared.event_lookup import find_event
 from sexton_http.routes.shared.held_lease import held_lease
 from sexton_storage.contents import ContentGone
 from sexton_storage.records.artefacts import ARTEFACTS_OF_ATTEMPT, Artefact, NotKept
@@ -134,9 +135,7 @@ async def list_artefacts(call: Call[NoBody, ArtefactQuery]) -> ArtefactPage:
     """List the files that an event's runs left, in the order in which they came."""
     world, query = call.ctx.world, call.query
     workspace_id, event_id = call.id("workspace_id"), call.id("event_id")
-    event = await world.storage.events.load(event_id)
-    if event is None or event.workspace_id != workspace_id:
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
+    await find_event(call)
     filters = fingerprint("artefacts", event_id)
     after = None if query.cursor is None else decode(query.cursor, filters).page
     rows = await world.storage.artefacts.list(event_id, after=after, limit=query.limit + 1)

@@ -6,11 +6,11 @@ from uuid import UUID
 from sexton_actors.protocol.queue import Cancel, Cancelling
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Replay
 from sexton_actors.refusal import Refusal
-from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
+from sexton_http.routes.shared.event_lookup import find_event
 from sexton_storage.records.users import Role
 
 TAG: Final = "Events"
@@ -96,11 +96,7 @@ async def cancel_workspace_event(call: Call[NoBody, NoQuery]) -> EventCancelled 
 
 
 async def _agent_of(call: Call[Any, Any]) -> UUID:
-    event_id = call.id("event_id")
-    event = await call.ctx.world.storage.events.load(event_id)
-    if event is None or event.workspace_id != call.id("workspace_id"):
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
-    return event.zombie_id
+    return (await find_event(call)).zombie_id
 
 
 async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:

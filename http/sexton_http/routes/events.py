@@ -13,6 +13,7 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Cursor, Query, Shape, WaitMs
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, Wait, operation
+from sexton_http.routes.shared.event_lookup import find_event
 from sexton_http.routes.shared.event_wait import asked_wait_s, until_ended
 from sexton_storage.records.events import Event, EventStatus, ListedEvent
 from sexton_storage.rules import has_ended
@@ -150,27 +151,17 @@ async def get_workspace_event(call: Call[NoBody, EventWait]) -> EventItem:
 async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> EventItem:
     wait_s = asked_wait_s(call.query.wait_ms, call.head)
     if wait_s:
-        event = await _found(call, zombie_id)
+        event = await find_event(call, zombie_id)
         call.leave_door()
         await until_ended(call.ctx, event, wait_s)
     await call.reserve(PAGE_BYTES)
-    event = await _found(call, zombie_id)
+    event = await find_event(call, zombie_id)
     sizes = Sizes(
         len(event.request_json.encode()),
         None if event.response_text is None else len(event.response_text.encode()),
         None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
     )
     return view_event(event, sizes)
-
-
-async def _found(call: Call[Any, Any], zombie_id: UUID | None) -> Event:
-    event_id = call.id("event_id")
-    event = await call.ctx.world.storage.events.load(event_id)
-    if event is None or event.workspace_id != call.id("workspace_id"):
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
-    if zombie_id not in {None, event.zombie_id}:
-        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
-    return event
 
 
 async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:

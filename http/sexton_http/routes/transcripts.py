@@ -15,6 +15,7 @@ from sexton_http.bodies.fencing_token import FENCED, TAG, Token
 from sexton_http.bodies.shapes import Body, Cursor, Moment, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import KIB, MAX_BODY_BYTES, Auth, NoBody, NoQuery, operation
+from sexton_http.routes.shared.event_lookup import find_event
 from sexton_storage.documents import to_json
 from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.transcripts import (
@@ -192,11 +193,7 @@ async def _page(call: Call[NoBody, TranscriptQuery], zombie_id: UUID | None) -> 
     query, event_id, storage = call.query, call.id("event_id"), call.ctx.world.storage
     filters = fingerprint("transcript", event_id, query.attempt, query.whole)
     after = _begin(query, filters)
-    event = await storage.events.load(event_id)
-    if event is None or event.workspace_id != call.id("workspace_id"):
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
-    if zombie_id not in {None, event.zombie_id}:
-        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
+    event = await find_event(call, zombie_id)
     longest = MAX_ENTRY_BYTES if query.whole else WHOLE_BYTES
     await call.reserve(min(PAGE_BYTES, query.limit * longest))
     asked = EntryQuery(

@@ -5,14 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-import trio
-
-from sexton_runner.errors import Refused, TokenRejected, Unavailable
+from sexton_runner.errors import Refused, TokenRejected
 from sexton_runner.reports import STALE
+from sexton_runner.retries import until_available
 from sexton_runner.run import Ending, Outcome, Run
 from sexton_runner.run_files.secret_search import SecretSearch
 from sexton_runner.run_files.sent_files import Garbled, LeftOut, SentFile, SentFiles, Source
-from sexton_runner.timing import backoff
 from sexton_runner.wire import Upload
 
 FAILURE: Final = "files_refused"
@@ -125,11 +123,4 @@ class _Sending:
         return part
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        attempt = 0
-        while True:
-            try:
-                return await ask()
-            except Unavailable as fault:
-                pause = backoff(attempt, self._run.rng.random(), self._run.timing)
-                await trio.sleep(fault.retry_after_s or pause)
-                attempt += 1
+        return await until_available(ask, rng=self._run.rng, timing=self._run.timing)

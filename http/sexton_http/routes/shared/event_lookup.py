@@ -1,0 +1,19 @@
+"""Finds the event that a path names, within its workspace and under its agent."""
+
+from typing import Any
+from uuid import UUID
+
+from sexton_http.answers import Problem
+from sexton_http.gateway.call import Call
+from sexton_storage.records.events import Event
+
+
+async def find_event(call: Call[Any, Any], zombie_id: UUID | None = None) -> Event:
+    """Give the event of the path; ``zombie_id`` None: of whichever agent. Raises Problem UZ-EVENT-001."""
+    event_id = call.id("event_id")
+    event = await call.ctx.world.storage.events.load(event_id)
+    if event is None or event.workspace_id != call.id("workspace_id"):
+        raise Problem("UZ-EVENT-001", f"the workspace has no event {event_id}")
+    if zombie_id not in {None, event.zombie_id}:
+        raise Problem("UZ-EVENT-001", f"the agent has no event {event_id}")
+    return event
