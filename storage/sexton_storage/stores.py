@@ -22,6 +22,7 @@ from sexton_storage.records.gates import GateStore
 from sexton_storage.records.grants import GrantStore
 from sexton_storage.records.holdings import HoldingStore
 from sexton_storage.records.improvement import ImprovementStore
+from sexton_storage.records.insights import InsightStore
 from sexton_storage.records.instance import InstanceStore
 from sexton_storage.records.kept_workspaces import KeptWorkspaceStore
 from sexton_storage.records.key_uses import KeyUseStore
@@ -148,6 +149,8 @@ class Storage(Protocol):
     def grants(self) -> GrantStore: ...
     @property
     def holdings(self) -> HoldingStore: ...
+    @property
+    def insights(self) -> InsightStore: ...
     @property
     def memories(self) -> MemoriesStore: ...
     @property

@@ -9,17 +9,20 @@ from msgspec.structs import replace
 
 from sexton_storage.decisions.append import seen
 from sexton_storage.documents import json_or_none
+from sexton_storage.event_filter.predicate import Subject, picks
 from sexton_storage.globs import matches
 from sexton_storage.memory.apply_events import dedup_rows
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
+from sexton_storage.records.event_filters import LOOKED_THROUGH, EventFilter
 from sexton_storage.records.events import (
     WHOLE_BYTES,
     AgentBacklog,
     Event,
     EventStatus,
     EventWaits,
+    Found,
     ListedEvent,
     ReadyAgent,
 )
@@ -68,6 +71,33 @@ class MemoryEvents(MemoryStore):
         ]
         found.sort(key=self._place, reverse=True)
         return [_listed(self._charged(e), whole_bytes) for e in found[:limit]]
+
+    async def search(
+        self,
+        workspace_id: UUID,
+        picked: EventFilter,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        look_through: int = LOOKED_THROUGH,
+    ) -> Found:
+        everything = max(1, len(self._tables.events))
+        listed = await self.list(workspace_id, limit=everything, zombie_id=zombie_id, before=before)
+        looked = listed[:look_through]
+        found = [e for e in looked if picks(picked, self._subject(self._tables.events[e.id]))]
+        last = looked[-1] if len(looked) == look_through and len(found) < limit else None
+        return Found(found[:limit], None if last is None else Page(last.created_at, last.id))
+
+    async def picked_among(self, event_ids: Sequence[UUID], picked: EventFilter) -> frozenset[UUID]:
+        await self._round_trip()
+        found = (self._tables.events.get(event_id) for event_id in event_ids)
+        return frozenset(e.id for e in found if e is not None and picks(picked, self._subject(e)))
+
+    def _subject(self, event: Event) -> Subject:
+        agent = self._tables.zombies[event.zombie_id]
+        runners = {lease.runner_id for lease in self._tables.leases.values() if lease.event_id == event.id}
+        return Subject(event, agent.name, agent.required_tags, frozenset(runners))
 
     def _place(self, event: Event) -> tuple[int, int]:
         return event.created_at, self._tables.arrivals[event.id]

@@ -18,6 +18,7 @@ from sexton_storage.memory.grants import MemoryGrants
 from sexton_storage.memory.holdings import MemoryHoldings
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
+from sexton_storage.memory.insights import MemoryInsights
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.kept_workspaces import MemoryKeptWorkspaces
 from sexton_storage.memory.key_uses import MemoryKeyUses
@@ -85,6 +86,7 @@ class MemoryStorage:
         self.agent_keys = MemoryAgentKeys(tables, faults, journal)
         self.grants = MemoryGrants(tables, faults, journal)
         self.holdings = MemoryHoldings(tables, faults, journal)
+        self.insights = MemoryInsights(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
         self.artefacts = MemoryArtefacts(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)

@@ -37,6 +37,7 @@ from sexton_storage.postgres.stores.grants import PostgresGrants
 from sexton_storage.postgres.stores.holdings import PostgresHoldings
 from sexton_storage.postgres.stores.identity import PostgresAuthSessions, PostgresSignIns
 from sexton_storage.postgres.stores.improvement import PostgresImprovement
+from sexton_storage.postgres.stores.insights import PostgresInsights
 from sexton_storage.postgres.stores.instance import PostgresInstance
 from sexton_storage.postgres.stores.kept_workspaces import PostgresKeptWorkspaces
 from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
@@ -110,6 +111,7 @@ class PostgresStorage:
         self.agent_keys = PostgresAgentKeys(database)
         self.grants = PostgresGrants(database, self.journal)
         self.holdings = PostgresHoldings(database)
+        self.insights = PostgresInsights(database)
         self.memories = PostgresMemories(database)
         self.artefacts = PostgresArtefacts(database)
         self.blobs = PostgresBlobs(database)

@@ -9,6 +9,7 @@ import msgspec
 
 from sexton_storage.documents import Json
 from sexton_storage.paging import Page
+from sexton_storage.records.event_filters import LOOKED_THROUGH, EventFilter
 
 
 class EventStatus(StrEnum):
@@ -83,6 +84,14 @@ class ListedEvent(Event, frozen=True, gc=False):
         )
 
 
+class Found(msgspec.Struct, frozen=True):
+    """What a search has found, and how far it came."""
+
+    events: Sequence[ListedEvent]
+    stopped_at: Page | None
+    """The last event that it looked at; None: it looked at all there are, or has found as many as it may."""
+
+
 class EventWaits(msgspec.Struct, frozen=True, gc=False):
     """What there is of an agent's open events."""
 
@@ -133,6 +142,26 @@ class EventStore(Protocol):
 
         Texts of more than ``whole_bytes`` stay in the database, however many rows there are.
         """
+        ...
+
+    async def search(
+        self,
+        workspace_id: UUID,
+        picked: EventFilter,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        look_through: int = LOOKED_THROUGH,
+    ) -> Found:
+        """The events that a filter picks, newest first, as ``list`` gives them.
+
+        It looks through a bounded number of events, and of the bytes that it must read.
+        """
+        ...
+
+    async def picked_among(self, event_ids: Sequence[UUID], picked: EventFilter) -> frozenset[UUID]:
+        """Those of these events that the filter picks."""
         ...
 
     async def seen(

@@ -20,6 +20,12 @@ class Conditions:
         self._clauses = [first]
         self.args = list(args)
 
+    def outer(self) -> "Conditions":
+        """Begin the conditions of a query around this one; both have the same parameters."""
+        around = Conditions("true")
+        around.args = self.args
+        return around
+
     def add(self, clause: str, *args: Any) -> None:
         """Add ``clause``, in which ``{}`` stand for the parameters."""
         first = len(self.args) + 1

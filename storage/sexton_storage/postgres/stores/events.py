@@ -6,14 +6,23 @@ from uuid import UUID
 from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Row
+from sexton_storage.postgres.sql.event_filters import clause_of, clauses, narrows, only_agent, only_status
 from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS, LISTED_EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
+from sexton_storage.records.event_filters import (
+    LOOKED_BYTES,
+    LOOKED_THROUGH,
+    SEARCHED_CHARS,
+    EventFilter,
+    as_uuid,
+)
 from sexton_storage.records.events import (
     WHOLE_BYTES,
     AgentBacklog,
     Event,
     EventStatus,
     EventWaits,
+    Found,
     ListedEvent,
     ReadyAgent,
 )
@@ -89,6 +98,36 @@ _SOURCES: Mapping[EventStatus | None, tuple[str, str, str]] = {
 Those that are not named are found by ``unusual_status``. Spelled out, all of them: of a parameter the planner
 could not tell that the index for what is rare has it.
 """
+_NEWEST = "ORDER BY {row}.created_at DESC, {row}.arrival DESC"
+_TEXT_BYTES = " + ".join(
+    f"least({SEARCHED_CHARS}, coalesce({size}, 0))"
+    for size in (_REQUEST_BYTES, _RESPONSE_BYTES, "octet_length(e.evidence::text)")
+)
+# What is looked through is bounded before the filter is asked, and of each event only its place is kept, so
+# that where the search stopped is told even when nothing was found. The filter is asked of one event after
+# the other, as far as the LIMIT.
+_SEARCH = """
+WITH looked AS MATERIALIZED (
+    SELECT e.id, e.created_at, row_number() OVER so_far AS place, sum({bytes}) OVER so_far AS upto
+      FROM {source} WHERE {where}
+    WINDOW so_far AS ({newest} ROWS UNBOUNDED PRECEDING)
+     {newest} LIMIT {look_through}
+), near AS MATERIALIZED (
+    SELECT * FROM looked WHERE upto <= {most} OR place = 1
+)
+SELECT z.stopped, z.created_at, z.id, f.*
+  FROM (SELECT (SELECT count(*) FROM looked) = {look_through}
+               OR EXISTS (SELECT FROM looked WHERE upto > {most}) AS stopped, n.created_at, n.id
+          FROM near n ORDER BY n.place DESC LIMIT 1) z
+  LEFT JOIN LATERAL (
+    SELECT {columns}, n.place AS found_at
+      FROM (SELECT * FROM near ORDER BY place) n
+     CROSS JOIN LATERAL (SELECT * FROM events x WHERE x.id = n.id OFFSET 0) e
+     WHERE {picked} ORDER BY n.place LIMIT {limit}) f ON true
+ ORDER BY f.found_at
+"""
+_STOP_COLUMNS = 3
+_AGENT_OF_NAME = "SELECT id FROM zombies WHERE workspace_id = $1 AND name = $2"
 
 BACKLOG = """
 SELECT zombie_id, workspace_id, count(*), min(created_at) FROM waiting_events
@@ -120,21 +159,67 @@ class PostgresEvents(PostgresStore):
         status: EventStatus | None = None,
         whole_bytes: int = WHOLE_BYTES,
     ) -> Sequence[ListedEvent]:
-        rare = ("events e", "e", f"e.unusual_status = '{status}' AND e.created_at >= 0")
-        source, row, kind = _SOURCES.get(status, rare)
-        where = Conditions(f"{row}.workspace_id = $1 AND {kind}", workspace_id)
-        if zombie_id is not None:
-            where.add(f"{row}.zombie_id = {{}}", zombie_id)
-        if before is not None:
-            where.add(_BEFORE.format(row=row), before.created_at, before.id)
+        source, row, where = _narrowed(workspace_id, status, zombie_id, before)
         if since is not None:
             where.add(f"{row}.created_at >= {{}}", since)
         if actor_glob is not None:
             _add_actor(where, actor_glob)
-        newest = f"ORDER BY {row}.created_at DESC, {row}.arrival DESC"
+        newest = _NEWEST.format(row=row)
         columns = _LISTED_COLUMNS.format(whole=int(whole_bytes))
         query = f"SELECT {columns} FROM {source} WHERE {where} {newest} LIMIT {int(limit)}"
         return LISTED_EVENTS.many(await self._rows(query, *where.args))
+
+    async def search(
+        self,
+        workspace_id: UUID,
+        picked: EventFilter,
+        *,
+        limit: int,
+        zombie_id: UUID | None = None,
+        before: Page | None = None,
+        look_through: int = LOOKED_THROUGH,
+    ) -> Found:
+        source, row, where = _narrowed(
+            workspace_id,
+            only_status(picked),
+            zombie_id or await self._only_agent(workspace_id, picked),
+            before,
+        )
+        for clause in map(clause_of, filter(narrows, picked.terms)):
+            where.add(clause.sql, *clause.args)
+        outer = where.outer()
+        for clause in clauses(picked):
+            outer.add(clause.sql, *clause.args)
+        query = _SEARCH.format(
+            row=row,
+            source=source,
+            where=where,
+            newest=_NEWEST.format(row=row),
+            bytes=_TEXT_BYTES if picked.reads_texts() else "0",
+            look_through=int(look_through),
+            most=LOOKED_BYTES,
+            columns=_LISTED_COLUMNS.format(whole=WHOLE_BYTES),
+            picked=outer,
+            limit=int(limit),
+        )
+        rows = await self._rows(query, *where.args)
+        events = [LISTED_EVENTS.record(row, _STOP_COLUMNS) for row in rows if row[_STOP_COLUMNS] is not None]
+        stopped = bool(rows) and rows[0][0] and len(events) < limit
+        return Found(events, Page(rows[0][1], rows[0][2]) if stopped else None)
+
+    async def _only_agent(self, workspace_id: UUID, picked: EventFilter) -> UUID | None:
+        """Give the one agent whose events are asked for: its index serves. None: it may be several."""
+        name = only_agent(picked)
+        if name is None:
+            return None
+        return as_uuid(name) or await self._value(_AGENT_OF_NAME, workspace_id, name)
+
+    async def picked_among(self, event_ids: Sequence[UUID], picked: EventFilter) -> frozenset[UUID]:
+        where = Conditions("e.id = ANY($1)", list(event_ids))
+        for clause in clauses(picked):
+            where.add(clause.sql, *clause.args)
+        rows = await self._rows(f"SELECT e.id FROM events e WHERE {where}", *where.args)
+        return frozenset(row[0] for row in rows)
 
     async def seen(
         self, zombie_id: UUID, dedup_key: bytes, body_key: bytes | None, *, now: int
@@ -155,6 +240,20 @@ class PostgresEvents(PostgresStore):
 
     async def backlog(self) -> Sequence[AgentBacklog]:
         return [AgentBacklog(*row) for row in await self._rows(BACKLOG)]
+
+
+def _narrowed(
+    workspace_id: UUID, status: EventStatus | None, zombie_id: UUID | None, before: Page | None
+) -> tuple[str, str, Conditions]:
+    """Say where the events are found, which row has their place in the list, and the conditions on it."""
+    rare = ("events e", "e", f"e.unusual_status = '{status}' AND e.created_at >= 0")
+    source, row, kind = _SOURCES.get(status, rare)
+    where = Conditions(f"{row}.workspace_id = $1 AND {kind}", workspace_id)
+    if zombie_id is not None:
+        where.add(f"{row}.zombie_id = {{}}", zombie_id)
+    if before is not None:
+        where.add(_BEFORE.format(row=row), before.created_at, before.id)
+    return source, row, where
 
 
 def _add_actor(where: Conditions, glob: str) -> None:

@@ -32,7 +32,7 @@ from sexton_storage.terms import CONFIGS_KEPT, KILL_FRAMES_MAX
 NAMES = {"zombies_name_taken": NameTaken, "config_versions_revision_taken": Conflict}
 _OF_JOIN = {"compiled": "c.compiled", "last_event_at": "h.last_event_at"}
 _COLUMNS = ", ".join(_OF_JOIN.get(name, f"z.{name}") for name in Zombie.__struct_fields__)
-_SELECT = f"""
+AGENT = f"""
 SELECT {_COLUMNS}
   FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
 """
@@ -94,7 +94,7 @@ class PostgresZombies(PostgresStore):
         await self._database.change(work, NAMES)
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
-        return ZOMBIES.maybe(await self._row(f"{_SELECT} WHERE z.id = $1", zombie_id))
+        return ZOMBIES.maybe(await self._row(f"{AGENT} WHERE z.id = $1", zombie_id))
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
@@ -149,7 +149,7 @@ class PostgresZombies(PostgresStore):
             where.add("z.name LIKE {}", like_pattern(name_glob))
         if lending is not None:
             where.add("EXISTS (SELECT FROM json_each(z.lending) g WHERE g.value ->> 'status' = {})", lending)
-        query = f"{_SELECT} WHERE {where} ORDER BY z.created_at DESC, z.id DESC LIMIT {int(limit)}"
+        query = f"{AGENT} WHERE {where} ORDER BY z.created_at DESC, z.id DESC LIMIT {int(limit)}"
         return ZOMBIES.many(await self._rows(query, *where.args))
 
     async def count(self, workspace_id: UUID) -> int:

@@ -1,0 +1,116 @@
+"""What people ask of one event, in memory."""
+
+from uuid import UUID
+
+from sexton_storage.memory.base import MemoryStore
+from sexton_storage.records.events import EventStatus
+from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.insights import (
+    AHEAD_CAP,
+    ATTEMPTS_CAP,
+    RUNNERS_CAP,
+    STARTS_CAP,
+    STARTS_WINDOW_MS,
+    Attempt,
+    EventHistory,
+    EventSituation,
+    RunnerState,
+)
+from sexton_storage.records.runners import AdminState, Runner
+from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.scopes import is_within, scope_of
+
+
+class MemoryInsights(MemoryStore):
+    async def history(self, event_id: UUID) -> EventHistory:
+        await self._round_trip()
+        leases = sorted(
+            (lease for lease in self._tables.leases.values() if lease.event_id == event_id),
+            key=lambda lease: lease.fencing_token,
+        )
+        metering = self._tables.metering.get(event_id, {})
+        attempts = (
+            Attempt(lease, sum(row.charged_nanos for (of, _), row in metering.items() if of == lease.attempt))
+            for lease in leases[-ATTEMPTS_CAP:]
+        )
+        return EventHistory(tuple(attempts), tuple(self._gates(event_id)[-ATTEMPTS_CAP:]))
+
+    def _gates(self, event_id: UUID) -> list[Gate]:
+        found = (gate for gate in self._tables.gates.values() if gate.event_id == event_id)
+        return sorted(found, key=lambda gate: (gate.requested_at, gate.id))
+
+    async def situation(self, event_id: UUID) -> EventSituation | None:
+        await self._round_trip()
+        tables = self._tables
+        event = tables.events.get(event_id)
+        if event is None:
+            return None
+        agent, now = tables.zombies[event.zombie_id], tables.now()
+        waiting = tables.received(agent.id)
+        before = [e for e in waiting if tables.arrivals[e.id] < tables.arrivals[event_id]]
+        spent, tenant = tables.spent(agent.id, now), tables.tenants[agent.tenant_id]
+        return EventSituation(
+            event=event,
+            agent=agent,
+            at=now,
+            workspace_paused=tables.workspaces[agent.workspace_id].paused,
+            has_credit=tenant.has_credit,
+            spent_day=spent.day,
+            spent_month=spent.month,
+            running=tables.live_lease(agent.id),
+            ahead_of_agent=min(AHEAD_CAP, len(before)),
+            first_of_agent=waiting[0].id if waiting else None,
+            first_retry_at=waiting[0].retry_at if waiting else None,
+            ahead=self._ahead(agent, event.created_at),
+            gates=tuple(gate for gate in self._gates(event_id) if gate.status is GateStatus.PENDING),
+            runners=tuple(self._state(runner, now) for runner in self._runners(agent)),
+        )
+
+    def _ahead(self, agent: Zombie, created_at: int) -> int:
+        tables = self._tables
+        older = sorted(
+            (
+                e
+                for e in tables.events.values()
+                if e.status is EventStatus.RECEIVED and e.created_at < created_at
+            ),
+            key=lambda e: e.created_at,
+        )
+        others = (tables.zombies[e.zombie_id] for e in older[:AHEAD_CAP])
+        return sum(
+            other.id != agent.id
+            and frozenset(other.required_tags) == frozenset(agent.required_tags)
+            and other.allows_unsandboxed is agent.allows_unsandboxed
+            and other.status is ZombieStatus.ACTIVE
+            and not tables.workspaces[other.workspace_id].paused
+            for other in others
+        )
+
+    def _runners(self, agent: Zombie) -> list[Runner]:
+        mine = [
+            runner
+            for runner in self._tables.runners.values()
+            if runner.admin_state is not AdminState.REVOKED
+            and is_within(scope_of(runner), agent.tenant_id, agent.workspace_id)
+        ]
+        newest = sorted(mine, key=lambda runner: runner.created_at, reverse=True)[:RUNNERS_CAP]
+        return sorted(newest, key=lambda runner: runner.id)
+
+    def _state(self, runner: Runner, now: int) -> RunnerState:
+        leases = [lease for lease in self._tables.leases.values() if lease.runner_id == runner.id]
+        since = now - STARTS_WINDOW_MS
+        granted = sorted((lease.granted_at for lease in leases if lease.granted_at >= since), reverse=True)[
+            :STARTS_CAP
+        ]
+        return RunnerState(
+            id=runner.id,
+            abilities=(*runner.labels, *runner.offers),
+            sandbox_tier=runner.sandbox_tier,
+            admin_state=runner.admin_state,
+            last_seen_at=runner.last_seen_at,
+            slots=runner.slots,
+            held=sum(lease.status in LIVE_LEASE for lease in leases),
+            starts=len(granted),
+            starts_since=since if len(granted) < STARTS_CAP else granted[-1],
+        )

@@ -1,0 +1,90 @@
+"""What people ask of one event: what became of each attempt, and what it waits for."""
+
+from typing import Final, Protocol
+from uuid import UUID
+
+import msgspec
+
+from sexton_storage.records.events import Event
+from sexton_storage.records.gates import Gate
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.runners import AdminState
+from sexton_storage.records.zombies import Zombie
+
+AHEAD_CAP: Final = 10_000
+"""Events before one are counted up to here."""
+RUNNERS_CAP: Final = 1_000
+"""Runners that are looked at for one that could take an event; the newest."""
+STARTS_WINDOW_MS: Final = 600_000
+"""How far back it is looked how often runners took events."""
+STARTS_CAP: Final = 50
+"""The newest of them that are counted of each runner."""
+ATTEMPTS_CAP: Final = 50
+"""The newest attempts and gates that are told of an event."""
+
+
+class Attempt(msgspec.Struct, frozen=True, gc=False):
+    lease: Lease
+    charged_nanos: int
+    """The sum of its metering rows."""
+
+
+class EventHistory(msgspec.Struct, frozen=True):
+    """What became of an event, oldest first; of more than ``ATTEMPTS_CAP`` the newest."""
+
+    attempts: tuple[Attempt, ...] = ()
+    gates: tuple[Gate, ...] = ()
+
+
+class RunnerState(msgspec.Struct, frozen=True, gc=False):
+    """A runner, as far as it matters to those who wait for one."""
+
+    id: UUID
+    abilities: tuple[str, ...]
+    """Its labels and offers."""
+    sandbox_tier: str
+    admin_state: AdminState
+    last_seen_at: int | None
+    slots: int
+    held: int
+    """Live leases."""
+    starts: int
+    """Leases that it took since ``starts_since``; at most ``STARTS_CAP``."""
+    starts_since: int
+
+
+class EventSituation(msgspec.Struct, frozen=True):
+    """All that an event could wait for, as it stands at one moment."""
+
+    event: Event
+    agent: Zombie
+    at: int
+    """The database's clock, in ms."""
+    workspace_paused: bool
+    has_credit: bool
+    spent_day: int
+    spent_month: int
+    running: Lease | None
+    """The live lease of the agent, of whichever event."""
+    ahead_of_agent: int
+    """Received events of the agent that come before it; up to ``AHEAD_CAP``."""
+    first_of_agent: UUID | None
+    """The received event of the agent that comes first."""
+    first_retry_at: int | None
+    """Until then that one waits, and all behind it."""
+    ahead: int
+    """Older events of other agents that need the same of a runner and may run; up to ``AHEAD_CAP``."""
+    gates: tuple[Gate, ...]
+    """The pending ones of the event, oldest first."""
+    runners: tuple[RunnerState, ...]
+    """Those in whose scope the agent is, whatever they can; by id."""
+
+
+class InsightStore(Protocol):
+    async def history(self, event_id: UUID) -> EventHistory:
+        """The leases and the gates of an event, as they stand at one moment."""
+        ...
+
+    async def situation(self, event_id: UUID) -> EventSituation | None:
+        """None when there is no such event."""
+        ...
