@@ -59,8 +59,9 @@ async def test_no_route_is_without_its_declaration(world: HttpWorld) -> None:
 
 def test_every_declaration_of_a_module_stands_in_the_table() -> None:
     folder = Path(next(iter(routes.__path__)))
-    declaration = re.compile(r"^@(operation|page_operation|form_operation|_route)\(", re.MULTILINE)
-    made = sum(len(declaration.findall(path.read_text())) for path in folder.glob("*.py"))
+    names = "operation|page_operation|form_operation|console_operation|console_form|_route"
+    declaration = re.compile(rf"^@({names})\(", re.MULTILINE)
+    made = sum(len(declaration.findall(path.read_text())) for path in folder.rglob("*.py"))
 
     assert made == len(OPERATIONS) == len({(row.method, row.path) for row in OPERATIONS})
     assert len({row.name for row in OPERATIONS}) == len(OPERATIONS)
@@ -173,6 +174,7 @@ def test_what_a_pages_form_sends_is_described() -> None:
         *("submit_key", "submit_workspace", "submit_change"),
         *("submit_member", "submit_role", "submit_standing", "submit_removal", "submit_invitation"),
         *("submit_credential_grant", "submit_grant"),
+        *("submit_event", "submit_decision", "submit_agent"),
     }
 
     for route in forms.values():

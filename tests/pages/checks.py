@@ -1,5 +1,8 @@
 """What the tests of every page do: sign in, and look at what a page owes to its readers."""
 
+from pathlib import Path
+from typing import Any
+
 from sexton_http.identity.browsers import Browsers
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld
@@ -37,6 +40,17 @@ return found;
 """
 
 
+AXE = (Path(__file__).parent / "axe" / "axe-4.12.1.min.js").read_text()
+RULES = """
+const done = arguments[arguments.length - 1];
+axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+  .then((found) => done(found.violations.map((one) => ({
+    id: one.id, help: one.help, where: one.nodes.map((node) => node.target.join(" ")),
+  }))));
+"""
+WIDTHS = (390, 1400)
+
+
 async def sign_in(screen: Screen, world: HttpWorld) -> None:
     await screen.open(await Browsers(world.ctx).offer(world.installation.user_id))
     await screen.press("Sign in")
@@ -58,4 +72,29 @@ async def check_page(screen: Screen, name: str) -> None:
         wide = await screen.run("return document.documentElement.scrollWidth <= window.innerWidth")
         assert wide, f"{name} must be scrolled sideways at {width} pixels"
         await screen.picture(f"{name}-{width}")
+    await screen.command("Emulation.clearDeviceMetricsOverride")
+
+
+async def violations(screen: Screen) -> list[dict[str, Any]]:
+    """What axe-core finds on the page as it is shown now."""
+    await screen.run(AXE)
+    found: list[dict[str, Any]] = await screen.run_async(RULES)
+    return found
+
+
+async def check_console_page(screen: Screen, name: str) -> None:
+    """A page in both themes and widths breaks no rule of WCAG 2.2 AA and is not scrolled sideways."""
+    assert await screen.run("return document.querySelectorAll('h1').length") == 1
+    for width in WIDTHS:
+        await screen.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+        )
+        assert await screen.run("return document.documentElement.scrollWidth <= window.innerWidth"), (
+            name,
+            width,
+        )
+        for dark in (False, True):
+            await screen.picture(f"{name}-{width}", dark=dark)
+            found = await violations(screen)
+            assert not found, (name, width, dark, found)
     await screen.command("Emulation.clearDeviceMetricsOverride")

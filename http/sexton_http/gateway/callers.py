@@ -22,6 +22,7 @@ from sexton_http.identity.principals import (
     Principal,
     RunnerHost,
     SignedIn,
+    check_platform,
     check_role,
 )
 from sexton_http.identity.tokens import digest, same
@@ -58,7 +59,7 @@ class Callers:
                 case Auth.BROWSER:
                     return await self._services.browsers.require(head)
                 case Auth.PLATFORM:
-                    return _platform_admin(await authenticator.member(head))
+                    return check_platform(await authenticator.member(head))
                 case Auth.RUNNER:
                     return await authenticator.runner(head)
                 case Auth.ENROLMENT:
@@ -190,9 +191,3 @@ def _check_scraper(head: RequestHead, settings: HttpSettings) -> None:
     token = bearer(head)
     if token is None or not same(digest(token), digest(settings.metrics_token)):
         raise Problem("UZ-AUTH-002", "this needs the server's metrics token as bearer")
-
-
-def _platform_admin(member: Member) -> Member:
-    if not member.platform_admin:
-        raise Problem("UZ-AUTH-021", "only a platform admin may do this")
-    return member

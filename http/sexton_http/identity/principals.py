@@ -145,6 +145,13 @@ def check_role(member: Member, needed: Role | None) -> Member:
     return member
 
 
+def check_platform(member: Member) -> Member:
+    """Raises Problem UZ-AUTH-021 for whoever is no platform admin."""
+    if not member.platform_admin:
+        raise Problem("UZ-AUTH-021", "only a platform admin may do this")
+    return member
+
+
 def check_covers(member: Member, rank: Rank, what: str) -> None:
     """Raises Problem UZ-AUTH-009 where ``what`` stands above the caller."""
     if not member.rank.covers(rank):

@@ -9,11 +9,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.decoding import QueryDecoder
 from sexton_http.gateway.call import Call
+from sexton_http.gateway.faults import refused
 from sexton_http.gateway.operations import Auth, Handler, NoBody, NoQuery, Operation, operation
-from sexton_http.identity.principals import SignedIn, check_role, is_enough
+from sexton_http.identity.principals import SignedIn, check_platform, check_role, is_enough
 from sexton_http.pages.people import sign_in_page
 
 TAG: Final = "Browser"
@@ -51,13 +53,13 @@ def page_operation(path: str, *, extra_statuses: tuple[int, ...] = ()) -> Callab
 
 def form_operation(
     path: str,
-    refused: Refused,
+    comes_back: Refused,
     *,
     statuses: tuple[int, ...],
     form: type[msgspec.Struct] | None = None,
     status: int = SEE_OTHER,
 ) -> Callable[[Handler], Operation]:
-    """Declare what a form does. A Problem of the handler ends in ``refused``, by one of these ``statuses``.
+    """Declare what a form does. A Problem of it ends in ``comes_back``, by one of these ``statuses``.
 
     ``form`` is what it sends; None for a button that sends no fields.
     """
@@ -68,7 +70,7 @@ def form_operation(
             try:
                 return await handler(call)
             except Problem as problem:
-                return await refused(call, problem)
+                return await comes_back(call, problem)
 
         declared = operation(
             "POST",
@@ -114,13 +116,20 @@ async def act(
     Raises Problem as the route would, for the caller's role, too.
     """
     member = check_role(who.member, route.role)
+    if route.auth is Auth.PLATFORM:
+        check_platform(member)
     if route.in_workspace:
         await call.services.scopes.workspace(member, call.id("workspace_id"))
-    return await route.handler(
+    answer = await route.handler(
         msgspec.structs.replace(call, principal=member, body=body or NoBody(), query=query or NoQuery())
     )
+    if isinstance(answer, Refusal):
+        raise refused(answer)
+    return answer
 
 
 def may(who: SignedIn, route: Operation) -> bool:
     """Whether the person's role is enough, so that only what can be done is offered."""
+    if route.auth is Auth.PLATFORM:
+        return who.user.platform_admin
     return route.role is None or is_enough(who.user.role, route.role)

@@ -90,12 +90,12 @@ def grants_page(
         changeable=changeable,
         more=_more(shown, {"services": shown.services.next_cursor}),
     )
-    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+    return page(TITLE, body, who=who, here="grants", status=OK if trouble is None else trouble.status)
 
 
 def no_grants_page(who: SignedIn, status: int) -> Answer:
     """For a workspace that is not there."""
-    return page(TITLE, Safe(_INTRO) + Safe(_NO_WORKSPACE), who=who.shown, status=status)
+    return page(TITLE, Safe(_INTRO) + Safe(_NO_WORKSPACE), who=who, status=status)
 
 
 def _workspaces(shown: Shown) -> Safe:
@@ -187,9 +187,9 @@ def _item(row: _Row, *, changeable: bool) -> Safe:
 
 def _actions(row: _Row) -> Safe:
     approve, deny, revoke = (
-        ("Approve", "approved", ""),
-        ("Deny", "denied", "quiet"),
-        ("Revoke", "revoked", "quiet"),
+        ("Approve", "approved", "go"),
+        ("Deny", "denied", ""),
+        ("Revoke", "revoked", ""),
     )
     offered = {
         GrantStatus.PENDING: (approve, deny),

@@ -28,7 +28,7 @@ FIELDS: Final = (KEY_NAME, DESCRIPTION, EXPIRES)
 _INTRO: Final = "<p>Programs use a key in place of a person. A key is shown once, when it is made.</p>"
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a key</h2>
 <form method="post" action="/keys">{error}{fields}
-<p class="actions"><button>Create key</button></p></form></section>"""
+<p class="actions"><button class="go">Create key</button></p></form></section>"""
 _NOT_YOURS: Final = '<p class="soft">Creating and revoking keys needs the role {needed}; yours is {role}.</p>'
 _LIST: Final = '<section aria-labelledby="all"><h2 id="all">Keys ({total})</h2>{items}{pages}</section>'
 _ITEM: Final = """<li class="card"><h3>{name}</h3>
@@ -38,17 +38,17 @@ _ITEM: Final = """<li class="card"><h3>{name}</h3>
 _REVOKE: Final = """<details><summary aria-label="Revoke {name}">Revoke</summary>
 <form method="post" action="/keys/{id}/revoke">
 <p>Programs with this key are refused from then on, and it cannot be taken back.</p>
-<p class="actions"><button aria-label="Revoke for good: {name}">Revoke for good</button></p>
+<p class="actions"><button class="go" aria-label="Revoke for good: {name}">Revoke for good</button></p>
 </form></details>"""
 _DELETE: Final = """<form method="post" action="/keys/{id}/delete">
-<p class="actions"><button class="quiet" aria-label="Delete {name}">Delete</button></p></form>"""
+<p class="actions"><button aria-label="Delete {name}">Delete</button></p></form>"""
 _MADE: Final = """<p class="good" role="status">The key {name} is made. This is the only time that it is
 shown: copy it now and keep it where your program reads its secrets.</p>
 <p class="field"><label for="key">The key</label>
 <textarea id="key" rows="3" readonly autofocus autocomplete="off" spellcheck="false"
  aria-describedby="key-rule">{key}</textarea>
 <span class="soft" id="key-rule">To copy it by keyboard, select all of this field, then copy.</span></p>
-<p class="actions"><a class="button" href="/keys">I have kept it</a></p>"""
+<p class="actions"><a class="button go" href="/keys">I have kept it</a></p>"""
 
 
 def keys_page(
@@ -72,12 +72,12 @@ def keys_page(
     else:
         body += error(trouble) + safe(_NOT_YOURS, needed=needed, role=who.user.role)
     body += _listed(keys, changeable=bool(roles), trouble=trouble)
-    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+    return page(TITLE, body, who=who, here="keys", status=OK if trouble is None else trouble.status)
 
 
 def made_page(who: SignedIn, made: KeyMade) -> Answer:
     """The only page that ever has the key."""
-    return page("A new key", safe(_MADE, name=made.key_name, key=made.key), who=who.shown, status=CREATED)
+    return page("A new key", safe(_MADE, name=made.key_name, key=made.key), who=who, status=CREATED)
 
 
 def _listed(keys: KeyPage, *, changeable: bool, trouble: Trouble | None) -> Safe:

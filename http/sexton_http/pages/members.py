@@ -33,18 +33,18 @@ _INTRO: Final = (
 _NOT_YOURS: Final = '<p class="soft">Members are for the role {needed}; yours is {role}.</p>'
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Invite somebody</h2>
 <form method="post" action="/members">{error}{fields}
-<p class="actions"><button>Invite</button></p></form></section>"""
+<p class="actions"><button class="go">Invite</button></p></form></section>"""
 _LIST: Final = '<section aria-labelledby="all"><h2 id="all">Members ({total})</h2>{items}{pages}</section>'
 _ITEM: Final = """<li class="card"><h3>{name}{you}</h3>
 <dl><dt>State</dt><dd>{state}</dd><dt>Role</dt><dd>{role}</dd><dt>Known as</dt><dd>{subject}</dd>
 <dt>Signed in</dt><dd>{places}</dd><dt>Admitted</dt><dd>{created}</dd><dt>Changed</dt><dd>{changed}</dd></dl>
 {error}{actions}</li>"""
 _BUTTON: Final = """<form method="post" action="/members/{id}/{what}">{hidden}
-<p class="actions"><button class="quiet" aria-label="{verb}: {name}">{verb}</button></p></form>"""
+<p class="actions"><button aria-label="{verb}: {name}">{verb}</button></p></form>"""
 _HIDDEN: Final = '<input type="hidden" name="{name}" value="{value}">'
 _DETAILS: Final = """<details{open}><summary aria-label="{verb}: {name}">{verb}</summary>
 <form method="post" action="/members/{id}/{what}">{fields}
-<p class="actions"><button aria-label="{now}: {name}">{now}</button></p></form></details>"""
+<p class="actions"><button class="go" aria-label="{now}: {name}">{now}</button></p></form></details>"""
 _REMOVE_NOTE: Final = "<p>The person is refused from then on, until somebody invites them again.</p>"
 _INVITED: Final = """<p class="good" role="status">{name} can sign in with this link: once, in one browser,
 until {until}. This is the only time that it is shown. Hand it over by a way that you trust.</p>
@@ -52,11 +52,11 @@ until {until}. This is the only time that it is shown. Hand it over by a way tha
 <textarea id="link" rows="3" readonly autofocus autocomplete="off" spellcheck="false"
  aria-describedby="link-rule">{url}</textarea>
 <span class="soft" id="link-rule">To copy it by keyboard, select all of this field, then copy.</span></p>
-<p class="actions"><a class="button" href="/members">I have handed it over</a></p>"""
+<p class="actions"><a class="button go" href="/members">I have handed it over</a></p>"""
 _REMOVED: Final = """<p class="good" role="status">{name} is removed.</p>
 <dl class="card"><dt>Sign-ins ended</dt><dd>{sign_ins}</dd><dt>Keys ended</dt><dd>{ended}</dd>
 <dt>Keys handed over</dt><dd>{handed}</dd></dl>
-<p class="actions"><a class="button" href="/members">To the members</a></p>"""
+<p class="actions"><a class="button go" href="/members">To the members</a></p>"""
 
 
 def members_page(
@@ -90,20 +90,20 @@ def members_page(
     )
     items = safe('<ul class="items">{rows}</ul>', rows=joined(rows))
     body += safe(_LIST, total=members.total, items=items, pages=pages)
-    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+    return page(TITLE, body, who=who, here="members", status=OK if trouble is None else trouble.status)
 
 
 def no_members_page(who: SignedIn, needed: Role, trouble: Trouble | None = None) -> Answer:
     """For whoever may not see them."""
     wrong = error(trouble, item="" if trouble is None else trouble.item)
     body = wrong + safe(_NOT_YOURS, needed=needed.value, role=who.user.role)
-    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+    return page(TITLE, body, who=who, here="members", status=OK if trouble is None else trouble.status)
 
 
 def invited_page(who: SignedIn, made: Invited) -> Answer:
     """The only page that ever has the link."""
     body = safe(_INVITED, name=made.member.name, until=moment(made.expires_at), url=made.sign_in_url)
-    return page("A link to hand over", body, who=who.shown, status=CREATED)
+    return page("A link to hand over", body, who=who, status=CREATED)
 
 
 def removed_page(who: SignedIn, removed: Removed) -> Answer:
@@ -115,7 +115,7 @@ def removed_page(who: SignedIn, removed: Removed) -> Answer:
         ended=removed.keys_ended,
         handed=removed.keys_handed_over,
     )
-    return page("A member is removed", body, who=who.shown)
+    return page("A member is removed", body, who=who)
 
 
 def places_of(member_ids: Sequence[UUID]) -> Mapping[UUID, int]:

@@ -18,12 +18,12 @@ Ways = Sequence[tuple[str, str]]
 """Identity providers: the name in addresses, and the label."""
 
 _LINK: Final = """<p>This link signs you in, once. Opening it has not used it up.</p>
-<form method="post" class="actions"><button autofocus>Sign in</button></form>"""
+<form method="post" class="actions"><button class="go" autofocus>Sign in</button></form>"""
 _NEW_LINK: Final = (
     "<p>The first start of <code>sexton up</code> prints a sign-in link that works once, within an hour. "
     "<code>sexton sign-in-link</code>, on the server's machine, prints a fresh one.</p>"
 )
-_WAY: Final = '<a class="button" href="/auth/login/{name}{following}">Sign in with {label}</a>'
+_WAY: Final = '<a class="button go" href="/auth/login/{name}{following}">Sign in with {label}</a>'
 _WORKSPACES: Final = """<h2>Workspaces</h2>
 <table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">State</th></tr></thead>
 <tbody>{rows}</tbody></table>"""
@@ -85,7 +85,7 @@ def home_page(who: SignedIn, workspaces: Sequence[Workspace]) -> Answer:
         safe(_ROW, name=w.name, id=str(w.id), state="paused" if w.paused else "active") for w in workspaces
     ]
     listed = safe(_WORKSPACES, rows=joined(rows))
-    return page("Overview", about + listed + Safe(_LINKS), who=who.shown)
+    return page("Overview", about + listed + Safe(_LINKS), who=who)
 
 
 # --- device login ---------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ _DEVICE: Final = """<section id="device" data-session-id="{id}" data-public-key=
 <noscript><p class="bad">This page encrypts the token for the terminal, by its script.</p></noscript>
 <div id="ask" data-part tabindex="-1"><p>Did you start <code>sexton login</code> just now?
 Approve only a terminal of your own.</p>
-<p class="actions"><button id="approve" disabled>Approve</button>
-<button id="refuse" class="quiet" disabled>Refuse</button></p></div>
+<p class="actions"><button id="approve" class="go" disabled>Approve</button>
+<button id="refuse" disabled>Refuse</button></p></div>
 <div id="approved" data-part tabindex="-1" role="status" hidden><p>Type this code into the terminal:</p>
 <p class="code" id="code"></p><p class="soft">It works once, within five minutes.</p></div>
 <div id="done" data-part tabindex="-1" role="status" hidden><p class="good">The terminal is signed in. You can
@@ -119,10 +119,10 @@ def device_page(who: SignedIn, seen: Seen) -> Answer:
     """Asks whether the terminal may act as this person; all else is the script's."""
     session, title = seen.session, "Approve a terminal"
     if seen.status != "pending":
-        return page(title, safe("<p>{why}</p>", why=_OVER[seen.status]), who=who.shown)
+        return page(title, safe("<p>{why}</p>", why=_OVER[seen.status]), who=who)
     if session.public_key is None:
         why = Safe("<p>This terminal sent no key to encrypt a token for; it cannot be approved here.</p>")
-        return page(title, why, who=who.shown)
+        return page(title, why, who=who)
     body = safe(
         _DEVICE,
         id=str(session.id),
@@ -130,9 +130,9 @@ def device_page(who: SignedIn, seen: Seen) -> Answer:
         name=session.token_name or "without a name",
         subject=who.shown,
     )
-    return page(title, body, who=who.shown, scripts=("device.js",))
+    return page(title, body, who=who, scripts=("device.js",))
 
 
 def no_device_page(who: SignedIn) -> Answer:
     body = Safe("<p>No terminal waits here. Run <code>sexton login</code> again.</p>")
-    return page("Approve a terminal", body, who=who.shown, status=NOT_FOUND)
+    return page("Approve a terminal", body, who=who, status=NOT_FOUND)

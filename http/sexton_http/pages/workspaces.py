@@ -18,7 +18,7 @@ _INTRO: Final = (
 )
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a workspace</h2>
 <form method="post" action="/workspaces">{error}{field}
-<p class="actions"><button>Create workspace</button></p></form></section>"""
+<p class="actions"><button class="go">Create workspace</button></p></form></section>"""
 _LIST: Final = """<section aria-labelledby="all"><h2 id="all">Workspaces ({total})</h2>
 <ul class="items">{rows}</ul></section>"""
 _ITEM: Final = """<li class="card"><h3>{name}</h3>
@@ -26,10 +26,11 @@ _ITEM: Final = """<li class="card"><h3>{name}</h3>
 <dt>Created</dt><dd>{created}</dd></dl>{error}{actions}</li>"""
 _CHANGE: Final = """<form method="post" action="/workspaces/{id}">
 <input type="hidden" name="paused" value="{paused}">
-<p class="actions"><button class="quiet" aria-label="{verb} {name}">{verb}</button></p></form>
+<p class="actions"><button aria-label="{verb} {name}">{verb}</button></p></form>
 <details{open}><summary aria-label="Rename {name}">Rename</summary>
 <form method="post" action="/workspaces/{id}">{field}
-<p class="actions"><button aria-label="Rename now: {name}">Rename now</button></p></form></details>"""
+<p class="actions"><button class="go" aria-label="Rename now: {name}">Rename now</button></p>
+</form></details>"""
 
 
 def workspaces_page(
@@ -45,7 +46,7 @@ def workspaces_page(
     body = Safe(_INTRO) + safe(_NEW, error=error(trouble), field=text_field(NAME, own, trouble))
     rows = [_item(row, changeable=changeable, typed=typed, trouble=trouble) for row in listed.items]
     body += safe(_LIST, total=listed.total, rows=joined(rows))
-    return page(TITLE, body, who=who.shown, status=OK if trouble is None else trouble.status)
+    return page(TITLE, body, who=who, here="workspaces", status=OK if trouble is None else trouble.status)
 
 
 def _item(row: WorkspaceItem, *, changeable: bool, typed: dict[str, str], trouble: Trouble | None) -> Safe:

@@ -12,8 +12,8 @@ from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_http.identity.same_origin import check_same_origin
 from sexton_http.pages.accept import prefers_pages
-from sexton_http.pages.assets import ASSETS
-from sexton_http.pages.layout import HEADERS
+from sexton_http.pages.assets import ASSETS, BY_ADDRESS
+from sexton_http.pages.headers import HEADERS
 from sexton_http.pages.people import (
     device_page,
     home_page,
@@ -161,10 +161,13 @@ async def show_cli_auth(call: Call[NoBody, NoQuery]) -> Answer:
 )
 async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
     """Give out a file that pages load."""
-    asset = ASSETS.get(call.text("name"))
+    name = call.text("name")
+    versioned = BY_ADDRESS.get(f"/assets/{name}")
+    asset = versioned or ASSETS.get(name)
     if asset is None:
         raise Problem("UZ-REQ-003", "there is no such file")
-    headers = ((b"content-type", asset.content_type), *HEADERS[1:-1], (b"cache-control", b"no-cache"))
+    kept = b"no-cache" if versioned is None else b"public, max-age=31536000, immutable"
+    headers = ((b"content-type", asset.content_type), *HEADERS[1:-1], (b"cache-control", kept))
     return Answer(200, headers, asset.body)
 
 

@@ -19,7 +19,7 @@ from sexton_http.identity.context import HttpContext
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
 from sexton_http.outbound.slack import Slack
 from sexton_http.pages.chat import installed_page
-from sexton_http.pages.layout import HEADERS
+from sexton_http.pages.headers import HEADERS
 from sexton_http.routes.shared.gate_decisions import GateDecided, decide, or_denied
 from sexton_http.routes.shared.slack_actions import check_team, press_of_app
 from sexton_storage.records.chats import ChatInstall

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.grant_shapes import CredentialGrantPage, GrantPage
 from sexton_http.bodies.shapes import Cursor, Query, WorkspaceItem, WorkspaceList
@@ -82,9 +81,7 @@ async def submit_grant(call: Call[NoBody, NoQuery]) -> Answer:
 
 
 async def _decided(call: Call[NoBody, NoQuery], route: Operation, form: FormDecoder[Any]) -> Answer:
-    reply = await act(call, call.signed_in, route, body=form.decode(call))
-    if isinstance(reply, Refusal):
-        raise Problem(reply.code, reply.detail, facts=dict(reply.facts))
+    await act(call, call.signed_in, route, body=form.decode(call))
     return see(f"{HOME}?workspace_id={call.id('workspace_id')}")
 
 

@@ -17,7 +17,7 @@ from sexton_http.identity.oauth import challenge_of
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
 from sexton_http.outbound.errors import Unreachable
 from sexton_http.pages.accept import prefers_pages
-from sexton_http.pages.layout import HEADERS
+from sexton_http.pages.headers import HEADERS
 from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import SignInAttempt

@@ -53,6 +53,7 @@ from sexton_http.routes import (
     workspaces,
     zombies,
 )
+from sexton_http.routes.console.table import PAGES
 
 OPERATIONS: tuple[Operation, ...] = (
     workspaces.list_workspaces,
@@ -201,6 +202,7 @@ OPERATIONS: tuple[Operation, ...] = (
     workspace_pages.show_workspaces,
     workspace_pages.submit_workspace,
     workspace_pages.submit_change,
+    *PAGES,
     browser.show_asset,
     runners.enrol_runner,
     runners.describe_self,

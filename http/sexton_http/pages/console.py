@@ -1,0 +1,85 @@
+"""Declares pages of the console and their forms; each belongs to a workspace."""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sexton_http.answers import Answer, Problem
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Auth, Operation, operation
+from sexton_http.identity.principals import SignedIn
+from sexton_http.pages.form_actions import MEDIA, TAG, form_operation
+from sexton_http.pages.forms import CLIENT_FAULT, sentence
+from sexton_http.pages.people import sign_in_page
+from sexton_http.pages.templates.frame import Frame
+from sexton_storage.records.gates import GateStatus
+
+MOST_COUNTED: Final = 99
+"""Gates that wait are counted up to here."""
+
+NOT_DONE: Final = (400, 402, 403, 404, 409, 413)
+"""With these the page that a form is on comes back and says why."""
+
+ConsoleHandler = Callable[[Call[Any, Any], Frame], Awaitable[Answer]]
+
+
+class Notice(NamedTuple):
+    """What a page says above all else: why a form came back."""
+
+    status: int
+    sentence: str
+    trace: str = ""
+    good: bool = False
+
+
+ComesBack = Callable[[Call[Any, Any], Frame, Notice], Awaitable[Answer]]
+
+
+def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHandler], Operation]:
+    """Declare a page below ``/console/{workspace_id}/``; a stranger gets the page to sign in."""
+
+    def declare(handler: ConsoleHandler) -> Operation:
+        @wraps(handler)
+        async def look(call: Call[Any, Any]) -> Answer:
+            who = await call.services.browsers.find(call.head)
+            if who is None:
+                return sign_in_page(call.services.ways, f"?next={call.head.path}")
+            return await handler(call, await frame_of(call, who, here, title))
+
+        declared = operation(
+            "GET", f"/console/{{workspace_id}}/{path}", tag=TAG, auth=Auth.PUBLIC, media=MEDIA
+        )
+        return declared(look)
+
+    return declare
+
+
+async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -> Frame:
+    """Give what stands around a page. Raises Problem UZ-WORKSPACE-001 for another tenant's workspace."""
+    storage = call.ctx.world.storage
+    workspace_id = call.id("workspace_id")
+    mine = await storage.workspaces.list(who.tenant.id)
+    chosen = [workspace for workspace in mine if workspace.id == workspace_id]
+    if not chosen:
+        raise Problem("UZ-WORKSPACE-001", f"there is no workspace {workspace_id}")
+    waiting = await storage.gates.list(workspace_id, limit=MOST_COUNTED, status=GateStatus.PENDING)
+    counts = {"approvals": len(waiting)}
+    return Frame(title, here, who, chosen[0], mine, counts)
+
+
+def console_form(
+    path: str, here: str, title: str, comes_back: ComesBack, *, form: type[msgspec.Struct]
+) -> Callable[[Callable[[Call[Any, Any]], Awaitable[Answer]]], Operation]:
+    """Declare what a form of a page does; when the route refuses it the page comes back and says why."""
+
+    async def refused(call: Call[Any, Any], problem: Problem) -> Answer:
+        if problem.status not in CLIENT_FAULT or problem.code in {"UZ-REQ-005", "UZ-WORKSPACE-001"}:
+            raise problem
+        notice = Notice(
+            problem.status, sentence(problem.detail), f"{problem.code}, request {call.request_id}"
+        )
+        return await comes_back(call, await frame_of(call, call.signed_in, here, title), notice)
+
+    return form_operation(f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form)

@@ -1,0 +1,23 @@
+"""Every page of the console, in the order of its navigation."""
+
+from typing import Final
+
+from sexton_http.gateway.operations import Operation
+from sexton_http.routes.console import agents, approvals, credentials, events, fleet, money, now
+
+PAGES: Final[tuple[Operation, ...]] = (
+    now.open_console,
+    now.open_place,
+    now.show_now,
+    events.show_events,
+    events.show_event,
+    events.submit_event,
+    approvals.show_approvals,
+    approvals.submit_decision,
+    agents.show_agents,
+    agents.show_agent,
+    agents.submit_agent,
+    credentials.show_credentials,
+    fleet.show_fleet,
+    money.show_money,
+)

@@ -1,0 +1,75 @@
+"""The console in a real browser: what waits, what fails and what runs is seen, read and mended there."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.pages.checks import check_console_page, sign_in
+from tests.pages.screen import Screen
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.http_agents import report, steer
+
+HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[HttpWorld]:
+    async with open_http_world() as opened:
+        yield opened
+
+
+async def open_gate(world: HttpWorld, token: str, lease: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    body = {
+        "action_id": "deploy",
+        "tool_name": "deploy",
+        "action_name": "rollback",
+        "gate_kind": "approval",
+        "proposed_action": "Roll parcel-service back to 8f4c2d1e",
+        "blast_radius": "production of octo-org/parcel-service",
+        "evidence": {"run": 812},
+        "fencing_token": lease["fencing_token"],
+        **changes,
+    }
+    answer = await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", body, token)
+    assert answer.status_code in {200, 201}, answer.text
+    gate: dict[str, Any] = answer.json()
+    return gate
+
+
+async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
+    screen: Screen, world: HttpWorld
+) -> None:
+    zombie, token, lease = await world.working()
+    gate = await open_gate(world, token, lease)
+    other = await world.install("scribe")
+    await steer(world, other, HOSTILE)
+    failing = await world.lease(token)
+    await report(
+        world, token, failing, outcome="agent_error", failure_reason="startup_posture", response_text=HOSTILE
+    )
+    await sign_in(screen, world)
+    home = f"{world.base_url}/console"
+
+    await screen.open(home)
+    await screen.sees("Roll parcel-service back to 8f4c2d1e")
+    shown = await screen.sees("scribe fails")
+    assert "startup_posture" in shown
+
+    await check_console_page(screen, "now")
+    for place in ("events", "approvals", "agents", "fleet", "money", "credentials"):
+        await screen.open(f"{home}/-/{place}")
+        await check_console_page(screen, place)
+    here = f"{home}/{world.installation.workspace_id}"
+    await screen.open(f"{here}/events/{failing['event']['event_id']}")
+    await screen.sees("[U+202E]␛[31m")
+    await check_console_page(screen, "event")
+    await screen.open(f"{here}/agents/{zombie['zombie_id']}")
+    await check_console_page(screen, "agent")
+
+    await screen.open(f"{here}/approvals")
+    await screen.press("Approve")
+    await screen.sees("Nothing waits for a person")
+
+    decided = await world.get(f"{world.ws}/approvals/{gate['gate_id']}")
+    assert decided.json()["status"] == "approved"
