@@ -92,6 +92,10 @@ class Process:
         """What it has written to stderr."""
         return self._log.read_text()
 
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
         self._popen.send_signal(number)
@@ -114,6 +118,16 @@ from sexton_runner.main import main
 from sexton_runner.timing import Timing
 sys.exit(main(read_arguments(sys.argv[1:]), timing=Timing(heartbeat_s=0.1)))
 """
+
+
+PATIENT = """
+import sys
+from sexton_runner.__main__ import read_arguments
+from sexton_runner.main import main
+from sexton_runner.timing import Timing
+sys.exit(main(read_arguments(sys.argv[1:]), timing=Timing(call_timeout_s=600.0, transcript_s=0.1)))
+"""
+"""A runner that waits for the answer to a call for as long as a test keeps it back."""
 
 
 def command_line(settings: Mapping[str, Any], *, alert: bool = False) -> list[str]:
