@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sexton_runner import doctor
-from sexton_runner.egress_settings import read_egress_settings
+from sexton_runner.egress_settings import read_egress_settings, variables as egress_variables
 from sexton_runner.errors import BadSettings
 from sexton_runner.images.store import default_folder
 from sexton_runner.logs import LogFormat, LogLevel, LogSettings, read_log_settings
@@ -20,12 +20,23 @@ from sexton_runner.settings import (
     RunnerSettings,
     SandboxTier,
 )
-from sexton_runner.tool_settings import read_tool_settings
+from sexton_runner.tool_settings import LOOPBACK_VARIABLE, MCP_VARIABLE, read_tool_settings
 
 TOKEN_VARIABLE = "SEXTON_RUNNER_TOKEN"  # noqa: S105 - the name of a variable
 ENROLMENT_VARIABLE = "SEXTON_ENROLMENT_TOKEN"
 RUN_DEFAULT_VARIABLE = "SEXTON_RUN_DEFAULT"
 RUN_MOST_VARIABLE = "SEXTON_RUN_MOST"
+VARIABLES = {
+    TOKEN_VARIABLE: "a runner token, which wins over the one that is kept",
+    ENROLMENT_VARIABLE: "an enrolment token, good once",
+    RUN_DEFAULT_VARIABLE: "as --run-default",
+    RUN_MOST_VARIABLE: "as --run-most",
+    "SEXTON_<PROVIDER>_BASE_URL": "where a provider of models is reached",
+    MCP_VARIABLE: "file with MCP servers",
+    LOOPBACK_VARIABLE: "1 lets http_request reach this host",
+    **egress_variables(),
+}
+"""What a runner reads of its environment beside what its options name."""
 
 
 def read_arguments(words: list[str]) -> RunnerSettings:
@@ -33,7 +44,14 @@ def read_arguments(words: list[str]) -> RunnerSettings:
 
     Tokens come from the environment only: words can be read by every process of the host.
     """
-    parser = argparse.ArgumentParser(prog="python -m sexton_runner", description="Run a Sexton runner.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sexton_runner",
+        description="Run a Sexton runner.",
+        epilog="\n".join(
+            ["environment:", *(f"  {name}\n        {words}" for name, words in VARIABLES.items())]
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--base-url", required=True, help="address of the control plane")
     parser.add_argument(
         "--state-dir", required=True, type=Path, help="folder for the runner's token and its runs"

@@ -60,6 +60,14 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "idle_s": (1, 3_600),
 }
 """The least and the most of each. A supervisor has 1,024 files, and a connection takes up to three."""
+MEANINGS: Mapping[str, str] = {
+    "connections": "connections of a run at a time",
+    "connections_total": "connections of a run in all",
+    "bytes_out": "bytes that a run may send to servers",
+    "bytes_in": "bytes that a run may get from servers",
+    "requests_per_s": "requests of a run in a second",
+    "idle_s": "seconds that a connection may rest",
+}
 
 
 def read_egress_settings(environment: Mapping[str, str]) -> EgressSettings:
@@ -75,6 +83,24 @@ def read_egress_settings(environment: Mapping[str, str]) -> EgressSettings:
         ca_bundle=None if not bundle else _bundle(Path(bundle)),
         **bounds,
     )
+
+
+def variables() -> dict[str, str]:
+    """Give each variable with its meaning, in words for an operator.
+
+    >>> variables()["SEXTON_EGRESS_IDLE_S"]
+    'seconds that a connection may rest, 1 to 3600 (default: 300)'
+    """
+    usual = EgressSettings().bounds
+    bounds = {
+        _variable(name): f"{words}, {BOUNDS[name][0]} to {BOUNDS[name][1]} (default: {usual[name]})"
+        for name, words in MEANINGS.items()
+    }
+    return {
+        PRIVATE_HOSTS: "names, or host:port, with commas between, that may lead runs to private addresses",
+        CA_BUNDLE: "PEM file with authorities that runs trust beside the system's",
+        **bounds,
+    }
 
 
 def system_roots() -> Path | None:

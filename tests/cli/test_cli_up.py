@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 
 import httpx2
+import pytest
 import trio
+from click.testing import CliRunner
 
+from sexton_cli.commands import server as commands
+from sexton_cli.up import UpSettings
 from tests.worlds.server_process import ServerProcess, open_server
 
 CONFIG = 78
@@ -144,3 +148,23 @@ def test_a_runner_without_its_settings_says_what_is_missing() -> None:
 
     assert ended.returncode == 2
     assert "--base-url" in ended.stderr
+
+
+def test_what_runs_may_have_is_checked_and_handed_on_to_the_runners(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started: list[UpSettings] = []
+
+    def run_up(settings: UpSettings) -> int:
+        started.append(settings)
+        return 0
+
+    monkeypatch.setattr(commands, "run_up", run_up)
+    words = ["--data", str(tmp_path), "--run-most"]
+    refused = CliRunner().invoke(commands.up, [*words, "memory=lots"])
+    taken = CliRunner().invoke(commands.up, [*words, "memory=4GiB"], env={"SEXTON_RUN_DEFAULT": "pids=64"})
+
+    assert (refused.exit_code, taken.exit_code) == (2, 0)
+    assert "'memory=lots' is not like cpu=2,memory=2GiB" in refused.output
+    [settings] = started
+    assert {"--run-most=memory=4GiB", "--run-default=pids=64"} < {*settings.runner_options}

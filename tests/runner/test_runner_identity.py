@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from sexton_runner.__main__ import read_arguments
+from sexton_runner.__main__ import VARIABLES, read_arguments
 from sexton_runner.errors import BadSettings
 from sexton_runner.identity import Kept, load, own_state_dir, save
 from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.timing import Timing, backoff, jittered
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "runner.md"
 GOOD: dict[str, Any] = {"base_url": "http://127.0.0.1:1", "state_dir": Path("state")}
 
 
@@ -80,6 +81,20 @@ def test_the_command_line_takes_tokens_from_the_environment_and_forgets_them(
 
     assert (settings.runner_token, settings.labels, settings.slots) == ("zrn_1", ("x", "y"), 7)
     assert "SEXTON_RUNNER_TOKEN" not in os.environ
+
+
+def test_every_option_and_variable_is_in_the_help_and_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_arguments(["--help"])
+    said, page = capsys.readouterr().out, PAGE.read_text()
+    options = {word.strip("[],|") for word in said.split() if word.strip("[").startswith("--")} - {"--help"}
+
+    assert {"--run-default", "--run-most"} < options
+    assert "SEXTON_EGRESS_BYTES_OUT" in VARIABLES
+    assert [name for name in VARIABLES if name not in said] == []
+    assert [
+        name for name in (*VARIABLES, *options) if f"`{name}`" not in page and f"`{name} " not in page
+    ] == []
 
 
 def test_jitter_stays_within_a_tenth() -> None:

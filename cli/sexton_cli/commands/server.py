@@ -15,8 +15,10 @@ from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, Node
 from sexton_cli.up import UpSettings, run_serve, run_up
 from sexton_http.wire.forwarded import read_networks
 from sexton_http.wire.tls import Tls
-from sexton_runner.__main__ import command as runner_command
+from sexton_runner.__main__ import RUN_DEFAULT_VARIABLE, RUN_MOST_VARIABLE, command as runner_command
+from sexton_runner.errors import BadSettings
 from sexton_runner.logs import FORMAT_VARIABLE, LEVEL_VARIABLE, LogFormat, LogLevel, LogSettings
+from sexton_runner.run_bounds import read_bounds
 from sexton_runner.settings import DEFAULT_DRAIN_S, SandboxTier
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -165,6 +167,15 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     )
 
 
+def _bounds(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse what every runner would refuse, before anything is started."""
+    try:
+        read_bounds(text or "", str(parameter.name))
+    except BadSettings as fault:
+        raise click.BadParameter(str(fault)) from fault
+    return text
+
+
 @click.command()
 @_node_options
 @click.option("--runners", type=click.IntRange(0, 64), default=1, show_default=True, help="Local runners.")
@@ -190,6 +201,20 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     show_default=True,
     help="Seconds that runs may go on after SIGTERM or Ctrl-C.",
 )
+@click.option(
+    "--run-default",
+    metavar="BOUNDS",
+    envvar=RUN_DEFAULT_VARIABLE,
+    callback=_bounds,
+    help="What a run has that asks for nothing, such as cpu=1,memory=1GiB,pids=128,disk=512MiB,wall=1h.",
+)
+@click.option(
+    "--run-most",
+    metavar="BOUNDS",
+    envvar=RUN_MOST_VARIABLE,
+    callback=_bounds,
+    help="The most that an agent's resources may ask for, in the same form.",
+)
 def up(
     *,
     runners: int,
@@ -201,7 +226,12 @@ def up(
     ready_file: Path | None,
     **given: object,
 ) -> None:
-    """Start everything here: database, server and local runners."""
+    """Start everything here: database, server and local runners.
+
+    Runners are started with the environment of this command: 'sexton runner --help' lists what they read of
+    it, such as SEXTON_EGRESS_PRIVATE_HOSTS.
+    """
+    bounds = {name: given.pop(name) for name in ("run_default", "run_most")}
     node = _node_settings(given)
     settings = UpSettings(
         node=node,
@@ -218,6 +248,7 @@ def up(
             str(drain_s),
             *(("--strict",) if strict else ()),
             *(w for name in label for w in ("--label", name)),
+            *(f"--{name.replace('_', '-')}={text}" for name, text in bounds.items() if text),
             *node.log.options,
         ),
     )
