@@ -166,5 +166,6 @@ def test_what_runs_may_have_is_checked_and_handed_on_to_the_runners(
 
     assert (refused.exit_code, taken.exit_code) == (2, 0)
     assert "'memory=lots' is not like cpu=2,memory=2GiB" in refused.output
+
     [settings] = started
     assert {"--run-most=memory=4GiB", "--run-default=pids=64"} < {*settings.runner_options}

@@ -252,13 +252,16 @@ async def test_what_a_killed_or_frozen_runner_sends_too_late_is_added_to_nothing
         await until(lambda: lines["killed"].answered | lines["frozen"].answered == NAMES)
         runners["frozen"].send(signal.SIGINT)
         assert await runners["frozen"].ended() == 0
+
         late = await agents.kept()
         answers = {**lines["killed"].answers, **lines["frozen"].answers}
         nursery.cancel_scope.cancel()
 
     assert {name: b"UZ-RUN-005" in answer for name, answer in answers.items()} == dict.fromkeys(NAMES, True)
+
     changed = {name: [key for key in late[name] if late[name][key] != whole[name][key]] for name in NAMES}
     assert not any(changed.values()), f"a runner whose lease is over has changed {changed}"
+
     for name in NAMES:
         check(name, first[name], whole[name])
 
