@@ -1,6 +1,7 @@
 """A run is held to its bounds by the egress proxy, and is told which one it reached."""
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -193,6 +194,11 @@ async def test_connections_at_a_time_and_in_all_are_bounded(tmp_path: Path) -> N
     assert served == [200, 200]
     assert {reply.problem()["reason"] for reply in flood} == {"connections_total"}
     assert sum(one.reason == "connections_total" for one in world.seen) <= 2, "a flood is told together"
+
+    told_of = Counter[str]()
+    for one in world.seen:
+        told_of[one.reason] += one.count
+    assert (told_of["connections"], told_of["connections_total"]) == (1, 20), "and the last of it, too"
     assert proxy is not None
     assert proxy.statistics().reached == "connections_total"
 

@@ -73,7 +73,9 @@ async def open_proxy(
         ask=ask,
     )
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, partial(_serve, run, _TurnedAway(run)), [listener])
+        turned_away = _TurnedAway(run)
+        nursery.start_soon(turned_away.tell)
+        nursery.start_soon(trio.serve_listeners, partial(_serve, run, turned_away), [listener])
         yield Proxy(authority.ca_pem, meter)
         nursery.cancel_scope.cancel()
 
@@ -84,17 +86,30 @@ class _TurnedAway:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._open = 0
-        self._untold = 0
-        self._told_at = -TELL_EVERY_S
+        self._untold: dict[Reason, tuple[Refusal, int]] = {}
+        self._came = trio.Event()
+
+    async def tell(self) -> None:
+        """Tell of those who came, once a second while any come; cancelled, of those who came last."""
+        try:
+            while True:
+                await self._came.wait()
+                self._came = trio.Event()
+                self._tell()
+                await trio.sleep(TELL_EVERY_S)
+        finally:
+            self._tell()
+
+    def _tell(self) -> None:
+        untold, self._untold = self._untold, {}
+        for refusal, count in untold.values():
+            seen = Seen(verdict=refusal.verdict, reason=refusal.reason, why=refusal.why, count=count)
+            self._run.observe(seen)
 
     async def refuse(self, stream: trio.SocketStream, refusal: Refusal) -> None:
-        self._untold += 1
-        now = trio.current_time()
-        if now >= self._told_at + TELL_EVERY_S:
-            self._told_at = now
-            seen = Seen(verdict=refusal.verdict, reason=refusal.reason, why=refusal.why, count=self._untold)
-            self._untold = 0
-            self._run.observe(seen)
+        _, count = self._untold.get(refusal.reason, (refusal, 0))
+        self._untold[refusal.reason] = refusal, count + 1
+        self._came.set()
         if self._open >= MAX_TURNED_AWAY:
             await trio.aclose_forcefully(stream)
             return
