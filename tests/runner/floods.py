@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,14 @@ from tests.fakes.control_plane import TOKEN, Plane, open_plane
 
 TERM_S = 30.0
 RENEW_S = 0.25  # Far more often than a runner does: each renewal is a look at how late it may come.
-WALL_S = 2.5
-ALONE_S = 2.0
+WALL_S = float(os.environ.get("SEXTON_FLOOD_WALL_S", "1.5"))
+"""Longer on a slow machine, to see each flood reach its own bound."""
+ALONE_S = 1.0
 PATIENCE_S = 25.0
 ROOT = Path(__file__).resolve().parents[2]
 WAIT = "Wait.\n```sh\nsexton-step approve --action wait\n```\n"
+CONNECTIONS, FILES = 10_000, 100_000
+HELD = 64
 HEAD, FOOT = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 KEY = "\n".join([HEAD, *(hashlib.sha256(bytes([n])).hexdigest() for n in range(26)), FOOT])
 SECRETS = {"deploy": {"key": KEY}}
@@ -53,12 +56,21 @@ def python(source: str) -> str:
     return f"Flood.\n```python\n{head}\n{source}\n```\n"
 
 
+NETWORK = "import socket\nproxy = ('127.0.0.1', 3128)\nport = int(os.environ['PORT'])"
+STOPPED = frozenset({"resource_kill", "timeout_kill"})
+
+
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """A run that was stopped for too much says of what; on a slow machine its time may be over before."""
+    """A run that was stopped for too much says of what; on a slow machine its time may be over before.
+
+    ``ends`` are its labels, None for one that did well; ``by_user`` those that bounds of a user may stop.
+    """
 
     instructions: str
     says: str = ""
+    ends: frozenset[str | None] = STOPPED
+    by_user: bool = False
 
 
 FLOODS: Mapping[str, Flood] = {
@@ -106,9 +118,69 @@ FLOODS: Mapping[str, Flood] = {
             "except OSError: pass\n"
             "import time; time.sleep(60)"
         ),
+        by_user=True,
     ),
     "processor hogs": Flood(
         python("for _ in range(40):\n    try: os.fork()\n    except OSError: break\nwhile True: pass"),
+        by_user=True,
+    ),
+    "a full disk": Flood(
+        sh("n=0; while :; do n=$((n + 1)); head -c 1000000 /dev/zero >more$n || exit 1; done"),
+        says="hold",
+        ends=frozenset({"disk_kill"}),
+        by_user=True,
+    ),
+    f"{CONNECTIONS:,} connections": Flood(
+        python(
+            f"{NETWORK}\nheld = []\n"
+            f"for _ in range({CONNECTIONS}):\n"
+            "    one = socket.socket()\n"
+            "    try: one.connect(proxy)\n"
+            "    except OSError: continue\n"
+            "    held.append(one)\n"
+            "    if len(held) > 100: held.pop(0).close()\n"
+        ),
+        ends=frozenset({None, "timeout_kill"}),
+        by_user=True,
+    ),
+    "a stream without end": Flood(
+        python(
+            f"{NETWORK}\nimport time\n"
+            "while True:\n"
+            "    with socket.socket() as one:\n"
+            "        one.connect(proxy)\n"
+            "        one.sendall(b'GET http://localhost:%d/ HTTP/1.1\\r\\nHost: localhost:%d\\r\\n\\r\\n'"
+            " % (port, port))\n"
+            "        while one.recv(1 << 16): pass\n"
+            "    time.sleep(0.01)"
+        ),
+        ends=frozenset({"timeout_kill"}),
+    ),
+    f"{FILES:,} files": Flood(
+        python(
+            f"os.mkdir('out')\nfor n in range({FILES}):\n"
+            "    if n % 2000: os.symlink('x', f'out/{n}')\n"
+            "    else: open(f'out/{n}', 'w').write('x')"
+        ),
+        says="entries",
+        ends=frozenset({"files_refused", "timeout_kill"}),
+    ),
+    "a proxy of its own": Flood(
+        python(
+            f"{NETWORK}\n"
+            "server = socket.create_server(('0.0.0.0', 3129), backlog=512)\n"
+            "for _ in range(8):\n"
+            "    if os.fork() == 0:\n"
+            "        while True:\n"
+            "            near = server.accept()[0]; far = socket.create_connection(proxy)\n"
+            "            far.sendall(near.recv(4096)); near.sendall(far.recv(4096))\n"
+            "            near.close(); far.close()\n"
+            "while True:\n"
+            "    with socket.create_connection(('127.0.0.1', 3129)) as one:\n"
+            "        one.sendall(b'CONNECT a.example:443 HTTP/1.1\\r\\nHost: a.example:443\\r\\n\\r\\n')\n"
+            "        one.recv(4096)"
+        ),
+        ends=frozenset({"timeout_kill"}),
     ),
 }
 
@@ -119,6 +191,7 @@ class Timed(list[tuple[str, Any]]):
     def __init__(self) -> None:
         super().__init__()
         self.renewed: dict[str, list[float]] = {}
+        self._refused = 0
 
     def append(self, call: tuple[str, Any]) -> None:
         """Take a call."""
@@ -128,6 +201,9 @@ class Timed(list[tuple[str, Any]]):
         elif name == "renew_many":
             for one in body.leases:
                 self.renewed.setdefault(str(one.lease_id), []).append(trio.current_time())
+        elif name == "activity":
+            shown = (frame for frame in body[1].frames if frame.get("kind") == "connection")
+            self._refused += sum(one.get("count", 1) for one in shown if one["verdict"] != "allowed")
         if name not in (
             "activity",
             "renew",
@@ -135,6 +211,11 @@ class Timed(list[tuple[str, Any]]):
             "heartbeat",
         ):  # Of a flood there are too many to keep.
             super().append(call)
+
+    def take_refused(self) -> int:
+        """How many connections were told as refused or cut since the last time."""
+        refused, self._refused = self._refused, 0
+        return refused
 
 
 @dataclass
@@ -159,7 +240,9 @@ def least_slack(times: list[float], since: float, until: float) -> float:
     return TERM_S - max(later - earlier for earlier, later in itertools.pairwise(inside))
 
 
-async def measured(plane: Plane, calls: Timed, victim: str, flood: Flood | None) -> dict[str, Any]:
+async def measured(
+    plane: Plane, calls: Timed, victim: str, flood: Flood | None, policy: dict[str, Any]
+) -> dict[str, Any]:
     """Let one flood run to its end beside the victim, or nothing for a while."""
     lag, since, reports = Lag(), trio.current_time(), len(plane.reports())
     async with trio.open_nursery() as nursery:
@@ -167,7 +250,7 @@ async def measured(plane: Plane, calls: Timed, victim: str, flood: Flood | None)
         if flood is None:
             await trio.sleep(ALONE_S)
         else:
-            plane.give(flood.instructions, policy={"secrets_map": SECRETS})
+            plane.give(flood.instructions, policy=policy)
             with trio.move_on_after(PATIENCE_S):
                 await plane.until(lambda: len(plane.reports()) > reports)
         nursery.cancel_scope.cancel()
@@ -180,6 +263,7 @@ async def measured(plane: Plane, calls: Timed, victim: str, flood: Flood | None)
     if flood is not None and len(plane.reports()) > reports:
         report = plane.reports()[-1]
         row |= {"label": report.failure_reason, "text": report.response_text}
+    row["refused"] = calls.take_refused()
     return row
 
 
@@ -187,8 +271,15 @@ async def measured(plane: Plane, calls: Timed, victim: str, flood: Flood | None)
 async def runner(folder: Path, plane: Plane) -> AsyncIterator[None]:
     """Start a runner process."""
     words = [f"--base-url={plane.base_url}", f"--state-dir={folder / 'state'}", "--slots=2"]
+    words += ["--run-default=disk=16MiB"]
     argv = [sys.executable, "-c", PACED.format(renew_s=RENEW_S), *words, f"--run-wall-s={WALL_S}"]
-    env = {**os.environ, "SEXTON_RUNNER_TOKEN": TOKEN}
+    env = {
+        **os.environ,
+        "SEXTON_RUNNER_TOKEN": TOKEN,
+        "SEXTON_EGRESS_PRIVATE_HOSTS": "localhost",
+        "SEXTON_EGRESS_CONNECTIONS": str(HELD),
+        "SEXTON_EGRESS_BYTES_IN": str(32 << 20),
+    }
     with (folder / "runner.log").open("wb") as log:
         child = subprocess.Popen(argv, env=env, stderr=log, stdout=subprocess.DEVNULL)
     try:
@@ -199,18 +290,42 @@ async def runner(folder: Path, plane: Plane) -> AsyncIterator[None]:
             await trio.to_thread.run_sync(child.wait)
 
 
+@asynccontextmanager
+async def endless_server() -> AsyncIterator[int]:
+    """Serve answers that have no end, on a port of loopback."""
+
+    async def answer(stream: trio.SocketStream) -> None:
+        with suppress(trio.BrokenResourceError):
+            await stream.receive_some(1 << 16)
+            await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                await stream.send_all(bytes(1 << 16))
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, answer, [listener])
+        yield listener.socket.getsockname()[1]
+        nursery.cancel_scope.cancel()
+
+
 async def flooded(folder: Path, names: list[str]) -> dict[str, Any]:
     """Carry out the floods and give what was found."""
-    async with open_plane() as plane:
+    async with open_plane() as plane, endless_server() as port:
+        rule = {"host": "localhost", "ports": [port], "methods": [], "paths": []}
+        policy = {
+            "secrets_map": SECRETS,
+            "network_policy": {"allow": [], "rules": [rule]},
+            "env": {"PORT": str(port)},
+        }
         calls = plane.calls = Timed()
         async with runner(folder, plane):
             victim = plane.give(WAIT)["lease_id"]
             with trio.fail_after(PATIENCE_S):
                 await plane.until(lambda: len(calls.renewed.get(victim, [])) > 1 and plane.gates)
             (gate,) = plane.gates
-            found = {"alone": await measured(plane, calls, victim, None)}
+            found = {"alone": await measured(plane, calls, victim, None, policy)}
             for name in names:
-                found[name] = await measured(plane, calls, victim, FLOODS[name])
+                found[name] = await measured(plane, calls, victim, FLOODS[name], policy)
                 if "label" not in found[name]:
                     break  # The runner hears nobody any more.
             asked = len(plane.gates)
@@ -224,10 +339,10 @@ async def flooded(folder: Path, names: list[str]) -> dict[str, Any]:
 def table(found: Mapping[str, Any]) -> str:
     """Spell the results for people."""
     alone = found["alone"]["slack"]
-    lines = [f"{'beside':<20} {'slack s':>8} {'change':>7} {'lag s':>6} {'took s':>7}  ended"]
+    lines = [f"{'beside':<20} {'slack s':>8} {'change':>7} {'lag s':>6} {'took s':>7} {'refused':>8}  ended"]
     lines += [
-        f"{name:<20} {row['slack']:8.2f} {row['slack'] - alone:+7.2f} {row['lag']:6.2f} {row['took']:7.2f}  "
-        f"{row.get('label', '-')}"
+        f"{name:<20} {row['slack']:8.2f} {row['slack'] - alone:+7.2f} {row['lag']:6.2f} {row['took']:7.2f} "
+        f"{row['refused']:8}  {row.get('label', '-') or 'well'}"
         for name, row in found.items()
     ]
     return "\n".join(lines)

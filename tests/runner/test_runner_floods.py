@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.runner.floods import FLOODS, table
+from tests.runner.floods import CONNECTIONS, FLOODS, table
 from tests.worlds.ordinary_user import as_ordinary_user, own_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,8 @@ CHANGE_S = 1.0
 
 def carried_out(folder: Path, *, ordinary: bool) -> dict[str, Any]:
     """Run all floods beside one victim in a process of their own, as one user."""
-    words = [sys.executable, "-m", "tests.runner.floods", str(folder)]
+    names = [name for name in FLOODS if FLOODS[name].by_user or not ordinary]
+    words = [sys.executable, "-m", "tests.runner.floods", str(folder), *names]
     with tempfile.TemporaryDirectory() as stage:
         argv = as_ordinary_user(words, Path(stage)) if ordinary else words
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}/runner:{ROOT}"}
@@ -46,22 +47,25 @@ def results(request: pytest.FixtureRequest) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", list(FLOODS))
-def test_a_flood_leaves_its_neighbour_its_slack_and_ends_by_a_clear_label(
-    results: dict[str, Any], name: str
-) -> None:
-    alone, beside = results["floods"]["alone"], results["floods"][name]
+def test_a_flood_leaves_its_neighbour_its_slack_and_ends_by_a_clear_label(results: dict[str, Any]) -> None:
+    alone, others = results["floods"]["alone"], {**results["floods"]}
+    del others["alone"]
 
+    assert set(others) >= {name for name in FLOODS if FLOODS[name].by_user}
     # A machine that wakes us late as well wakes everybody late: that is no fault of the runner's.
-    assert alone["slack"] - beside["slack"] <= CHANGE_S + beside["lag"]
-    assert beside["label"] in ("resource_kill", "timeout_kill")
-
-    if beside["label"] == "resource_kill":
-        assert FLOODS[name].says in beside["text"]
+    assert {
+        name: row for name, row in others.items() if alone["slack"] - row["slack"] > CHANGE_S + row["lag"]
+    } == {}
+    assert {name: row for name, row in others.items() if row["label"] not in FLOODS[name].ends} == {}
+    assert {
+        name: row
+        for name, row in others.items()
+        if row["label"] not in (None, "timeout_kill") and FLOODS[name].says not in row["text"]
+    } == {}
 
 
 def test_what_came_out_of_the_floods_of_output_is_redacted(results: dict[str, Any]) -> None:
-    for name in ("output to redact", "errors to redact"):
+    for name in {"output to redact", "errors to redact"} & {*results["floods"]}:
         assert "[redacted]" in results["floods"][name]["text"]
 
 
@@ -72,3 +76,12 @@ def test_the_neighbour_of_all_these_floods_ended_well_at_its_first_attempt(resul
 
 def test_of_too_many_asks_none_or_few_came_to_a_person(results: dict[str, Any]) -> None:
     assert results["asked"] <= 1 + 32
+
+
+def test_of_too_many_connections_each_was_told(results: dict[str, Any]) -> None:
+    row = results["floods"][f"{CONNECTIONS:,} connections"]
+
+    assert 0 < row["refused"] <= CONNECTIONS
+
+    if row["label"] is None:
+        assert row["refused"] > CONNECTIONS // 2
