@@ -1,10 +1,12 @@
 """A file of 1 GiB from a run to the server and back, and what the memory of both sides grows by meanwhile.
 
 The file goes through the runner's own code, from the program that runs inside a sandbox on, to a server that
-was started as its user starts it. The server's database is another process.
+was started as its user starts it. The server's database is another process. With BENCH_FILES_STORE and
+BENCH_S3_ENDPOINT the file goes on to that store, and is read again from there.
 """
 
 import hashlib
+import os
 import random
 import resource
 import sys
@@ -38,6 +40,9 @@ RENEW_S = 10.0
 USED = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
 CONTROL_S = 30.0
 MAX_GROWTH_MIB = 64
+STORE, ENDPOINT = (os.environ.get(f"BENCH_{name}", "") for name in ("FILES_STORE", "S3_ENDPOINT"))
+MOVED = 'sexton_file_moves_total{outcome="moved"} 1.0'
+MOVE_S = 600.0
 
 
 def write_file(folder: Path) -> str:
@@ -102,12 +107,25 @@ async def download(http: httpx2.AsyncClient, path: str) -> str:
     return digest.hexdigest()
 
 
+async def through_store(http: httpx2.AsyncClient, path: str, sha256: str) -> float:
+    """Wait until the store has the file, and read it from there; the seconds that this took."""
+    with trio.fail_after(MOVE_S):
+        while True:
+            if MOVED in (await http.get("/metrics")).text:
+                break
+            await trio.sleep(0.5)
+    began = perf_counter()
+    assert await download(http, path) == sha256
+    return perf_counter() - began
+
+
 async def measure() -> dict[str, Any]:
     with open_client() as client, tempfile.TemporaryDirectory(prefix="sexton-files-") as name:
         folder = Path(name)
         sha256 = write_file(folder)
         async with server.open_folder() as process:
-            site = await process.start(*server.UNHURRIED)
+            store = ("--files-store", STORE, "--s3-endpoint", ENDPOINT) if STORE else ()
+            site = await process.start(*server.UNHURRIED, *store)
             about = machine.describe_with(process.database_url())
             agents = await server.make_agents(client, site, 1)
             [token] = await server.make_runners(client, site, 1, 1)
@@ -129,6 +147,7 @@ async def measure() -> dict[str, Any]:
                 path = f"{site.workspace}/artefacts/{kept['artefact_id']}/content"
                 assert await download(http, path) == kept["sha256"] == sha256
                 down_s = perf_counter() - began
+                from_store_s = await through_store(http, path, sha256) if STORE else None
             after_down = server_peak(process.pid)
     growth = harness.at_most(MAX_GROWTH_MIB, "MiB")
     figures = [
@@ -150,6 +169,10 @@ async def measure() -> dict[str, Any]:
             "growth of the runner's side", harness.once(runner_growth / MIB), "MiB", budgets=(growth,)
         ),
     ]
+    if from_store_s is not None:
+        figures.append(
+            harness.Figure("download from the store", harness.once(SIZE / MIB / from_store_s), "MiB/s")
+        )
     return harness.report("files", about, figures)
 
 

@@ -50,7 +50,7 @@ class OperatorsCollector(Collector):
         if census is not None and self._world.now_ms() - census.at <= STALE_MS:
             yield from _census(census, self._world.now_ms())
             kept = self._world.meters.file_bytes_kept
-            yield _plain("file_bytes_kept", "Bytes of files in the database", kept)
+            yield _plain("file_bytes_kept", "Bytes of files that are kept", kept)
 
     def _disk(self) -> Iterator[Metric]:
         try:
@@ -93,6 +93,9 @@ class OperatorsCollector(Collector):
         )
         yield _counter(
             "run_connection_bytes", "Bytes of runs to and from hosts", meters.connection_bytes, "way"
+        )
+        yield _counter(
+            "file_moves", "Files sent to the store of files, or deleted there", meters.file_moves, "outcome"
         )
         yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(

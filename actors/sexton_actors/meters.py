@@ -42,6 +42,7 @@ MAX_TOLD: Final = 1_000_000
 MAX_TOLD_BYTES: Final = 1 << 40
 """A runner is believed so far about one frame."""
 TRANSCRIPTS: Final = ("bytes", "cut")
+FILE_MOVES: Final = ("moved", "failed", "removed", "stray")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
 
 
@@ -71,6 +72,8 @@ class Meters:
         self.ingress_to_lease = Spread(WAIT_BOUNDS)
         self.transcripts: Counter[str] = Counter(dict.fromkeys(TRANSCRIPTS, 0))
         """Bytes of transcripts that were taken, and attempts that reached their bound."""
+        self.file_moves: Counter[str] = Counter(dict.fromkeys(FILE_MOVES, 0))
+        """Contents that went to the store of files, or were deleted there, by outcome."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

@@ -18,6 +18,7 @@ from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
+from sexton_actors.periodic.file_mover import FileMover
 from sexton_actors.periodic.memory_keeper import MemoryKeeper
 from sexton_actors.periodic.reclaimer import Reclaimer
 from sexton_actors.periodic.sweeper import Sweeper
@@ -100,6 +101,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(Scheduler, Scheduler),
                 one(Sweeper, Sweeper),
                 one(CensusTaker, CensusTaker),
+                one(FileMover, FileMover),
                 one(ChatRounds, ChatRounds),
                 one(MemoryKeeper, MemoryKeeper),
                 one(VaultKeeper, VaultKeeper),

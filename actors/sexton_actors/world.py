@@ -18,6 +18,7 @@ from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
+from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.transcripts import TranscriptBounds
 from sexton_storage.stores import Storage
@@ -48,6 +49,8 @@ class World:
     """How many terminals may wait for a token at once."""
     files: FileBounds = field(default_factory=FileBounds)
     """How much of files is kept, and for how long."""
+    objects: ObjectStore | None = None
+    """Where files go that are whole; None: they stay in the database."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept."""
     memory: MemoryUse | None = None

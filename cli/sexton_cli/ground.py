@@ -31,6 +31,9 @@ from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.wire.server import Doors, open_doors
 from sexton_storage.embedded import EmbeddedServer
 from sexton_storage.errors import StorageUnavailable
+from sexton_storage.objects.s3_calls import SignerMissing
+from sexton_storage.objects.s3_store import open_s3_store
+from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.runners import EnrolmentToken
 from sexton_storage.startup import StartupFailed
 from sexton_storage.stores import Storage
@@ -188,6 +191,7 @@ async def open_ground(
         backlog=Backlog(settings.queue_bounds),
         device_logins=settings.device_logins,
         files=settings.files,
+        objects=await _objects(stack, settings),
         transcripts=settings.transcripts,
     )
     installation = await _installation(storage, vault, world)
@@ -228,6 +232,16 @@ def _vault(settings: NodeSettings) -> Vault:
         raise StartupFault(
             "UZ-STARTUP-002", str(fault), "Set SEXTON_MASTER_KEY, or fix the file", CONFIG
         ) from fault
+
+
+async def _objects(stack: AsyncExitStack, settings: NodeSettings) -> ObjectStore | None:
+    if settings.files_store is None:
+        return None
+    try:
+        return await stack.enter_async_context(open_s3_store(settings.files_store))
+    except SignerMissing as fault:
+        way_out = "Install it, or leave --files-store out"
+        raise StartupFault("UZ-STARTUP-002", str(fault), way_out, CONFIG) from fault
 
 
 async def _installation(storage: Storage, vault: Vault, world: World) -> Installation:

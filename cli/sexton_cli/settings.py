@@ -14,6 +14,7 @@ from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
 from sexton_runner.logs import LogSettings
+from sexton_storage.objects.s3_address import S3Address
 from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.transcripts import TranscriptBounds
 from sexton_storage.startup import BESIDE_POOL, POOL_SIZE
@@ -52,6 +53,8 @@ class NodeSettings:
     """How many events may wait, and for how long."""
     files: FileBounds = field(default_factory=FileBounds)
     """How much of files is kept, and for how long."""
+    files_store: S3Address | None = None
+    """Where files go that are whole; None: they stay in the database."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept, and for how long."""
     busy_at_ms: float = DEFAULT_BUSY_AT_MS

@@ -159,6 +159,7 @@ CODES = Table(
         ("UZ-FILE-010", 500, "Files not kept", "The run did well, but left files that could not be kept; its text says which and why.", _E),
         ("UZ-FILE-011", 410, "Snapshot of the workspace lost", "What the run was to start from is not kept any more, or is damaged; reset the agent's workspace to start from an empty folder.", _AE),
         ("UZ-FILE-012", 500, "Workspace not kept", "The run did well, but its workspace could not be kept; its text says why.", _E),
+        ("UZ-FILE-013", 503, "Store of files unavailable", "The store that keeps the file does not answer, refuses, or gives other bytes than it took; the detail says which. Nothing is deleted: try again later.", _A),
         ("UZ-FOLLOWUP-001", 404, "Follow-up not found", "The agent has no follow-up of this id.", _A),
         ("UZ-AGENT-001", 404, "Agent or proposal not found", "The tenant has no agent or proposal of this id.", _A),
         ("UZ-AGENT-002", 409, "Proposal already decided", "The proposal was approved or rejected before.", _A),

@@ -10,7 +10,17 @@ from sexton_storage.records.gates import GateStatus
 from tests.worlds.actors import STARTER_NANOS, ActorsWorld
 
 ROUNDS = (
-    *("hub", "dispatcher", "reclaimer", "scheduler", "sweeper", "census", "chat_rounds", "vault_keeper"),
+    *(
+        "hub",
+        "dispatcher",
+        "reclaimer",
+        "scheduler",
+        "sweeper",
+        "census",
+        "chat_rounds",
+        "file_mover",
+        "vault_keeper",
+    ),
     "memory",
 )
 """What looks by itself at the database, or at the process, one of each for a node."""

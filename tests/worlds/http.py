@@ -35,6 +35,7 @@ from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
+from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.tenants import PlanTier
@@ -204,6 +205,7 @@ async def open_http_world_on(
     connections: OpenConnections | None = None,
     device_logins: SessionBounds | None = None,
     files: FileBounds | None = None,
+    objects: ObjectStore | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
     """A server on a storage that is open already."""
@@ -221,6 +223,7 @@ async def open_http_world_on(
         vault=vault,
         device_logins=device_logins or SessionBounds(),
         files=files or FileBounds(),
+        objects=objects,
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

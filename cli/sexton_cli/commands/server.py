@@ -8,6 +8,7 @@ import click
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
+from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_files_store
 from sexton_cli.commands.worker_options import WORKER_OPTIONS
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
@@ -134,6 +135,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="Log each request, and not only those that are refused or fail.",
             ),
             *CEILING_OPTIONS,
+            *FILES_STORE_OPTIONS,
             *WORKER_OPTIONS,
             click.option(
                 "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."
@@ -155,6 +157,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     except ValueError as fault:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
     ceilings = take_ceilings(given)
+    files_store = take_files_store(given)
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
     return NodeSettings(
@@ -162,6 +165,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         tls=tls,
         log=log,
         trusted_proxies=proxies,
+        files_store=files_store,
         **ceilings,  # type: ignore[arg-type]  # these, too
         **given,  # type: ignore[arg-type]  # click has checked each by its option
     )

@@ -88,7 +88,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
             most=max(1, settings.max_in_flight),
             metrics=metrics,
         ),
-        contents=Contents(ctx.world.storage.blobs),
+        contents=Contents(ctx.world.storage.blobs, ctx.world.objects),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

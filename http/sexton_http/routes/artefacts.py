@@ -1,10 +1,12 @@
 """The files that runs leave: kept by runs, listed, read and deleted by people."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.bodies.byte_ranges import Unsatisfiable, applies, is_match, range_of
@@ -24,13 +26,17 @@ from sexton_http.gateway.operations import Auth, NoBody, NoQuery, Wait, operatio
 from sexton_http.routes.shared.event_lookup import find_event
 from sexton_http.routes.shared.held_lease import held_lease
 from sexton_storage.contents import ContentGone
+from sexton_storage.objects.store import ObjectStoreFault
 from sexton_storage.records.artefacts import ARTEFACTS_OF_ATTEMPT, Artefact, NotKept
 from sexton_storage.records.blobs import CHUNK_BYTES, Blob
 from sexton_storage.records.leases import LeaseToken
 from sexton_storage.records.users import Role
 
+log = structlog.get_logger()
+
 TAG = "Files"
 OK = 200
+STORE_WAIT_S = 5
 PARTIAL = 206
 NOT_MODIFIED = 304
 OF_ONE = "/v1/workspaces/{workspace_id}/artefacts/{artefact_id}"
@@ -167,7 +173,7 @@ async def delete_artefact(call: Call[NoBody, NoQuery]) -> None:
     wait=Wait.STREAM,
     media=DEFAULT_MEDIA_TYPE,
     extra_statuses=(PARTIAL, NOT_MODIFIED),
-    codes=("UZ-FILE-001", "UZ-FILE-009"),
+    codes=("UZ-FILE-001", "UZ-FILE-009", "UZ-FILE-013"),
     ranges=True,
 )
 async def read_artefact(call: Call[NoBody, NoQuery]) -> Answer | StreamAnswer:
@@ -196,6 +202,10 @@ async def read_artefact(call: Call[NoBody, NoQuery]) -> Answer | StreamAnswer:
     blob = await call.ctx.world.storage.blobs.load(artefact.blob_id)
     if blob is None:
         raise Problem("UZ-FILE-001", f"the file {artefact.id} is being deleted")
+    try:
+        await call.services.contents.require(blob)
+    except ObjectStoreFault as fault:
+        raise Problem("UZ-FILE-013", str(fault), wait_s=STORE_WAIT_S) from fault
     await call.reserve(CHUNK_BYTES)
     more = (
         (b"content-type", artefact.media_type.encode()),
@@ -210,11 +220,13 @@ async def read_artefact(call: Call[NoBody, NoQuery]) -> Answer | StreamAnswer:
 async def _content(call: Call[Any, Any], blob: Blob, start: int, end: int) -> AsyncGenerator[bytes, None]:
     given = call.services.metrics.file_bytes.labels("out")
     try:
-        async for piece in call.services.contents.read(blob, start, end):
-            given.inc(len(piece))
-            yield piece
-    except ContentGone:
-        return  # It ends before its length, which tells the reader.
+        async with aclosing(call.services.contents.read(blob, start, end)) as pieces:
+            async for piece in pieces:
+                given.inc(len(piece))
+                yield piece
+    except (ContentGone, ObjectStoreFault) as fault:
+        # It ends before its length, which tells the reader.
+        log.warning("file_cut_short", blob_id=str(blob.id), why=str(fault))
 
 
 async def _artefact(call: Call[Any, Any]) -> Artefact:

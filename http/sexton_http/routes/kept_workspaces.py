@@ -12,6 +12,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.shared.held_lease import held_lease
 from sexton_storage.contents import ContentGone
+from sexton_storage.objects.store import ObjectStoreFault
 from sexton_storage.records.blobs import PART_BYTES
 from sexton_storage.records.kept_workspaces import Snapshot
 from sexton_storage.records.leases import Lease, LeaseToken
@@ -21,6 +22,7 @@ TAG = "Files"
 LOST = "UZ-FILE-011"
 OF_LEASE = "/v1/runners/me/leases/{lease_id}/workspace"
 OF_AGENT = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/workspace-files"
+STORE_WAIT_S = 5
 BYTES = "application/octet-stream"
 
 
@@ -80,7 +82,7 @@ async def start_workspace(call: Call[FencedBody, NoQuery]) -> WorkspaceStart:
     tag=RUNNER_TAG,
     auth=Auth.RUNNER,
     media=BYTES,
-    codes=(*FENCED, LOST, "UZ-FILE-009"),
+    codes=(*FENCED, LOST, "UZ-FILE-009", "UZ-FILE-013"),
 )
 async def read_workspace(call: Call[NoBody, ContentQuery]) -> Answer:
     """Give the next bytes of the snapshot that the run starts from, at most 1 MiB of them."""
@@ -98,6 +100,8 @@ async def read_workspace(call: Call[NoBody, ContentQuery]) -> Answer:
         parts = [piece async for piece in call.services.contents.read(blob, offset, end)]
     except ContentGone as gone:
         raise _lost(lease) from gone
+    except ObjectStoreFault as fault:
+        raise Problem("UZ-FILE-013", str(fault), wait_s=STORE_WAIT_S) from fault
     call.services.metrics.file_bytes.labels("out").inc(end - offset)
     return Answer(200, ((b"content-type", BYTES.encode()),), b"".join(parts))
 

@@ -8,6 +8,7 @@ from sexton_storage.records.blobs import (
     BlobState,
     Misplaced,
     NoRoom,
+    Place,
 )
 
 
@@ -82,3 +83,33 @@ def is_over(blob: Blob, now: int) -> bool:
     if blob.state is BlobState.DOOMED:
         return True
     return blob.owners == 0 and blob.touched_at + UNOWNED_KEEP_MS <= now
+
+
+def is_moving(blob: Blob | None) -> bool:
+    """Whether a content belongs in the store and is not there yet.
+
+    What nothing owns is not sent: it will be deleted within the hour, or be owned.
+
+    >>> from uuid import UUID
+    >>> at = lambda owners, size=9, place=Place.DATABASE: Blob(
+    ...     UUID(int=1), UUID(int=2), UUID(int=3), bytes(32), size, size, BlobState.KEPT, owners, 0, 0, place
+    ... )
+    >>> is_moving(at(1)), is_moving(at(0)), is_moving(at(1, size=0)), is_moving(at(1, place=Place.BOTH))
+    (True, False, False, False)
+    """
+    if blob is None or blob.state is not BlobState.KEPT or blob.place is not Place.DATABASE:
+        return False
+    return blob.owners > 0 and blob.size > 0
+
+
+def is_free(blob: Blob, now: int) -> bool:
+    """Whether no node sends it to the store or deletes it there.
+
+    >>> from uuid import UUID
+    >>> held = Blob(
+    ...     UUID(int=1), UUID(int=2), UUID(int=3), b"", 9, 9, BlobState.KEPT, 1, 0, 0, Place.DATABASE, 5
+    ... )
+    >>> is_free(held, 4), is_free(held, 5)
+    (False, True)
+    """
+    return blob.store_until is None or blob.store_until <= now

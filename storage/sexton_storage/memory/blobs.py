@@ -1,12 +1,13 @@
 """Contents of any length, in memory."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
 
 from sexton_storage.decisions import blobs as decide
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records.blobs import Blob, BlobState, Misplaced, NoRoom, chunks_of
+from sexton_storage.records.blobs import Blob, BlobState, Misplaced, NoRoom, Place, chunks_of
 
 
 class MemoryBlobs(MemoryStore):
@@ -81,10 +82,67 @@ class MemoryBlobs(MemoryStore):
             gone = chunks[: limit - swept]
             del chunks[: len(gone)]
             swept += len(gone)
-            if not chunks:
+            if not chunks and blob.store_until is None:
                 self._tables.blob_chunks.pop(blob.id, None)
                 del self._tables.blobs[blob.id]
         return swept
+
+    async def claim_moves(self, *, limit: int, hold_ms: int) -> Sequence[Blob]:
+        await self._round_trip()
+        now = self._tables.now()
+        due = [
+            one for one in self._tables.blobs.values() if decide.is_moving(one) and decide.is_free(one, now)
+        ]
+        due.sort(key=lambda one: one.store_until or 0)
+        return [self._change(one.id, store_until=now + hold_ms) for one in due[:limit]]
+
+    async def hold_move(self, blob_id: UUID, *, hold_ms: int) -> bool:
+        await self._round_trip()
+        if not decide.is_moving(self._tables.blobs.get(blob_id)):
+            return False
+        self._change(blob_id, store_until=self._tables.now() + hold_ms)
+        return True
+
+    async def moved(self, blob_id: UUID) -> bool:
+        await self._round_trip()
+        if not decide.is_moving(self._tables.blobs.get(blob_id)):
+            return False
+        self._change(blob_id, place=Place.BOTH)
+        return True
+
+    async def clear_moved(self, *, limit: int) -> int:
+        await self._round_trip()
+        cleared = 0
+        for blob in [one for one in self._tables.blobs.values() if one.place is Place.BOTH]:
+            chunks = self._tables.blob_chunks.get(blob.id, [])
+            gone = chunks[: limit - cleared]
+            del chunks[: len(gone)]
+            cleared += len(gone)
+            if not chunks:
+                self._tables.blob_chunks.pop(blob.id, None)
+                self._change(blob.id, place=Place.STORE)
+        return cleared
+
+    async def doomed_in_store(self, *, limit: int) -> Sequence[UUID]:
+        await self._round_trip()
+        now = self._tables.now()
+        doomed = [one for one in self._tables.blobs.values() if one.state is BlobState.DOOMED]
+        return [one.id for one in doomed if one.store_until is not None and decide.is_free(one, now)][:limit]
+
+    async def removed(self, blob_ids: Sequence[UUID]) -> None:
+        await self._round_trip()
+        for blob_id in blob_ids:
+            blob = self._tables.blobs.get(blob_id)
+            if blob is not None and blob.state is BlobState.DOOMED:
+                self._change(blob_id, store_until=None)
+
+    async def known(self, blob_ids: Sequence[UUID]) -> frozenset[UUID]:
+        await self._round_trip()
+        return frozenset(blob_ids) & self._tables.blobs.keys()
+
+    def _change(self, blob_id: UUID, **fields: object) -> Blob:
+        changed = self._tables.blobs[blob_id] = replace(self._tables.blobs[blob_id], **fields)
+        return changed
 
     def _used(self, workspace_id: UUID) -> int:
         return sum(blob.size for blob in self._tables.blobs.values() if blob.workspace_id == workspace_id)

@@ -29,6 +29,15 @@ class BlobState(StrEnum):
     """Nobody reads it any more; its chunks are being deleted."""
 
 
+class Place(StrEnum):
+    """Where the bytes of a content are."""
+
+    DATABASE = "database"
+    BOTH = "both"
+    """In the store of objects, whole and verified; the chunks are being deleted."""
+    STORE = "store"
+
+
 class Blob(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     workspace_id: UUID
@@ -44,6 +53,9 @@ class Blob(msgspec.Struct, frozen=True, gc=False):
     """Rows elsewhere that name it."""
     created_at: int
     touched_at: int
+    place: Place = Place.DATABASE
+    store_until: int | None = None
+    """None: nothing of it was ever sent to a store. Else one node has it until then, to send or to delete."""
 
 
 class NoRoom(StrEnum):
@@ -115,7 +127,38 @@ class BlobStore(Protocol):
         ...
 
     async def sweep(self, *, limit: int) -> int:
-        """Delete a bounded number of chunks of what nothing owns for long; how many there were."""
+        """Delete a bounded number of chunks of what nothing owns for long; how many there were.
+
+        A row goes with its last chunk, but not before ``removed`` where a store may have something of it.
+        """
+        ...
+
+    async def claim_moves(self, *, limit: int, hold_ms: int) -> Sequence[Blob]:
+        """Take contents that somebody owns and that no store has yet, for this node alone and this long."""
+        ...
+
+    async def hold_move(self, blob_id: UUID, *, hold_ms: int) -> bool:
+        """Hold it for this long from now; False when it is not to be moved any more."""
+        ...
+
+    async def moved(self, blob_id: UUID) -> bool:
+        """Say that a store has it whole and verified; False when it is not to be moved any more."""
+        ...
+
+    async def clear_moved(self, *, limit: int) -> int:
+        """Delete a bounded number of chunks of what a store has; how many there were."""
+        ...
+
+    async def doomed_in_store(self, *, limit: int) -> Sequence[UUID]:
+        """Give doomed contents of which a store may have something, and which no node sends."""
+        ...
+
+    async def removed(self, blob_ids: Sequence[UUID]) -> None:
+        """Say that a store has nothing more of these, which are doomed."""
+        ...
+
+    async def known(self, blob_ids: Sequence[UUID]) -> frozenset[UUID]:
+        """Give those of them that have a row."""
         ...
 
 

@@ -1,5 +1,6 @@
 """Contents of any length, in PostgreSQL: a narrow row each, and their chunks beside it."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_storage.decisions import blobs as decide
@@ -49,9 +50,32 @@ DELETE FROM blob_chunks WHERE ctid = ANY(ARRAY(
      WHERE b.owners = 0 AND b.state = 'doomed' LIMIT $1))
 """
 _FORGET = """
-DELETE FROM blobs b WHERE owners = 0 AND state = 'doomed'
+DELETE FROM blobs b WHERE owners = 0 AND state = 'doomed' AND store_until IS NULL
    AND NOT EXISTS (SELECT FROM blob_chunks c WHERE c.blob_id = b.id)
 """
+# What is moved, and when nobody has it, is told by decisions/blobs.py.
+_MOVING = "state = 'kept' AND place = 'database' AND owners > 0 AND size > 0"
+_CLAIM_MOVES = f"""
+UPDATE blobs SET store_until = sexton_now_ms() + $2 WHERE id = ANY(ARRAY(
+    SELECT id FROM blobs WHERE {_MOVING} AND coalesce(store_until, 0) <= sexton_now_ms()
+     ORDER BY coalesce(store_until, 0) LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING {BLOBS.columns()}
+"""
+_HOLD_MOVE = f"UPDATE blobs SET store_until = sexton_now_ms() + $2 WHERE id = $1 AND {_MOVING} RETURNING id"
+_MOVED = f"UPDATE blobs SET place = 'both' WHERE id = $1 AND {_MOVING} RETURNING id"
+_CLEAR_MOVED = """
+DELETE FROM blob_chunks WHERE ctid = ANY(ARRAY(
+    SELECT c.ctid FROM blobs b JOIN blob_chunks c ON c.blob_id = b.id WHERE b.place = 'both' LIMIT $1))
+"""
+_CLEARED = """
+UPDATE blobs b SET place = 'store' WHERE place = 'both'
+   AND NOT EXISTS (SELECT FROM blob_chunks c WHERE c.blob_id = b.id)
+"""
+_DOOMED_IN_STORE = """
+SELECT id FROM blobs WHERE owners = 0 AND state = 'doomed' AND store_until <= sexton_now_ms() LIMIT $1
+"""
+_REMOVED = "UPDATE blobs SET store_until = NULL WHERE id = ANY($1) AND owners = 0 AND state = 'doomed'"
+_ROWS_OF = "SELECT id FROM blobs WHERE id = ANY($1)"
 
 
 class PostgresBlobs(PostgresStore):
@@ -127,3 +151,32 @@ class PostgresBlobs(PostgresStore):
 
         # Deleting what is past keeping may be done twice: no mark is needed.
         return await self._database.read(work)
+
+    async def claim_moves(self, *, limit: int, hold_ms: int) -> Sequence[Blob]:
+        return BLOBS.many(await self._rows(_CLAIM_MOVES, limit, hold_ms))
+
+    async def hold_move(self, blob_id: UUID, *, hold_ms: int) -> bool:
+        return await self._value(_HOLD_MOVE, blob_id, hold_ms) is not None
+
+    async def moved(self, blob_id: UUID) -> bool:
+        # Once, whatever happens to the connection: done twice, the second time would find nothing to do.
+        found = await self._database.change(lambda connection: connection.fetchval(_MOVED, blob_id))
+        return found is not None
+
+    async def clear_moved(self, *, limit: int) -> int:
+        async def work(connection: Connection) -> int:
+            done = await connection.execute(_CLEAR_MOVED, limit)
+            await connection.execute(_CLEARED)
+            return int(done.rsplit(" ", 1)[-1])
+
+        # As in ``sweep``: to delete these twice is to delete them once.
+        return await self._database.read(work)
+
+    async def doomed_in_store(self, *, limit: int) -> Sequence[UUID]:
+        return [row[0] for row in await self._rows(_DOOMED_IN_STORE, limit)]
+
+    async def removed(self, blob_ids: Sequence[UUID]) -> None:
+        await self._rows(_REMOVED, list(blob_ids))
+
+    async def known(self, blob_ids: Sequence[UUID]) -> frozenset[UUID]:
+        return frozenset(row[0] for row in await self._rows(_ROWS_OF, list(blob_ids)))
