@@ -27,6 +27,7 @@ from tests.worlds.shell import Shell
 from tests.worlds.toolbox import Seen, open_web
 
 CANARY = "canary-4b7d1e90aa31"
+LEAVE = "import os; os.makedirs('out/deep'); open('out/deep/a.html', 'w').write('42'); open('out/none', 'w')"
 QUIET = {"HOME": "/nonexistent", "ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
 
 
@@ -101,7 +102,7 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
         headers = {"authorization": "Bearer ${secrets.chat.token}"}
         post = {"url": f"{web.url}/post", "method": "POST", "headers": headers, "json": {"text": "hello"}}
         turns: list[dict[str, Any]] = [
-            {"calls": [{"tool": "python", "arguments": {"code": "print(6 * 7)"}}], "input_tokens": 400},
+            {"calls": [{"tool": "python", "arguments": {"code": LEAVE}}], "input_tokens": 400},
             {"calls": [{"tool": "http_request", "arguments": post}]},
             {"text": "posted", "output_tokens": 30},
         ]
@@ -112,6 +113,7 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
             folder / "event.json",
             orjson.dumps(turns),
             credentials=with_signing_secrets(manifest, given),
+            out=tmp_path / "kept",
         )
         trial, gates = await held(order)
 
@@ -122,6 +124,11 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
     assert [call["ok"] for call in trial.event["evidence"]["tools"]] == [True, True]
     assert sum(int(row["charged_nanos"]) for row in trial.bill) > 0
     assert CANARY not in str(trial) + repr(order)
+    assert [(row["name"], row["size"]) for row in trial.files] == [("deep/a.html", 2), ("none", 0)]
+
+    kept = {str(path.relative_to(tmp_path / "kept")) for path in (tmp_path / "kept").rglob("*")}
+    assert kept == {"deep", "deep/a.html", "none"}
+    assert (tmp_path / "kept" / "deep" / "a.html").read_text() == "42"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +142,7 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
         (["--message", "x", "--secret", "hunter2"], 2, "a credential has no name"),
         (["--message", "x", "--secret", "chat=env:NOT_SET_HERE"], 2, "NOT_SET_HERE is not set"),
         (["--message", "x", "--model-script", "{folder}/event.json"], 2, "A script is a JSON list of turns"),
+        (["--message", "x", "--out", "{folder}"], 2, "greeter is not empty"),
         (["--message", "x"], 78, "Set ANTHROPIC_API_KEY or OPENAI_API_KEY"),
     ],
 )

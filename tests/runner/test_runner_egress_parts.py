@@ -9,7 +9,7 @@ import zlib
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sexton_runner.egress.body_masks import BodyMask, Unreadable
+from sexton_runner.body_masks import BodyMask, Unreadable
 from sexton_runner.egress.client_hello import Malformed, read_hello
 from sexton_runner.egress.heads import BadTarget, judge_head, read_target
 from sexton_runner.egress.hosts import read_host
@@ -89,6 +89,7 @@ def test_no_cut_and_no_coding_lets_a_secret_through(data: st.DataObject) -> None
     assert len(out) == len(body), "a mask is as long as what it covers"
     assert not any(form.encode() in out for form in forms(SECRET))
     assert out == redactor.begin_bytes(body, more=False)[0]
+    assert mask.has_masked == (out != body)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from sexton_cli.manifests import Files
 from sexton_cli.model_script import read_script
 from sexton_cli.sandbox_check import establish
 from sexton_cli.scaffold import EVENT_FILE, SCRIPT_FILE, files_of, write_files
+from sexton_cli.trial.kept_files import require_empty
 from sexton_cli.trial.order import Approval, Order, model_for, wake_of, with_signing_secrets
 from sexton_cli.trial.report import Decider, Teller, status_of
 from sexton_cli.trial.session import Trial, hold_trial
@@ -72,6 +73,7 @@ class _Words:
     sandbox: str
     wall_s: float
     runner_log: Path | None
+    out: Path | None
 
 
 @click.command()
@@ -112,6 +114,12 @@ class _Words:
     default=DEFAULT_RUN_WALL_S,
     show_default=True,
     help="Seconds after which the run is ended, time at approvals not counted.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Keep the files that the run leaves in this new or empty folder.",
 )
 @click.option("--runner-log", type=FILE, help="Keep the runner's log in this file.")
 @calling
@@ -158,6 +166,7 @@ def _order_of(words: _Words) -> Order:
     files = Files(words.folder)
     manifest = files.checked().manifest
     _require_image(manifest, SandboxTier(words.sandbox))
+    require_empty(words.out)
     script = None if words.model_script is None else read_script(words.model_script)
     return Order(
         files=files,
@@ -170,6 +179,7 @@ def _order_of(words: _Words) -> Order:
         model=model_for(manifest, os.environ, known=_provider_of(manifest), scripted=script is not None),
         script=script,
         runner_log=words.runner_log,
+        out=words.out,
     )
 
 

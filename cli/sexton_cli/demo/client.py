@@ -25,22 +25,22 @@ class Client:
 
     def __init__(self, http: httpx2.AsyncClient, token: str | None) -> None:
         self.http = http
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self.headers = {"authorization": f"Bearer {token}"} if token else {}
 
     async def get(self, path: str) -> Answer:
-        return _answer(await self.http.get(path, headers=self._headers))
+        return _answer(await self.http.get(path, headers=self.headers))
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         content = orjson.dumps(body or {})
-        headers = self._headers | {"content-type": "application/json"}
+        headers = self.headers | {"content-type": "application/json"}
         return _answer(await self.http.post(path, content=content, headers=headers))
 
     async def put(self, path: str, body: Mapping[str, Any]) -> Answer:
-        headers = self._headers | {"content-type": "application/json"}
+        headers = self.headers | {"content-type": "application/json"}
         return _answer(await self.http.put(path, content=orjson.dumps(body), headers=headers))
 
     async def patch(self, path: str, body: Mapping[str, Any]) -> Answer:
-        headers = self._headers | {"content-type": "application/json"}
+        headers = self.headers | {"content-type": "application/json"}
         return _answer(await self.http.patch(path, content=orjson.dumps(body), headers=headers))
 
     async def post_raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -48,7 +48,7 @@ class Client:
 
     async def stream(self, path: str, last_id: str | None = None) -> AsyncIterator[StreamFrame]:
         """The frames of an event stream until the server ends it."""
-        headers = self._headers | ({"last-event-id": last_id} if last_id else {})
+        headers = self.headers | ({"last-event-id": last_id} if last_id else {})
         timeout = httpx2.Timeout(TIMEOUT_S, read=None)
         async with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
             fields: dict[str, str] = {}

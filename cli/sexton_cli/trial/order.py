@@ -52,6 +52,8 @@ class Order:
     model: Model | None = field(repr=False)
     script: tuple[Turn, ...] | None = None
     runner_log: Path | None = None
+    out: Path | None = None
+    """Where the files of the run are kept; None: they end with the server."""
 
     @property
     def signing_secret(self) -> str | None:

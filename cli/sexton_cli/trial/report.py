@@ -33,6 +33,11 @@ COLUMNS: Final = (
     Column("tokens", "TOKENS"),
     Column("charged", "CHARGED"),
 )
+FILES: Final = (
+    Column("name", "FILE", elastic=True),
+    Column("size", "BYTES"),
+    Column("media_type", "TYPE", spare=True),
+)
 
 
 def status_of(event: Mapping[str, Any]) -> int:
@@ -67,12 +72,17 @@ class Teller:
         """Tell how it ended: the answer where it was not streamed, the evidence, the bill."""
         event = trial.event
         if self._output.as_json:
-            self._output.document({"event": event, "bill": trial.bill, "frames": trial.frames})
+            self._output.document(
+                {"event": event, "bill": trial.bill, "frames": trial.frames, "files": trial.files}
+            )
             return
         self._output.piece("\n" if self._said else f"{event.get('response_text') or ''}\n")
         if event.get("evidence"):
             self._output.say("Evidence:")
             self._output.piece(orjson.dumps(event["evidence"], option=orjson.OPT_INDENT_2).decode() + "\n")
+        if trial.files:
+            self._output.say("Files:")
+            self._output.table(FILES, trial.files)
         self._output.say("Bill:")
         self._output.table(COLUMNS, [_charge(row) for row in trial.bill])
         label = event.get("failure_label")

@@ -11,9 +11,11 @@ from typing import Any, Final
 import trio
 
 from sexton_actors.manifest.model import Manifest
-from sexton_cli.demo.client import Answer, StreamFrame
+from sexton_cli.demo.client import StreamFrame
 from sexton_cli.exits import FAILED, Fault
 from sexton_cli.model_script import open_scripted_model
+from sexton_cli.trial.answers import well
+from sexton_cli.trial.kept_files import keep_files
 from sexton_cli.trial.local_server import (
     RunnerOrder,
     TrialServer,
@@ -22,8 +24,6 @@ from sexton_cli.trial.local_server import (
 )
 from sexton_cli.trial.order import Order
 from sexton_cli.webhook_samples import Stamp, address_of, sample_of, signed
-
-BAD_REQUESTS: Final = 400
 
 Decide = Callable[[Mapping[str, Any]], Awaitable[tuple[bool, str]]]
 """Whether a gate is approved, and why."""
@@ -39,6 +39,8 @@ class Trial:
     event: Mapping[str, Any] = field(default_factory=dict)
     bill: list[Mapping[str, Any]] = field(default_factory=list)
     frames: list[Mapping[str, Any]] = field(default_factory=list)
+    files: list[Mapping[str, Any]] = field(default_factory=list)
+    """Those that were kept, as the server lists them."""
 
 
 async def hold_trial(
@@ -71,18 +73,21 @@ async def hold_trial(
                 event_id = await _wake(server, order, zombie)
                 note(f"Event {event_id}.")
                 session = _Session(server, str(zombie["zombie_id"]), event_id, show, decide)
-                return await session.follow()
+                trial = await session.follow()
+                if order.out is not None:
+                    trial.files = await keep_files(server.client, server.workspace, event_id, order.out)
+                return trial
 
 
 async def _install(server: TrialServer, order: Order) -> tuple[Mapping[str, Any], list[str]]:
     for name, data in order.credentials.items():
         hosts = list(order.manifest.network_hosts)
         body = {"name": name, "data": data, "hosts": hosts}
-        _well(await server.client.post(f"{server.workspace}/credentials", body), f"credential {name}")
+        well(await server.client.post(f"{server.workspace}/credentials", body), f"credential {name}")
     if order.model is not None:
         path = f"{server.workspace}/credentials/llm"
-        _well(await server.client.put(path, order.model._asdict()), "the model's key")
-    made = _well(await server.client.post(f"{server.workspace}/zombies", order.files.body()), "the agent")
+        well(await server.client.put(path, order.model._asdict()), "the model's key")
+    made = well(await server.client.post(f"{server.workspace}/zombies", order.files.body()), "the agent")
     await _grant(server, order.manifest, str(made["zombie_id"]), order.credentials)
     told = [f"{one['file']}:{one['line']}: {one['message']} (warning)" for one in made.get("warnings", ())]
     return made, told
@@ -96,11 +101,11 @@ async def _grant(
     for service in manifest.integrations:
         if service in given:
             asked = {"service": service, "reason": "A trial was given its credential."}
-            made = _well(
+            made = well(
                 await server.client.post(f"{agent}/integration-requests", asked), f"service {service}"
             )
             place = f"{agent}/integration-grants/{made['grant_id']}"
-            _well(await server.client.patch(place, {"status": "approved"}), f"the grant of {service}")
+            well(await server.client.patch(place, {"status": "approved"}), f"the grant of {service}")
 
 
 async def _wake(server: TrialServer, order: Order, zombie: Mapping[str, Any]) -> str:
@@ -109,26 +114,18 @@ async def _wake(server: TrialServer, order: Order, zombie: Mapping[str, Any]) ->
     if trigger is None:
         path = f"{server.workspace}/zombies/{zombie_id}/messages"
         body = {"message": content.decode(errors="replace")}
-        return str(_well(await server.client.post(path, body), "the message")["event_id"])
+        return str(well(await server.client.post(path, body), "the message")["event_id"])
     stamp = Stamp(str(uuid.uuid4()), int(time.time()))
     made = signed(trigger, sample_of(trigger, event_type, content, stamp), order.signing_secret, stamp)
     place = address_of(zombie_id, trigger)
     if trigger.signature is None:
         place = "/" + str(zombie["webhook_urls"][trigger.source]).split("/", 3)[3]
-    answer = _well(await server.client.post_raw(place, made.body, made.headers), "the event")
+    answer = well(await server.client.post_raw(place, made.body, made.headers), "the event")
     if "event_id" not in answer:
         why = answer.get("reason") or answer.get("status")
         way_out = "The trigger's `events` say what it wakes for; --source SOURCE:TYPE names another type."
         raise Fault(f"{made.event_type} woke nobody: {why}", way_out, status=FAILED)
     return str(answer["event_id"])
-
-
-def _well(answer: Answer, what: str) -> Mapping[str, Any]:
-    """The body of a success; a refusal is told in the server's words. Raises Fault."""
-    if answer.status < BAD_REQUESTS:
-        return answer.body
-    detail = answer.body.get("detail") or answer.body.get("title") or f"HTTP {answer.status}"
-    raise Fault(f"{what}: {detail}", status=FAILED, code=answer.body.get("error_code"))
 
 
 class _Session:
@@ -151,9 +148,9 @@ class _Session:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, nursery)
         client = self._server.client
-        self._trial.event = _well(await client.get(f"{self._agent}/events/{self._event_id}"), "the event")
+        self._trial.event = well(await client.get(f"{self._agent}/events/{self._event_id}"), "the event")
         path = f"/v1/tenants/me/billing/charges/{self._event_id}/metering-periods"
-        self._trial.bill = list(_well(await client.get(path), "the bill")["items"])
+        self._trial.bill = list(well(await client.get(path), "the bill")["items"])
         return self._trial
 
     async def _watch(self, nursery: trio.Nursery) -> None:
@@ -172,7 +169,7 @@ class _Session:
 
     async def _answer(self, gate_id: str) -> None:
         path = f"{self._server.workspace}/approvals/{gate_id}"
-        gate = _well(await self._server.client.get(path), "the approval")
+        gate = well(await self._server.client.get(path), "the approval")
         if gate.get("status") != "pending":
             return
         approved, reason = await self._decide(gate)

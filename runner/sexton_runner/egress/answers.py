@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import h11
 
-from sexton_runner.egress.body_masks import BodyMask, Unreadable
+from sexton_runner.body_masks import BodyMask, Unreadable
 from sexton_runner.egress.heads import Headers, end_to_end
 from sexton_runner.egress.refusals import Refusal, Refused
 from sexton_runner.egress.seen import Reason

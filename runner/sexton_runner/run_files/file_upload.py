@@ -1,6 +1,5 @@
 """Sends the files of a run to the control plane, as they come out of its sandbox."""
 
-import mimetypes
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
@@ -9,6 +8,7 @@ from sexton_runner.errors import Refused, TokenRejected
 from sexton_runner.reports import STALE
 from sexton_runner.retries import until_available
 from sexton_runner.run import Ending, Outcome, Run
+from sexton_runner.run_files.file_names import media_type_of
 from sexton_runner.run_files.secret_search import SecretSearch
 from sexton_runner.run_files.sent_files import Garbled, LeftOut, SentFile, SentFiles, Source
 from sexton_runner.wire import Upload
@@ -17,8 +17,6 @@ FAILURE: Final = "files_refused"
 """Why a run failed that did well, but left files that could not be kept."""
 SHOWN: Final = 100
 """Files, and again notes, that a report names."""
-DEFAULT_TYPE: Final = "application/octet-stream"
-_TYPES: Final = mimetypes.MimeTypes()  # Python's own: what a host adds does not change what is told.
 
 T = TypeVar("T")
 
@@ -108,7 +106,7 @@ class _Sending:
             if offset + len(part) > upload.received:
                 upload = await self._part(upload, offset, part)
             offset += len(part)
-        kind = _TYPES.guess_type(sent.name)[0] or DEFAULT_TYPE
+        kind = media_type_of(sent.name)
         upload_id = upload.upload_id
         kept = await self._patiently(lambda: plane.keep_artefact(lease, upload_id, sent.name, kind))
         return kept.artefact_id

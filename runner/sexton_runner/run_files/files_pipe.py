@@ -24,7 +24,7 @@ def put_sender(sandbox: Sandbox, run_dir: Path) -> None:
     (folder / SENDER.name).write_bytes(SENDER.read_bytes())
     walls = "walled" if sandbox.tier.name is SandboxTier.BUBBLEWRAP else "open"
     python = shlex.join(sandbox.interpreter("python", "")[:-1])
-    words = f'exec {python} "$SEXTON_RUN/bin/{SENDER.name}" {sandbox.limits.disk_bytes} {walls}\n'
+    words = f'exec {python} "$SEXTON_RUN/bin/{SENDER.name}" {sandbox.limits.disk_bytes} {walls} "$@"\n'
     (folder / "send-files").write_text(words, encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ the run's own user, so it can give away nothing that the run could not. The runn
 
 What it writes to standard output are frames: a letter, the length in four bytes, the content. ``F`` is a
 file, as JSON, and as many bytes as its ``size`` says follow. ``N`` says of what was left out why. ``E`` is
-the end.
+the end. With a third word it sends that one file, a path below the folder that it runs in.
 """
 
 import errno
@@ -50,6 +50,24 @@ class Sender:
             self._walk(top, "", 0)
         if self._full:
             self._note("", self._full)
+        send(b"E")
+
+    def run_one(self, path: str) -> None:
+        """Send one file, and the end; no link on the way is followed."""
+        *folders, name = path.split("/")
+        try:
+            folder = os.open(".", OPEN_FOLDER)
+            try:
+                for inner in folders:
+                    outer, folder = folder, os.open(inner, OPEN_FOLDER, dir_fd=folder)
+                    os.close(outer)
+                self._send_file(folder, name, path)
+            finally:
+                os.close(folder)
+        except OSError as fault:
+            self._note(path, os.strerror(fault.errno or 0))
+        if self._full:
+            self._note(path, "it is larger than a file may be")
         send(b"E")
 
     def _walk(self, folder: int, path: str, depth: int) -> None:
@@ -157,4 +175,8 @@ def write(content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    Sender(int(sys.argv[1]), walled=sys.argv[2] == "walled").run()
+    sender = Sender(int(sys.argv[1]), walled=sys.argv[2] == "walled")
+    if sys.argv[3:]:
+        sender.run_one(sys.argv[3])
+    else:
+        sender.run()

@@ -110,10 +110,14 @@ class Work:
 class Workspace:
     """The runner's side of a command server. Its frames are bounded and trusted as little as a command."""
 
-    def __init__(self, sandbox: Sandbox, running: Running, inside: Inside, cwd: str) -> None:
+    def __init__(
+        self, sandbox: Sandbox, running: Running, inside: Inside, cwd: str, *, run_dir: Path
+    ) -> None:
         self._sandbox = sandbox
         self._running = running
         self.inside = inside
+        self.run_dir = run_dir
+        """What is seen inside as ``inside.run_dir``, read-only."""
         self._cwd = cwd
         self._work: Work | None = None
         self._turn = trio.Lock()
@@ -297,7 +301,8 @@ async def open_workspace(
     async with sandbox.open(
         argv, run_dir=run_dir, workspace=folder, env=env, serial=serial, network=network
     ) as running:
-        workspace = Workspace(sandbox, running, inside, "/workspace" if has_root else str(folder))
+        cwd = "/workspace" if has_root else str(folder)
+        workspace = Workspace(sandbox, running, inside, cwd, run_dir=run_dir)
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()
             yield workspace

@@ -1,10 +1,12 @@
 """Makes one HTTP request on behalf of a run, to allowed hosts only."""
 
 import contextlib
+import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import Protocol
 
 import httpx2
 import trio
@@ -14,6 +16,7 @@ from sexton_runner.tools.addresses import forbidden, host_allowed, is_loopback
 
 MAX_REDIRECTS = 5
 MAX_BODY_BYTES = 1 << 20
+READ_BYTES = 1 << 16
 MAX_TRIED_ADDRESSES = 3
 CONNECT_S = 10.0
 MAX_PORT = 65_535
@@ -45,26 +48,58 @@ class NotFetched(Exception):
     """The request was refused here, or no answer came; the text holds no secrets."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileBody:
+    """A body that is read from an open file, from its beginning for each request that it goes with."""
+
+    descriptor: int
+    size: int
+
+
+class Sink(Protocol):
+    """Where the body of an answer goes instead of into memory. Each step may raise ``NotFetched``."""
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take note of the answer whose body follows."""
+        ...
+
+    def write(self, piece: bytes) -> None:
+        """Take the next bytes, as they came."""
+        ...
+
+    def end(self) -> None:
+        """Take note that the body is whole."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A request as it goes out. ``secret`` tells that a secret of the run was put into it."""
+    """A request as it goes out. ``secret`` tells that a secret of the run was put into it.
+
+    ``sink`` gets the body of an answer of success; that of any other is read as ever.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str]
-    body: bytes | None
+    body: bytes | FileBody | None
     secret: bool
+    sink: Sink | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: its body is cut at ``MAX_BODY_BYTES``, and ``whole`` tells whether it was not."""
+    """An answer: its body is cut at ``MAX_BODY_BYTES``, and ``whole`` tells whether it was not.
+
+    One that was ``sunk`` went to the sink, and ``body`` is empty.
+    """
 
     status: int
     headers: httpx2.Headers
     body: bytes
     whole: bool
     redirects: int = 0
+    sunk: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +134,10 @@ async def fetch(wanted: Wanted, reach: Reach, timeout_s: float) -> Fetched:
                 return replace(answer, redirects=redirects)
             wanted = onward
         raise NotFetched(f"more than {MAX_REDIRECTS} redirects")
+    if wanted.sink is not None:
+        raise NotFetched(
+            f"no whole answer within {timeout_s:g} s; nothing was saved: give it more time by timeout_s"
+        )
     raise NotFetched(f"no answer within {timeout_s:g} s")
 
 
@@ -157,6 +196,8 @@ async def _resolve(host: str, port: int, reach: Reach) -> list[str]:
 async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
     headers = [("host", url.netloc.decode("ascii")), ("accept-encoding", "identity")]
     headers += [(name, value) for name, value in wanted.headers.items() if name.lower() not in OWN_HEADERS]
+    if isinstance(wanted.body, FileBody):
+        headers.append(("content-length", str(wanted.body.size)))
     transport = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
     async with httpx2.AsyncClient(
         transport=transport, trust_env=False, timeout=httpx2.Timeout(None, connect=CONNECT_S)
@@ -165,15 +206,56 @@ async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
             wanted.method,
             url.copy_with(host=address),
             headers=headers,
-            content=wanted.body,
+            content=None if isinstance(wanted.body, FileBody) else wanted.body,
             extensions={"sni_hostname": url.raw_host.decode("ascii")},
         )
+        if isinstance(wanted.body, FileBody):
+            # Given as content it would be read by a generator, which a broken connection leaves unfinished.
+            request.stream = _FileStream(wanted.body)
         answer = await client.send(request, stream=True, follow_redirects=False)
+        sink = wanted.sink if answer.is_success else None
         try:
-            body, whole = await _read(answer)
+            body, whole = await _read(answer) if sink is None else await _sink(answer, sink)
         finally:
             await answer.aclose()
-    return Fetched(answer.status_code, answer.headers, body, whole)
+    return Fetched(answer.status_code, answer.headers, body, whole, sunk=sink is not None)
+
+
+class _FileStream(httpx2.AsyncByteStream):
+    def __init__(self, body: FileBody) -> None:
+        self._body = body
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _FilePieces(self._body.descriptor)
+
+
+class _FilePieces:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._at = descriptor, 0
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await trio.lowlevel.checkpoint()
+        piece = os.pread(self._descriptor, READ_BYTES, self._at)
+        if not piece:
+            raise StopAsyncIteration
+        self._at += len(piece)
+        return piece
+
+
+async def _sink(answer: httpx2.Response, sink: Sink) -> tuple[bytes, bool]:
+    sink.begin(answer.status_code, answer.headers)
+    pieces = answer.aiter_raw()
+    async for piece in pieces:
+        try:
+            sink.write(piece)
+        except NotFetched:
+            await _leave(answer, pieces)
+            raise
+    sink.end()
+    return b"", True
 
 
 async def _read(answer: httpx2.Response) -> tuple[bytes, bool]:
@@ -183,12 +265,16 @@ async def _read(answer: httpx2.Response) -> tuple[bytes, bool]:
     async for piece in pieces:
         body += piece
         if len(body) > MAX_BODY_BYTES:
-            # The client's own generators end by meeting the closed connection, not by being left alone.
-            await answer.aclose()
-            with contextlib.suppress(httpx2.HTTPError, StopAsyncIteration):
-                await anext(pieces)
+            await _leave(answer, pieces)
             return bytes(body[:MAX_BODY_BYTES]), False
     return bytes(body), True
+
+
+async def _leave(answer: httpx2.Response, pieces: AsyncIterator[bytes]) -> None:
+    # The client's own generators end by meeting the closed connection, not by being left alone.
+    await answer.aclose()
+    with contextlib.suppress(httpx2.HTTPError, StopAsyncIteration):
+        await anext(pieces)
 
 
 def _onward(wanted: Wanted, answer: Fetched) -> Wanted | None:

@@ -10,10 +10,13 @@ from urllib.parse import quote
 import orjson
 
 from sexton_runner.redact import Redactor
+from sexton_runner.run_files.file_names import NAME_BYTES, media_type_of
+from sexton_runner.tools.answer_file import AnswerFile
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import ToolResult
 from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch, host_of
 from sexton_runner.tools.lent_secrets import LentSecrets, NotLent
+from sexton_runner.tools.request_files import FilesOfRequest, RequestFiles
 from sexton_runner.tools.truncation import clipped
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -22,6 +25,8 @@ MAX_BODY_CHARS = 1 << 20
 MAX_HEADERS = 32
 DEFAULT_TIMEOUT_S = 30
 MAX_TIMEOUT_S = 120
+MAX_FILE_TIMEOUT_S = 900
+BODIES = ("body", "json", "body_from")
 SHOWN_HEADERS = (
     "content-type",
     "location",
@@ -43,6 +48,7 @@ class HttpRequest:
     secrets: LentSecrets
     reach: Reach
     redactor: Redactor
+    files: RequestFiles
     hosts: Sequence[str] = ()
     """Every host that is allowed, as a whole or in part, for the model."""
     parallel_safe: bool = True
@@ -55,13 +61,16 @@ class HttpRequest:
         places = ", ".join(self.secrets.offers) or "none"
         return (
             f"Make an HTTP request. Allowed hosts: {hosts}. Secrets that may stand in url, headers, body and "
-            f"basic_auth, put in without your seeing them: {places}. Answers are cut at 1 MiB."
+            f"basic_auth, put in without your seeing them: {places}. Answers are cut at 1 MiB. With save_to "
+            "the body of a good answer goes to a file instead, in the folder that programs start in, and "
+            f"body_from sends such a file; each up to {self.files.max_bytes >> 20} MiB."
         )
 
     @property
     def input_schema(self) -> Mapping[str, Any]:
         """Give the shape of the arguments."""
         text = {"type": "string", "maxLength": MAX_URL_CHARS}
+        path = {"type": "string", "minLength": 1, "maxLength": NAME_BYTES}
         return an_object(
             ["url"],
             url={**text, "minLength": 1},
@@ -69,12 +78,18 @@ class HttpRequest:
             headers={"type": "object", "additionalProperties": text, "maxProperties": MAX_HEADERS},
             body={"type": "string", "maxLength": MAX_BODY_CHARS, "description": "sent as it is"},
             json={"description": "sent as JSON, in place of body"},
+            body_from={**path, "description": "a relative path: the file is sent, in place of body"},
+            save_to={
+                **path,
+                "description": "a relative path; its folders are made, a file there is replaced",
+            },
             basic_auth={**text, "description": "user:password for basic authentication"},
             timeout_s={
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MAX_TIMEOUT_S,
+                "maximum": MAX_FILE_TIMEOUT_S,
                 "default": DEFAULT_TIMEOUT_S,
+                "description": f"more than {MAX_TIMEOUT_S} with save_to or body_from only",
             },
         )
 
@@ -82,17 +97,21 @@ class HttpRequest:
         """Make the request; every answer of a server is a good call, whatever its status."""
         facts = {"method": arguments.get("method", "GET"), "url": self.redactor.text(arguments["url"])}
         try:
-            wanted = self._wanted(arguments)
-            answer = await fetch(wanted, self.reach, arguments.get("timeout_s", DEFAULT_TIMEOUT_S))
+            wanted, timeout_s = self._wanted(arguments), _timeout(arguments)
+            async with self.files.opened(arguments.get("body_from"), arguments.get("save_to")) as files:
+                facts |= files.sent()
+                answer = await fetch(files.added_to(wanted), self.reach, timeout_s)
+                facts["status"] = answer.status
         except (NotFetched, NotLent) as refusal:
             return ToolResult(self.redactor.text(str(refusal)), ok=False, facts=facts)
-        facts |= {"status": answer.status, "bytes": len(answer.body)}
-        facts["sha256"] = hashlib.sha256(answer.body).hexdigest()
-        return ToolResult(self._told(answer), ok=answer.status < BAD_REQUEST, facts=facts)
+        facts |= _facts(answer, files)
+        return ToolResult(self._told(answer, files), ok=answer.status < BAD_REQUEST, facts=facts)
 
     def _wanted(self, arguments: Mapping[str, Any]) -> Wanted:
-        if "body" in arguments and "json" in arguments:
-            raise NotFetched("give body or json, not both")
+        if sum(name in arguments for name in BODIES) > 1:
+            raise NotFetched("give one of body, json and body_from")
+        if "save_to" in arguments and arguments.get("method") == "HEAD":
+            raise NotFetched("an answer to HEAD has no body to save")
         url, in_url = self.secrets.fill(arguments["url"], lambda value: quote(value, safe=""))
         given, in_headers = self.secrets.fill_json(dict(arguments.get("headers", {})))
         headers = {"user-agent": "sexton-agent"} | {name.lower(): value for name, value in given.items()}
@@ -122,6 +141,9 @@ class HttpRequest:
             value, used = self.secrets.fill_json(arguments["json"])
             headers.setdefault("content-type", "application/json")
             return orjson.dumps(value), used
+        if "body_from" in arguments:
+            headers.setdefault("content-type", media_type_of(arguments["body_from"]))
+            return None, frozenset()
         text, used = self.secrets.fill(arguments.get("body", ""))
         return (text.encode() if "body" in arguments else None), used
 
@@ -129,9 +151,11 @@ class HttpRequest:
         # A password that is shorter than what is looked for by itself is still a secret beside its user.
         self.redactor.learn({"basic_auth": pair})
 
-    def _told(self, answer: Fetched) -> str:
+    def _told(self, answer: Fetched, files: FilesOfRequest) -> str:
         lines = [f"HTTP {answer.status}"]
         lines += [f"{name}: {answer.headers[name]}" for name in SHOWN_HEADERS if name in answer.headers]
+        if answer.sunk and files.saving is not None:
+            return clipped(self.redactor.text("\n".join([*lines, "", _saved(files.saving, files.save_to)])))
         coding = answer.headers.get("content-encoding", "identity")
         if coding.lower() != "identity":
             lines += ["", f"[{len(answer.body)} bytes in the coding {coding}, which is not read]"]
@@ -142,3 +166,23 @@ class HttpRequest:
                 text = f"{text[: self.redactor.certain(text)]}\n[cut at 1 MiB]"
             lines += ["", text]
         return clipped(self.redactor.text("\n".join(lines)))
+
+
+def _timeout(arguments: Mapping[str, Any]) -> int:
+    given: int = arguments.get("timeout_s", DEFAULT_TIMEOUT_S)
+    if given > MAX_TIMEOUT_S and not {"save_to", "body_from"} & arguments.keys():
+        raise NotFetched(f"timeout_s is {MAX_TIMEOUT_S} at most, but with save_to or body_from")
+    return given
+
+
+def _facts(answer: Fetched, files: FilesOfRequest) -> Mapping[str, Any]:
+    if answer.sunk and files.saving is not None:
+        saved = files.saving
+        about = {"bytes": saved.size, "sha256": saved.sha256, "media_type": saved.media_type}
+        return {"saved_to": files.save_to, **about}
+    return {"bytes": len(answer.body), "sha256": hashlib.sha256(answer.body).hexdigest()}
+
+
+def _saved(file: AnswerFile, name: str | None) -> str:
+    about = f"{file.size} bytes, {file.media_type}, sha256 {file.sha256}"
+    return f"[saved to {name}: {about}{f'; {file.changes}' if file.changes else ''}]"

@@ -15,6 +15,7 @@ from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.memory import MemoryRecall, MemoryStore
 from sexton_runner.tools.programs import Programs, Python, Shell
 from sexton_runner.tools.proposal import ProposeImprovement
+from sexton_runner.tools.request_files import RequestFiles
 from sexton_runner.tools.tool_sandbox import ToolSandbox
 
 
@@ -55,6 +56,7 @@ TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
         secrets=kit.secrets,
         reach=kit.reach,
         redactor=kit.run.redactor,
+        files=RequestFiles(kit.run, kit.tool_sandbox),
         hosts=kit.run.live.lease.policy.hosts,
     ),
     "memory_store": lambda kit: MemoryStore(kit.run.plane, kit.run.live.lease, kit.run.redactor),

@@ -26,6 +26,8 @@ class BodyMask:
         """Raises ``Unreadable``."""
         self._redactor = redactor
         self._held = b""
+        self.has_masked = False
+        """Whether a secret was found so far."""
         self._unpacker: _Unpacker | None = None
         if (name := coding.strip().lower()) not in _PLAIN:
             self._unpacker = _Unpacker(name)
@@ -39,16 +41,20 @@ class BodyMask:
         """Give what is certain by now. Raises ``Unreadable``."""
         pieces = iter((data,)) if self._unpacker is None else self._unpacker.feed(data)
         for piece in pieces:
-            done, self._held = self._redactor.begin_bytes(self._held + piece)
-            if done:
+            if done := self._begin(self._held + piece, more=True):
                 yield done
 
     def end(self) -> bytes:
         """Give the rest. Raises ``Unreadable`` when the packed body is cut short."""
         if self._unpacker is not None:
             self._unpacker.end()
-        rest, self._held = self._redactor.begin_bytes(self._held, more=False)[0], b""
-        return rest
+        return self._begin(self._held, more=False)
+
+    def _begin(self, data: bytes, *, more: bool) -> bytes:
+        done, self._held = self._redactor.begin_bytes(data, more=more)
+        # A mask is as long as what it covers.
+        self.has_masked = self.has_masked or not data.startswith(done)
+        return done
 
 
 class _Unpacker:
