@@ -20,6 +20,7 @@ FAILURE_CODES: Mapping[str, str | None] = MappingProxyType(
         "balance_exhausted": "UZ-BILLING-005",
         "ceiling": "UZ-RUN-010",
         "files_refused": "UZ-FILE-010",
+        "files_lost": "UZ-FILE-014",
         "workspace_lost": "UZ-FILE-011",
         "workspace_refused": "UZ-FILE-012",
         "gate_command_failed": "UZ-GATE-001",

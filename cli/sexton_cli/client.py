@@ -31,6 +31,7 @@ WAITED_OUT: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_
 BAD_REQUESTS: Final = 400
 NAMED: Final = {"user-agent": "sexton-cli"}
 STREAM: Final = "text/event-stream"
+BYTES: Final = "application/octet-stream"
 EXPIRED: Final = "UZ-AUTH-003"
 
 Renew = Callable[[], str]
@@ -82,6 +83,10 @@ class Client:
     def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("PUT", path, body)
 
+    def put_bytes(self, path: str, body: bytes) -> dict[str, Any]:
+        """Send a part of a file."""
+        return self._call("PUT", path, body)
+
     def delete(self, path: str) -> dict[str, Any]:
         """What the server says of it; often nothing."""
         return self._call("DELETE", path, None)
@@ -129,7 +134,9 @@ class Client:
         """One answer as it comes, without the token: for what tells about the server itself."""
         return self._send("GET", path, None, {})
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None, key: str = "") -> dict[str, Any]:
+    def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | bytes | None, key: str = ""
+    ) -> dict[str, Any]:
         keyed = {"idempotency-key": key} if key else {}
         reply = self._send(method, path, body, self._token | keyed)
         if _is_expired(reply) and self._has_renewed():
@@ -168,7 +175,8 @@ class Client:
         self, method: str, path: str, body: Mapping[str, Any] | bytes | None, headers: Mapping[str, str]
     ) -> Reply:
         content = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
-        typed = {} if body is None else {"content-type": "application/json"}
+        media = BYTES if method == "PUT" and isinstance(body, bytes) else "application/json"
+        typed = {} if body is None else {"content-type": media}
         with (
             self._faults_told(),
             self._http.stream(

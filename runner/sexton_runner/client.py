@@ -196,6 +196,12 @@ class ControlPlane:
         }
         return await self._ask("POST", f"{ME}/leases/{lease.lease_id}/artefacts", Artefact, body)
 
+    async def read_event_file(self, lease: Lease, number: int, offset: int) -> bytes:
+        """Give the next bytes of a file that the event brings."""
+        query = urlencode({"number": number, "offset": offset, "fencing_token": lease.fencing_token})
+        answer = await self._send("GET", f"{ME}/leases/{lease.lease_id}/files/content?{query}")
+        return answer.content
+
     async def start_workspace(self, lease: Lease) -> Snapshot | None:
         """Ask what a run starts from; the answer stays the same."""
         body = {"fencing_token": lease.fencing_token}

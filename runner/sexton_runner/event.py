@@ -24,5 +24,6 @@ def event_json(lease: Lease) -> bytes:
             "created_at": event.created_at,
             "attempt": lease.attempt,
             "request_json": body,
+            **({"files": msgspec.to_builtins(event.files)} if event.files else {}),
         }
     )

@@ -69,6 +69,8 @@ class Run:
     models: ModelSettings = field(default_factory=ModelSettings)
     network: Network | None = None
     """The way out of its sandboxes; None: the agent may reach no host."""
+    brought: Path | None = None
+    """The folder with the files of its event, which is shown as ``in``; None: there are none."""
 
 
 Runtime = Callable[[Run], Awaitable[Ending]]

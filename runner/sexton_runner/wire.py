@@ -21,6 +21,15 @@ class Enrolled(msgspec.Struct, frozen=True):
         return f"<Enrolled {self.runner_id}>"
 
 
+class EventFile(msgspec.Struct, frozen=True):
+    """A file that an event brings; ``name`` is its path below the folder ``in`` of the run."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+
+
 class Event(msgspec.Struct, frozen=True):
     """The event a lease is for; ``request_json`` is the normalised body, as text or as an object."""
 
@@ -32,6 +41,7 @@ class Event(msgspec.Struct, frozen=True):
     request_json: Any = None
     created_at: int = 0
     traceparent: str | None = None
+    files: list[EventFile] = []
 
 
 class Resources(msgspec.Struct, frozen=True):

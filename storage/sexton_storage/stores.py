@@ -14,6 +14,7 @@ from sexton_storage.records.charges import ChargeStore
 from sexton_storage.records.chats import ChatStore
 from sexton_storage.records.credentials import CredentialStore
 from sexton_storage.records.crons import CronStore
+from sexton_storage.records.event_files import EventFileStore
 from sexton_storage.records.events import EventStore
 from sexton_storage.records.fleet import FleetStore
 from sexton_storage.records.follow_ups import FollowUpStore
@@ -155,6 +156,8 @@ class Storage(Protocol):
     def memories(self) -> MemoriesStore: ...
     @property
     def artefacts(self) -> ArtefactStore: ...
+    @property
+    def event_files(self) -> EventFileStore: ...
     @property
     def blobs(self) -> BlobStore: ...
     @property

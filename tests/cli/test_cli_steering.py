@@ -32,7 +32,7 @@ def ended(**more: Any) -> httpx2.Response:
 
 def steer(server: Server, *, as_json: bool = False) -> Any:
     caller = Caller(Given(as_json=as_json), {}, None)
-    return follow_to_the_end(caller, server.client, PATH, "hello", sleep=server.sleep)
+    return follow_to_the_end(caller, server.client, PATH, {"message": "hello"}, sleep=server.sleep)
 
 
 def test_the_answer_is_shown_as_it_comes_and_once(capsys: pytest.CaptureFixture[str]) -> None:

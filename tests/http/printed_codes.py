@@ -157,6 +157,8 @@ OURS = (
     ("UZ-FILE-010", 500),
     ("UZ-FILE-011", 410),
     ("UZ-FILE-012", 500),
+    ("UZ-FILE-013", 503),
+    ("UZ-FILE-014", 410),
     ("UZ-FOLLOWUP-001", 404),
     ("UZ-MEMBER-001", 404),
     ("UZ-MEMBER-002", 409),

@@ -43,6 +43,14 @@ async def _events(world: HttpWorld, agent: str, ws: str) -> None:
     await world.post(f"{agent}/events/{sent}/replay")
     again = (await world.post(f"{ws}/events/{sent}/replay")).json()["event_id"]
     await world.post(f"{ws}/events/{again}/cancel")
+    log = b"Disk 93 % full."
+    upload = (
+        await world.post(f"{ws}/uploads", {"sha256": hashlib.sha256(log).hexdigest(), "size": len(log)})
+    ).json()["upload_id"]
+    await world.call("PUT", f"{ws}/uploads/{upload}?offset=0", content=log)
+    brought = {"message": "What is in this log?", "files": [{"name": "disk.log", "upload_id": upload}]}
+    told = (await world.post(f"{agent}/messages", brought)).json()["event_id"]
+    await world.post(f"{agent}/events/{told}/cancel")
     sample = {"headers": {"x-github-event": "push"}, "body": "{}", "source": "github"}
     await world.post(f"{agent}/webhooks:verify", sample)
     await world.post(f"{agent}/approval-token", {})

@@ -3,6 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from sexton_actors.event_files import names_files
 from sexton_actors.lease.end import end_lease, follow
 from sexton_actors.lease.record import HeldLease, is_waiting
 from sexton_actors.lease.transitions import reports as transitions
@@ -108,7 +109,11 @@ async def _continuation(held: HeldLease, message: m.Report) -> Event | None:
     event = await held.world.storage.events.load(held.record.lease.event_id)
     if event is None:
         return None
-    return transitions.continuation_of(event, message, held.world.new_id(), held.world.now_ms())
+    going_on = transitions.continuation_of(event, message, held.world.new_id(), held.world.now_ms())
+    if going_on is not None and names_files(event):
+        # Before the event itself, as always; should the report be lost, they go in time.
+        await held.world.storage.event_files.copy(event.id, going_on.id)
+    return going_on
 
 
 async def _proposals(held: HeldLease, message: m.Report) -> tuple[Proposal, ...] | Refusal:

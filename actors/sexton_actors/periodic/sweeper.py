@@ -73,9 +73,11 @@ class Sweeper(RoundsActor):
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )
-        files = await storage.artefacts.prune(keep_ms=self._world.files.keep_ms, limit=PRUNE_PAGE)
+        keep_ms = self._world.files.keep_ms
+        files = await storage.artefacts.prune(keep_ms=keep_ms, limit=PRUNE_PAGE)
+        brought = await storage.event_files.prune(keep_ms=keep_ms, limit=PRUNE_PAGE)
         chunks = await storage.blobs.sweep(limit=PRUNE_CHUNKS)
-        more = max(pruned, files) >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS
+        more = max(pruned, files, brought) >= PRUNE_PAGE or chunks >= PRUNE_CHUNKS
         return MORE_INTERVAL_S if more else None
 
     async def _prune_transcripts(self) -> float | None:

@@ -10,6 +10,7 @@ from sexton_actors.proposal.drafts import Draft
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.event_files import WantedFile
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
@@ -99,6 +100,11 @@ class Steer(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froze
     traceparent: str | None = None
     key: bytes | None = None
     """The event is kept with it, once; None: each message is a new event."""
+    files: tuple[WantedFile, ...] = ()
+    sender: str = ""
+    """Whose uploads may be brought, as ``user:<id>`` or ``api:<id>``."""
+    event_id: UUID | None = None
+    """What the event is to be called; with files it is needed. Where another answers, the files are over."""
 
 
 class Fire(msgspec.Struct, Message[None], frozen=True):
@@ -128,6 +134,8 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     traceparent: str | None = None
     key: bytes | None = None
     """The event is kept with it, once; None: each message is a new event."""
+    new_id: UUID | None = None
+    """What the new event is to be called."""
 
 
 class StatusChanged(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie import transitions
+from sexton_actors.zombie import brought_files, transitions
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.zombies import Zombie
@@ -18,8 +18,8 @@ async def replay(
 ) -> Any:
     """A new event with the same actor, type and request: it passes the gates, budgets and limits again.
 
-    It begins at the beginning: what people approved was approved for the first event, and the checkpoint that
-    remembers it stays with that.
+    It brings the same files, and begins at the beginning: what people approved was approved for the first
+    event, and the checkpoint that remembers it stays with that.
     """
     event = await held.world.storage.events.load(message.event_id)
     if event is None or event.zombie_id != zombie.id:
@@ -29,6 +29,9 @@ async def replay(
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
         return await waker.kept_before(message.key) or refusal
+    new_id = message.new_id or held.world.new_id()
+    if refusal := await brought_files.copy(held.world, event, new_id):
+        return await waker.kept_before(message.key) or refusal
     waking = transitions.WakeUp(
         actor=event.actor,
         event_type=event.event_type,
@@ -37,6 +40,7 @@ async def replay(
         source_event_id=event.source_event_id,
         resumes_event_id=event.id,
         replayed_by=message.by,
+        event_id=new_id,
         dedup_key=message.key,
         traceparent=message.traceparent,
     )

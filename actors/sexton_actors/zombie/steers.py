@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from sexton_actors.event_files import request_of
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
-from sexton_actors.zombie import transitions
+from sexton_actors.refusal import Refusal
+from sexton_actors.zombie import brought_files, transitions
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.holdings import Holding
@@ -20,10 +22,14 @@ async def steer(held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manife
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_add(zombie.tenant_id, Holding.QUEUED_MESSAGES):
         return await waker.kept_before(message.key) or refusal
+    files = await brought_files.bring(held.world, zombie, message)
+    if isinstance(files, Refusal):
+        return await waker.kept_before(message.key) or files
     waking = transitions.WakeUp(
         actor=f"steer:{message.by}",
         event_type="message",
-        request={"message": message.message},
+        request=request_of(message.message, files),
+        event_id=message.event_id,
         dedup_key=message.key,
         traceparent=message.traceparent,
     )

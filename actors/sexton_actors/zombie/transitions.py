@@ -56,6 +56,8 @@ class WakeUp(msgspec.Struct, frozen=True):
     replayed_by: str = ""
     """Who asked for it, where it is the replay of an event."""
     traceparent: str | None = None
+    event_id: UUID | None = None
+    """What the event is to be called, where something was kept for it before; None: it gets a new id."""
 
 
 def change_status(zombie: Zombie, wanted: str, by: str, now: int) -> Change | Unchanged | Refusal:

@@ -61,7 +61,7 @@ class Waker:
             first_kept = await self.kept_before(waking.dedup_key, waking.body_key)
             return first_kept or self._refuse_full(full, waking, webhook=webhook)
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
-        write = transitions.append(zombie, waking, world.new_id(), budgets, now)
+        write = transitions.append(zombie, waking, waking.event_id or world.new_id(), budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
         if missing := withheld(zombie.lending, manifest):
             frame = waiting_frame(zombie.id, write.event.id, missing, now)

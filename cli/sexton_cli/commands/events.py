@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -12,6 +13,7 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.file_uploads import send_files
 from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, workspace_path
 from sexton_cli.output import Column, dollars, moment
 from sexton_cli.streams import OPENED, Follower, Frame, spell, spell_connection
@@ -113,8 +115,15 @@ def _frames(client: Client, path: str, caller: Caller, last_id: str | None) -> I
 @click.argument("agent")
 @click.argument("message", required=False)
 @click.option("--no-wait", is_flag=True, help="Only send it; print the event's id.")
+@click.option(
+    "--file",
+    "files",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="A file to send along, which the run finds in `in` of its folder. May be given several times.",
+)
 @calling
-def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool) -> None:
+def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool, files: tuple[Path, ...]) -> None:
     """Wake an AGENT with a MESSAGE and show its answer as it comes.
 
     Without MESSAGE it is read from standard input. The exit status is 0 when the event was processed.
@@ -122,12 +131,14 @@ def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool) -> 
     text = _message(caller, message)
     with caller.client() as client:
         path = agent_path(caller, client, agent)
+        brought = send_files(client, workspace_path(caller, client), files) if files else []
+        body: Row = {"message": text, **({"files": brought} if brought else {})}
         if no_wait:
-            sent = client.post(f"{path}/messages", {"message": text})
+            sent = client.post(f"{path}/messages", body)
             event_id = field(sent, "event_id", str)
             caller.output.document(sent) if caller.output.as_json else caller.output.say(event_id)
             return
-        event = follow_to_the_end(caller, client, path, text)
+        event = follow_to_the_end(caller, client, path, body)
     if caller.output.as_json:
         caller.output.document(event)
     if event.get("status") != "processed":
@@ -155,14 +166,14 @@ def _piped(caller: Caller) -> str:
 
 
 def follow_to_the_end(
-    caller: Caller, client: Client, path: str, text: str, *, sleep: Callable[[float], None] = time.sleep
+    caller: Caller, client: Client, path: str, body: Row, *, sleep: Callable[[float], None] = time.sleep
 ) -> Row:
     """Send once the stream stands, so that no frame of the answer is missed; the event as it ended."""
     said = False
     event_id: str | None = None
     for frame in Follower(client, f"{path}/events/stream", note=caller.output.note, sleep=sleep):
         if frame.kind == OPENED:
-            event_id = field(client.post(f"{path}/messages", {"message": text}), "event_id", str)
+            event_id = field(client.post(f"{path}/messages", body), "event_id", str)
             caller.output.note(f"Event {event_id}.")
         if frame.data.get("event_id") != event_id:
             continue

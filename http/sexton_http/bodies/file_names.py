@@ -2,12 +2,14 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
 NAME_BYTES: Final = 1024
 SEGMENT_BYTES: Final = 255
 MEDIA_TYPE_CHARS: Final = 127
+NESTED: Final = 32
 DEFAULT_MEDIA_TYPE: Final = "application/octet-stream"
 _TOKEN: Final = r"[A-Za-z0-9!#$&^_.+-]+"  # noqa: S105 - of the grammar of media types
 _MEDIA_TYPE: Final = re.compile(rf"{_TOKEN}/{_TOKEN}(; ?{_TOKEN}={_TOKEN})?")
@@ -41,6 +43,37 @@ def fault_of_name(name: str) -> str | None:
         return "the name is a relative path, without empty parts, . and .."
     if any(len(part.encode()) > SEGMENT_BYTES for part in parts):
         return f"a part of the path is longer than {SEGMENT_BYTES} bytes"
+    return None
+
+
+def fault_of_names(names: Sequence[str]) -> tuple[int, str] | None:
+    """Say which of several names in one folder cannot be, and why; None: all can.
+
+    >>> fault_of_names(["a/b", "a/c", "ab"]) is None
+    True
+    >>> fault_of_names(["a", "../b"])
+    (1, 'the name is a relative path, without empty parts, . and ..')
+    >>> fault_of_names(["a", "a"]), fault_of_names(["a/b", "a"]), fault_of_names(["a", "a/b/c"])
+    ((1, 'there are two of this name'), (1, 'it is a folder of another'), (1, 'a folder of it is a file'))
+    """
+    files: set[str] = set()
+    folders: set[str] = set()
+    for place, name in enumerate(names):
+        parts = name.split("/")
+        above = {"/".join(parts[:depth]) for depth in range(1, len(parts))}
+        fault = fault_of_name(name)
+        if fault is None and name in files:
+            fault = "there are two of this name"
+        if fault is None and name in folders:
+            fault = "it is a folder of another"
+        if fault is None and above & files:
+            fault = "a folder of it is a file"
+        if fault is None and len(parts) > NESTED:
+            fault = f"it lies in more than {NESTED} folders"
+        if fault is not None:
+            return place, fault
+        files.add(name)
+        folders |= above
     return None
 
 

@@ -11,7 +11,15 @@ from sexton_http.bodies.memories import MemoryItem
 from sexton_http.bodies.shapes import Shape
 
 
-class LeaseEvent(Shape):
+class LeaseFile(Shape):
+    name: str
+    """Its path below the folder `in` of the run."""
+    media_type: str
+    size: int
+    sha256: str
+
+
+class LeaseEvent(Shape, omit_defaults=True):
     event_id: UUID
     zombie_id: UUID
     workspace_id: UUID
@@ -20,6 +28,8 @@ class LeaseEvent(Shape):
     request_json: Annotated[Any, msgspec.Meta(description="What woke the agent, as it came.")]
     created_at: int
     traceparent: str | None
+    files: list[LeaseFile] = msgspec.field(default_factory=list)
+    """What the event brings; a runner reads them by their places in this list."""
 
 
 class NetworkPolicy(Shape):

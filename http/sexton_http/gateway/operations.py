@@ -166,7 +166,7 @@ class Operation:
     @property
     def takes_nothing(self) -> bool:
         """A body, if one comes, is to be empty or an object without fields."""
-        told = self.form is not None or self.press or self.method == "GET"
+        told = self.form is not None or self.press or self.takes_bytes or self.method == "GET"
         return not self.has_body and not told and self.auth in {Auth.MEMBER, Auth.PLATFORM}
 
     @property

@@ -11,6 +11,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
 from sexton_http.routes.shared.event_lookup import find_event
+from sexton_http.routes.shared.message_files import settle_files
 from sexton_storage.records.users import Role
 
 TAG: Final = "Events"
@@ -25,6 +26,7 @@ REPLAY_CODES: Final = (
     "UZ-ENTL-001",
     "UZ-ENTL-003",
     "UZ-EVENT-002",
+    "UZ-FILE-014",
 )
 CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
 
@@ -56,7 +58,7 @@ class EventCancelled(Shape):
 async def replay_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
     """Have the agent work once more on an event that is over.
 
-    A new event with the same actor, type and request. It begins at the beginning, and passes gates and
+    A new event with the same actor, type, request and files. It begins at the beginning, and passes gates and
     budgets again.
     """
     await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
@@ -101,8 +103,11 @@ async def _agent_of(call: Call[Any, Any]) -> UUID:
 
 async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:
     event_id = call.id("event_id")
-    message = Replay(event_id, call.member.name, call.traceparent, key_of(call.seed))
-    match await call.ctx.system.ask("zombie", zombie_id, message):
+    made = call.ctx.world.new_id()
+    message = Replay(event_id, call.member.name, call.traceparent, key_of(call.seed), new_id=made)
+    reply = await call.ctx.system.ask("zombie", zombie_id, message)
+    await settle_files(call, made, reply)
+    match reply:
         case Refusal() as refusal:
             return refusal
         case Accepted(event_id=new_id) | AlreadyAccepted(event_id=new_id):

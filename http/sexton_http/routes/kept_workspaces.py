@@ -10,10 +10,9 @@ from sexton_http.bodies.fencing_token import FENCED, TAG as RUNNER_TAG, Token
 from sexton_http.bodies.shapes import Body, Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.routes.shared.content_parts import BYTES, part_of
 from sexton_http.routes.shared.held_lease import held_lease
 from sexton_storage.contents import ContentGone
-from sexton_storage.objects.store import ObjectStoreFault
-from sexton_storage.records.blobs import PART_BYTES
 from sexton_storage.records.kept_workspaces import Snapshot
 from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.records.users import Role
@@ -22,8 +21,6 @@ TAG = "Files"
 LOST = "UZ-FILE-011"
 OF_LEASE = "/v1/runners/me/leases/{lease_id}/workspace"
 OF_AGENT = "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/workspace-files"
-STORE_WAIT_S = 5
-BYTES = "application/octet-stream"
 
 
 class SnapshotView(Shape):
@@ -88,22 +85,15 @@ async def read_workspace(call: Call[NoBody, ContentQuery]) -> Answer:
     """Give the next bytes of the snapshot that the run starts from, at most 1 MiB of them."""
     lease = await held_lease(call, call.id("lease_id"), call.query.fencing_token)
     found = await _start(call, lease)
-    offset = call.query.offset
-    if found is None or offset >= found.size:
-        raise Problem("UZ-FILE-009", f"there are {0 if found is None else found.size} bytes")
+    if found is None:
+        raise Problem("UZ-FILE-009", "there are 0 bytes")
     blob = await call.ctx.world.storage.blobs.load(found.blob_id)
     if blob is None:
         raise _lost(lease)
-    await call.reserve(PART_BYTES)
-    end = min(offset + PART_BYTES, found.size)
     try:
-        parts = [piece async for piece in call.services.contents.read(blob, offset, end)]
+        return await part_of(call, blob, call.query.offset)
     except ContentGone as gone:
         raise _lost(lease) from gone
-    except ObjectStoreFault as fault:
-        raise Problem("UZ-FILE-013", str(fault), wait_s=STORE_WAIT_S) from fault
-    call.services.metrics.file_bytes.labels("out").inc(end - offset)
-    return Answer(200, ((b"content-type", BYTES.encode()),), b"".join(parts))
 
 
 @operation("PUT", OF_LEASE, tag=RUNNER_TAG, auth=Auth.RUNNER, codes=(*FENCED, "UZ-FILE-006"))

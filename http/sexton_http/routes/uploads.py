@@ -1,4 +1,4 @@
-"""Contents that runs send, part by part: files they leave, and whatever else is too large for one request."""
+"""Contents that runs and people send, part by part: files, and whatever else is too large for one request."""
 
 from typing import Annotated, Any, NoReturn
 from uuid import UUID
@@ -21,8 +21,9 @@ from sexton_storage.records.blobs import (
     Misplaced,
     NoRoom,
 )
-from sexton_storage.records.leases import Lease
+from sexton_storage.records.event_files import sender_of
 
+FILES_TAG = "Files"
 HEX_CHARS = 64
 Sha256 = Annotated[str, fitting(f"^[0-9a-f]{{{HEX_CHARS}}}$"), msgspec.Meta(description="In hex.")]
 
@@ -32,6 +33,12 @@ class NewUpload(Body):
     size: Count
     """In bytes."""
     fencing_token: Token = None
+
+
+class NewWorkspaceUpload(Body):
+    sha256: Sha256
+    size: Count
+    """In bytes."""
 
 
 class UploadView(Shape):
@@ -52,6 +59,11 @@ class PartQuery(Query):
     fencing_token: Token = None
 
 
+class WorkspacePartQuery(Query):
+    offset: Count = 0
+    """The number of bytes before this part."""
+
+
 @operation(
     "POST",
     "/v1/runners/me/leases/{lease_id}/uploads",
@@ -65,15 +77,37 @@ async def begin_upload(call: Call[NewUpload, NoQuery]) -> UploadView:
     It counts against the workspace's quota from now on. What becomes no file is deleted an hour after its
     last part.
     """
+    lease = await held_lease(call, call.id("lease_id"), call.body.fencing_token)
+    return await _begin(call, lease.workspace_id, lease.id)
+
+
+@operation(
+    "POST",
+    "/v1/workspaces/{workspace_id}/uploads",
+    tag=FILES_TAG,
+    codes=("UZ-FILE-002", "UZ-FILE-003", "UZ-FILE-004", "UZ-FILE-006"),
+)
+async def begin_workspace_upload(call: Call[NewWorkspaceUpload, NoQuery]) -> UploadView:
+    """Declare a content that a message is to bring; the same again says how much of it has come.
+
+    It is the caller's alone, and counts against the workspace's quota from now on. What no message brings is
+    deleted an hour after its last part.
+    """
+    workspace_id = call.id("workspace_id")
+    return await _begin(call, workspace_id, sender_of(workspace_id, call.member.by))
+
+
+async def _begin(
+    call: Call[NewUpload, NoQuery] | Call[NewWorkspaceUpload, NoQuery], workspace_id: UUID, sender_id: UUID
+) -> UploadView:
     body, world = call.body, call.ctx.world
-    lease = await held_lease(call, call.id("lease_id"), body.fencing_token)
     bounds = world.files
     if body.size > bounds.file_bytes:
         raise _refused(call, "UZ-FILE-004", f"the file has {body.size} bytes, {bounds.file_bytes} may be")
     blob = await world.storage.blobs.open(
         call.new_id(),
-        lease.workspace_id,
-        lease.id,
+        workspace_id,
+        sender_id,
         sha256=bytes.fromhex(body.sha256),
         size=body.size,
         quota=bounds.quota_bytes,
@@ -84,7 +118,7 @@ async def begin_upload(call: Call[NewUpload, NoQuery]) -> UploadView:
         )
         raise _refused(call, "UZ-FILE-002", detail)
     if isinstance(blob, NoRoom):
-        raise _refused(call, "UZ-FILE-003", f"a run may send {BLOBS_OF_LEASE} files")
+        raise _refused(call, "UZ-FILE-003", f"{BLOBS_OF_LEASE} files were sent that became nothing yet")
     return await _view(call, blob)
 
 
@@ -99,22 +133,38 @@ async def begin_upload(call: Call[NewUpload, NoQuery]) -> UploadView:
 )
 async def send_part(call: Call[NoBody, PartQuery]) -> UploadView:
     """Send the next bytes of a content. A part that came before changes nothing."""
-    query = call.query
-    lease = await held_lease(call, call.id("lease_id"), query.fencing_token)
-    blob = await _upload(call, lease, call.id("upload_id"))
+    lease = await held_lease(call, call.id("lease_id"), call.query.fencing_token)
+    return await _take(call, lease.id, call.query.offset)
+
+
+@operation(
+    "PUT",
+    "/v1/workspaces/{workspace_id}/uploads/{upload_id}",
+    tag=FILES_TAG,
+    codes=("UZ-FILE-005", "UZ-FILE-006", "UZ-FILE-008"),
+    max_body=PART_BYTES,
+    takes_bytes=True,
+)
+async def send_workspace_part(call: Call[NoBody, WorkspacePartQuery]) -> UploadView:
+    """Send the next bytes of a content. A part that came before changes nothing."""
+    return await _take(call, sender_of(call.id("workspace_id"), call.member.by), call.query.offset)
+
+
+async def _take(call: Call[Any, Any], sender_id: UUID, offset: int) -> UploadView:
+    blob = await _upload(call, sender_id, call.id("upload_id"))
     if not call.raw:
         raise Problem("UZ-REQ-001", "the part is empty", facts={"received": blob.received})
-    received = await call.services.contents.take(blob.id, query.offset, call.raw)
+    received = await call.services.contents.take(blob.id, offset, call.raw)
     if isinstance(received, Misplaced):
         _refuse_part(blob, received)
     call.services.metrics.file_bytes.labels("in").inc(len(call.raw))
-    return await _view(call, await _upload(call, lease, blob.id))
+    return await _view(call, await _upload(call, sender_id, blob.id))
 
 
-async def _upload(call: Call[Any, Any], lease: Lease, upload_id: UUID) -> Blob:
+async def _upload(call: Call[Any, Any], sender_id: UUID, upload_id: UUID) -> Blob:
     blob = await call.ctx.world.storage.blobs.load(upload_id)
-    if blob is None or blob.lease_id != lease.id:
-        raise Problem("UZ-FILE-008", f"the lease has no upload {upload_id}")
+    if blob is None or blob.lease_id != sender_id:
+        raise Problem("UZ-FILE-008", f"the sender has no upload {upload_id}")
     return blob
 
 

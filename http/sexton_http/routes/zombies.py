@@ -48,6 +48,7 @@ from sexton_http.routes.shared.agent_views import (
     is_over,
     view_agent,
 )
+from sexton_http.routes.shared.message_files import FILE_CODES, MessageFiles, settle_files, wanted_files
 from sexton_http.routes.shared.plan_limits import FULL, entitled_of
 from sexton_http.routes.shared.runner_needs import unmet_needs
 from sexton_storage.records.users import Role
@@ -117,9 +118,10 @@ class ZombieChanged(Shape):
 
 
 class NewMessage(Body):
-    """1 to 8,192 bytes of UTF-8."""
+    """1 to 8,192 bytes of UTF-8, and perhaps files that the run finds in `in` of its folder."""
 
     message: Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_BYTES)]
+    files: MessageFiles = msgspec.field(default_factory=list)
 
 
 class MessageAccepted(Shape):
@@ -296,15 +298,30 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     status=202,
     creates=Creates.EVENT,
     starts_work=True,
-    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", "UZ-EVENT-002", *ENTITLED, "UZ-ENTL-005"),
+    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", "UZ-EVENT-002", *ENTITLED, "UZ-ENTL-005", *FILE_CODES),
 )
 async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
-    """Wake an agent with a person's message."""
+    """Wake an agent with a person's message, and with files if it names some.
+
+    A message that is refused, for a file or for anything else, brings none.
+    """
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     _bounded("message", call.body.message, MESSAGE_BYTES)
-    message = Steer(call.body.message, call.member.name, call.traceparent, key_of(call.seed))
-    match await call.ctx.system.ask("zombie", zombie_id, message):
+    files, event_id, member = wanted_files(call.body.files), call.ctx.world.new_id(), call.member
+    message = Steer(
+        call.body.message,
+        member.name,
+        call.traceparent,
+        key_of(call.seed),
+        files=files,
+        sender=member.by,
+        event_id=event_id,
+    )
+    reply = await call.ctx.system.ask("zombie", zombie_id, message)
+    if files:
+        await settle_files(call, event_id, reply)
+    match reply:
         case Refusal() as refusal:
             return refusal
         case Accepted(event_id=event_id) | AlreadyAccepted(event_id=event_id):

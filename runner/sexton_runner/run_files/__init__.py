@@ -1,1 +1,1 @@
-"""The files that a run leaves: taken out of its sandbox, and sent to the control plane."""
+"""The files of a run: those that its event brings, and those that it leaves, which are sent on."""

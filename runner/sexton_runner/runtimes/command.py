@@ -117,6 +117,7 @@ class _Attempt:
                 env=self._env(inside),
                 serial=serial,
                 network=self._run.network,
+                brought=self._run.brought,
             ) as running:
                 await self._attend(running.child, partial(self._feed, running))
                 self._seen.out_of_memory = running.out_of_memory()
@@ -142,6 +143,7 @@ class _Attempt:
             folder=folder,
             serial=run.live.lease.lease_id,
             network=run.network,
+            brought=run.brought,
         ) as workspace:
             await self._kept.restore(workspace, run_dir)
             inside = workspace.inside

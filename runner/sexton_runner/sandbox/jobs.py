@@ -18,7 +18,7 @@ from sexton_runner.sandbox.network_door import connected
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
-from sexton_runner.sandbox.tiers import Job, Root, Tier
+from sexton_runner.sandbox.tiers import BROUGHT, Job, Root, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
@@ -126,10 +126,12 @@ class Sandbox:
         env: Mapping[str, str],
         serial: str,
         network: Network | None = None,
+        brought: Path | None = None,
     ) -> AsyncIterator[Running]:
         """Start a job; on the way out its whole tree is dead, reaped, and its group gone.
 
-        Without a ``network`` it reaches nothing; with one, the run's proxy and nothing else.
+        ``brought`` is shown as ``in`` of the workspace, to be read only where the tier has walls. Without a
+        ``network`` it reaches nothing; with one, the run's proxy and nothing else.
         """
         async with connected(network, self.tier, argv, run_dir, workspace, python=self._python) as (
             words,
@@ -140,7 +142,10 @@ class Sandbox:
                 env={**variables, **env},
                 run_dir=run_dir,
                 workspace=workspace,
-                read_only={} if self._whole else {folder: folder for folder in python_folders()},
+                read_only={
+                    **({} if self._whole else {folder: folder for folder in python_folders()}),
+                    **self._shown(brought, workspace),
+                },
                 image=None if self.image is None else Root(self.image.root, whole=self.image.facts.whole),
                 limits=self.limits,
                 grouped=self.layout is not None,
@@ -148,6 +153,15 @@ class Sandbox:
             )
             async with self._running(job, serial, variables) as running:
                 yield running
+
+    def _shown(self, brought: Path | None, workspace: Path) -> Mapping[Path, Path]:
+        """Say where a folder with files is seen; where folders stand where they are, a link leads there."""
+        if brought is None:
+            return {}
+        if self.tier.name is SandboxTier.BUBBLEWRAP:
+            return {Path(BROUGHT): brought}
+        (workspace / Path(BROUGHT).name).symlink_to(brought)
+        return {brought: brought}
 
     @asynccontextmanager
     async def _running(self, job: Job, serial: str, variables: Mapping[str, str]) -> AsyncIterator[Running]:

@@ -15,6 +15,8 @@ from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
 WORKSPACE = "/workspace"
+BROUGHT = f"{WORKSPACE}/in"
+"""Where a run finds the files of its event."""
 TEMPORARY = "/tmp"  # noqa: S108 - a file system of the sandbox's own
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
 OUR_OWN = frozenset({"proc", "sys", "dev", "run", "tmp", "workspace"})
@@ -149,10 +151,14 @@ class Bubblewrap:
             words += _system()
         if job.image is not None:
             words += _image(job.image)
+        in_workspace = [place for place in job.read_only if place.is_relative_to(WORKSPACE)]
         for place, source in job.read_only.items():
-            words += ["--ro-bind", str(source), str(place)]
+            if place not in in_workspace:
+                words += ["--ro-bind", str(source), str(place)]
         for scratch in (TEMPORARY, WORKSPACE):
             words += self._tmpfs(scratch, job.limits.disk_bytes)
+        for place in in_workspace:
+            words += ["--ro-bind", str(job.read_only[place]), str(place)]
         if job.seccomp is not None:
             words += ["--seccomp", str(job.seccomp)]
         words += ["--ro-bind", str(job.run_dir), RUN_DIR, "--remount-ro", "/", "--chdir", WORKSPACE, "--"]

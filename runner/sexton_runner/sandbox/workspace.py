@@ -282,13 +282,14 @@ async def open_workspace(
     folder: Path,
     serial: str,
     network: Network | None = None,
+    brought: Path | None = None,
     lasting: bool = False,
 ) -> AsyncIterator[Workspace]:
     """Stand a sandbox up; on the way out everything in it is dead. Raises ``WorkspaceGone``.
 
     ``run_dir`` is seen inside, read-only; ``folder`` is the workspace itself where the tier has no walls.
-    ``lasting``: what a command leaves running goes on until the workspace ends, where the tier has a process
-    namespace that ends it then.
+    ``brought`` is as in ``Sandbox.open``. ``lasting``: what a command leaves running goes on until the
+    workspace ends, where the tier has a process namespace that ends it then.
     """
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
@@ -299,7 +300,13 @@ async def open_workspace(
     argv += ["--lasting"] * (lasting and has_root)
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(
-        argv, run_dir=run_dir, workspace=folder, env=env, serial=serial, network=network
+        argv,
+        run_dir=run_dir,
+        workspace=folder,
+        env=env,
+        serial=serial,
+        network=network,
+        brought=brought,
     ) as running:
         cwd = "/workspace" if has_root else str(folder)
         workspace = Workspace(sandbox, running, inside, cwd, run_dir=run_dir)

@@ -17,6 +17,7 @@ from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.run_bounds import TooMuch, allotted
+from sexton_runner.run_files.brought_files import LOST, FilesLost, fetch_files
 from sexton_runner.run_folder import remove_folder
 from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
@@ -196,7 +197,7 @@ async def _guarded(
         job.folder.mkdir(mode=0o700, parents=True)
         policy = live.lease.policy
         async with open_network(policy, job.outfit.egress, run.redactor, run.show) as network:
-            ending = await carry_out(replace(run, network=network))
+            ending = await _begun(replace(run, network=network))
     except* TokenRejected:
         raise
     except* MemoryError:
@@ -208,6 +209,13 @@ async def _guarded(
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(remove_folder, job.folder)
     return ending
+
+
+async def _begun(run: Run) -> Ending:
+    try:
+        return await carry_out(replace(run, brought=await fetch_files(run)))
+    except FilesLost as fault:
+        return failed(LOST, str(fault))
 
 
 def _last_word(over: Over) -> bytes:

@@ -65,6 +65,7 @@ class ToolSandbox:
             folder=folder,
             serial=serial,
             network=self._run.network,
+            brought=self._run.brought,
             lasting=True,
         )
         async with opening as found:

@@ -28,7 +28,9 @@ class MemoryBlobs(MemoryStore):
         for known in of_lease:
             if (known.sha256, known.size) == (sha256, size):
                 return known
-        refused = decide.room(self._used(workspace_id), len(of_lease), size, quota)
+        refused = decide.room(
+            self._used(workspace_id), sum(not blob.owners for blob in of_lease), size, quota
+        )
         if refused is not None:
             return refused
         now = self._tables.now()

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sexton_storage.memory import kept_workspaces
+from sexton_storage.memory import event_files, kept_workspaces
 from sexton_storage.memory.artefacts import let_go
 from sexton_storage.memory.tables import Tables
 
@@ -30,6 +30,8 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
     tables.follow_ups = {i: row for i, row in tables.follow_ups.items() if row.zombie_id != zombie_id}
     let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
+    files = [one for one in tables.event_files.values() if one.zombie_id == zombie_id]
+    event_files.let_go(tables, files)
     for snapshot in [one for one in tables.workspace_snapshots.values() if one.zombie_id == zombie_id]:
         kept_workspaces.let_go(tables, snapshot)
     tables.workspace_starts = {k: row for k, row in tables.workspace_starts.items() if k[0] != zombie_id}

@@ -11,6 +11,7 @@ from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
+from sexton_storage.memory.event_files import MemoryEventFiles
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.follow_ups import MemoryFollowUps
@@ -89,6 +90,7 @@ class MemoryStorage:
         self.insights = MemoryInsights(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
         self.artefacts = MemoryArtefacts(tables, faults, journal)
+        self.event_files = MemoryEventFiles(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
         self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)

@@ -21,6 +21,7 @@ from sexton_storage.records.chats import ChatInstall, ChatPost
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.credentials import Credential
 from sexton_storage.records.crons import CronEntry
+from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.frames import Frame, NewFrame
@@ -110,6 +111,8 @@ class Tables:
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
     artefacts: dict[UUID, Artefact] = field(default_factory=dict)
+    event_files: dict[tuple[UUID, int], EventFile] = field(default_factory=dict)
+    """By event and number."""
     blobs: dict[UUID, Blob] = field(default_factory=dict)
     blob_chunks: dict[UUID, list[bytes]] = field(default_factory=dict)
     """By blob, in their order."""

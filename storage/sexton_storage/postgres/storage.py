@@ -28,6 +28,7 @@ from sexton_storage.postgres.stores.charges import PostgresCharges
 from sexton_storage.postgres.stores.chats import PostgresChats
 from sexton_storage.postgres.stores.credentials import PostgresCredentials
 from sexton_storage.postgres.stores.crons import PostgresCrons
+from sexton_storage.postgres.stores.event_files import PostgresEventFiles
 from sexton_storage.postgres.stores.events import PostgresEvents
 from sexton_storage.postgres.stores.fleet import PostgresFleet
 from sexton_storage.postgres.stores.follow_ups import PostgresFollowUps
@@ -114,6 +115,7 @@ class PostgresStorage:
         self.insights = PostgresInsights(database)
         self.memories = PostgresMemories(database)
         self.artefacts = PostgresArtefacts(database)
+        self.event_files = PostgresEventFiles(database)
         self.blobs = PostgresBlobs(database)
         self.transcripts = PostgresTranscripts(database)
         self.kept_workspaces = PostgresKeptWorkspaces(database)

@@ -12,7 +12,7 @@ CHUNK_BYTES: Final = 256 * 1024
 PART_BYTES: Final = 4 * CHUNK_BYTES
 """The most that is taken in at once."""
 BLOBS_OF_LEASE: Final = 1_000
-"""Contents that one lease may send; one more is refused."""
+"""Contents that one sender may have sent, or begun, that nothing owns yet; one more is refused."""
 UNOWNED_KEEP_MS: Final = 3_600_000
 """A blob that nothing owns goes this long after its last part, or after its last owner.
 
@@ -42,7 +42,7 @@ class Blob(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     workspace_id: UUID
     lease_id: UUID
-    """The lease that sends it, or sent it."""
+    """The lease that sends it, or sent it; for a member, what ``event_files.sender_of`` gives."""
     sha256: bytes
     """Declared by the sender, and verified before it is ``kept``."""
     size: int
@@ -64,7 +64,7 @@ class NoRoom(StrEnum):
     QUOTA = "quota"
     """The workspace keeps as much as it may."""
     NUMBER = "number"
-    """The lease has sent as many as it may."""
+    """The sender has as many that nothing owns as it may."""
 
 
 class Misplaced(StrEnum):

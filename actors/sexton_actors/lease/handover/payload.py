@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sexton_actors.event_files import names_files, told as told_files
 from sexton_actors.lease.handover.feedback import feedback
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.lease.handover.secrets import (
@@ -20,6 +21,7 @@ from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.secret_uses import Use, told
 from sexton_actors.world import World
+from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
 
@@ -54,6 +56,7 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
         lessons=await feedback(grant, world),
         choice=grant.provider,
         fallbacks=grant.fallbacks,
+        files=await world.storage.event_files.list(grant.event.id) if names_files(grant.event) else (),
     )
 
 
@@ -113,6 +116,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
     lessons: Sequence[Mapping[str, Any]],
     choice: ProviderChoice | None = None,
     fallbacks: Sequence[ProviderChoice] = (),
+    files: Sequence[EventFile] = (),
 ) -> dict[str, Any]:
     """Pure part of ``lease_payload``."""
     return {
@@ -130,6 +134,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
             "request_json": msgspec.Raw(event.request_json.encode()),
             "created_at": event.created_at,
             "traceparent": event.traceparent,
+            **({"files": told_files(files)} if files else {}),
         },
         "policy": {
             "tools": manifest.tools,

@@ -13,6 +13,7 @@ CHARS_PER_TOKEN = 4
 EVENT_SHARE = 4  # Of the window, at most a fourth each for the event and for what is remembered.
 MEMORY_SHARE = 4
 MIN_CHARS = 2_000
+MOST_FILES_CHARS = 8_000
 
 # The same for all events of an agent, so that providers can cache it.
 RULES = """\
@@ -41,6 +42,7 @@ def first_message(lease: Lease, cap_tokens: int, note: str) -> Message:
         _section("What you remember of earlier events", _memory(lease.memory, chars // MEMORY_SHARE)),
         _section("What became of earlier runs", _feedback(lease.feedback)),
         _section("The event", event),
+        _section("Files that came with the event, in your working folder, to be read only", _files(lease)),
         _section("Your note of what you have done for this event so far; go on from there", note),
     ]
     return Message("user", (Text("\n\n".join(section for section in sections if section)),))
@@ -48,6 +50,11 @@ def first_message(lease: Lease, cap_tokens: int, note: str) -> Message:
 
 def _section(title: str, text: str) -> str:
     return f"# {title}\n\n{text}" if text else ""
+
+
+def _files(lease: Lease) -> str:
+    lines = [f"- in/{file.name} ({file.media_type}, {file.size} bytes)" for file in lease.event.files]
+    return clipped("\n".join(lines), MOST_FILES_CHARS, MOST_FILES_CHARS // 4)
 
 
 def _memory(entries: list[Any], most: int) -> str:

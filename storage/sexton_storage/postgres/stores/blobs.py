@@ -23,7 +23,7 @@ _KNOWN = f"""
 SELECT {BLOBS.columns()} FROM blobs WHERE lease_id = $1 AND sha256 = $2 AND size = $3 AND state <> 'doomed'
 """
 _USED = "SELECT coalesce(sum(size), 0)::bigint FROM blobs WHERE workspace_id = $1"
-_OF_LEASE = "SELECT count(*) FROM blobs WHERE lease_id = $1 AND state <> 'doomed'"
+_OF_LEASE = "SELECT count(*) FROM blobs WHERE lease_id = $1 AND state <> 'doomed' AND owners = 0"
 _OPEN = f"""
 INSERT INTO blobs (id, workspace_id, lease_id, sha256, size, created_at, touched_at)
 SELECT $1, $2, $3, $4, $5, now_ms, now_ms FROM sexton_now_ms() AS now_ms RETURNING {BLOBS.columns()}

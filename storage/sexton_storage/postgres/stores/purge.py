@@ -22,6 +22,7 @@ HISTORY: Final = (
     "scores",
     "memories",
     "artefacts",
+    "event_files",
     "transcript_entries",
     "transcripts",
     "workspace_snapshots",
