@@ -11,6 +11,7 @@ import random
 import resource
 import sys
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from time import perf_counter
 from types import SimpleNamespace
@@ -35,6 +36,8 @@ from sexton_runner.wire import Lease
 
 MIB = 2**20
 SIZE = harness.size("FILE_MIB", 1024) * MIB
+FORM_SIZE = min(harness.size("FORM_MIB", 96) * MIB, SIZE)
+"""What a request of 30 s carries on a slow machine, too."""
 BLOCK = random.Random(1).randbytes(MIB)
 RENEW_S = 10.0
 USED = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
@@ -119,6 +122,29 @@ async def through_store(http: httpx2.AsyncClient, path: str, sha256: str) -> flo
     return perf_counter() - began
 
 
+async def send_form(http: httpx2.AsyncClient, path: str, file: Path) -> None:
+    """Send a message with the first ``FORM_SIZE`` bytes of the file in one form, as ``curl -F`` does."""
+    head = (
+        b'--bench\r\ncontent-disposition: form-data; name="message"\r\n\r\nLook.\r\n'
+        b'--bench\r\ncontent-disposition: form-data; name="file"; filename="large.bin"\r\n\r\n'
+    )
+    end = b"\r\n--bench--\r\n"
+
+    async def form() -> AsyncIterator[bytes]:
+        yield head
+        with file.open("rb") as content:
+            for _ in range(FORM_SIZE // MIB):
+                yield content.read(MIB)
+        yield end
+
+    headers = {
+        "content-type": "multipart/form-data; boundary=bench",
+        "content-length": str(len(head) + FORM_SIZE + len(end)),
+    }
+    answer = await http.post(path, content=form(), headers=headers)
+    answer.raise_for_status()
+
+
 async def measure() -> dict[str, Any]:
     with open_client() as client, tempfile.TemporaryDirectory(prefix="sexton-files-") as name:
         folder = Path(name)
@@ -148,7 +174,12 @@ async def measure() -> dict[str, Any]:
                 assert await download(http, path) == kept["sha256"] == sha256
                 down_s = perf_counter() - began
                 from_store_s = await through_store(http, path, sha256) if STORE else None
-            after_down = server_peak(process.pid)
+                after_down = server_peak(process.pid)
+                began = perf_counter()
+                messages = f"{site.workspace}/zombies/{agents[0]}/messages"
+                await send_form(http, messages, folder / "out" / "large.bin")
+                form_s = perf_counter() - began
+            after_form = server_peak(process.pid)
     growth = harness.at_most(MAX_GROWTH_MIB, "MiB")
     figures = [
         harness.Figure("upload", harness.once(SIZE / MIB / up_s), "MiB/s"),
@@ -165,6 +196,13 @@ async def measure() -> dict[str, Any]:
             "MiB",
             budgets=(growth,),
         ),
+        harness.Figure(
+            f"growth of the server, with a form of {FORM_SIZE // MIB} MiB",
+            harness.once((after_form - served) / MIB),
+            "MiB",
+            budgets=(growth,),
+        ),
+        harness.Figure("form", harness.once(FORM_SIZE / MIB / form_s), "MiB/s"),
         harness.Figure(
             "growth of the runner's side", harness.once(runner_growth / MIB), "MiB", budgets=(growth,)
         ),

@@ -148,3 +148,42 @@ async def test_what_nothing_owns_goes_in_portions_after_its_time(
     with pytest.raises(ContentGone):
         await anext(reading)
     assert await blobs.append(blob.id, 0, CONTENT[:PART_BYTES]) is Misplaced.CLOSED
+
+
+async def test_a_content_of_unknown_length_is_closed_once_and_kept_once(world: StorageWorld) -> None:
+    blobs, contents, sender = world.storage.blobs, Contents(world.storage.blobs), new_id()
+    digest = hashlib.sha256(CONTENT).digest()
+    half = await opened(world, lease_id=sender)
+
+    async def close(end: bytes, sha256: bytes) -> Blob | None:
+        blob = await blobs.open(
+            new_id(), world.workspace_id, sender, sha256=new_id().bytes * 2, size=4 * PART_BYTES, quota=None
+        )
+        assert isinstance(blob, Blob)
+        assert await blobs.append(blob.id, 0, CONTENT[:PART_BYTES]) == PART_BYTES
+        assert await blobs.close(blob.id, tail=bytes(3 * PART_BYTES + 1), sha256=sha256) is None
+        return await blobs.close(blob.id, tail=end, sha256=sha256)
+
+    first = await close(CONTENT[PART_BYTES:], digest)
+
+    assert first is not None
+    assert (first.size, first.received, first.state) == (len(CONTENT), len(CONTENT), BlobState.KEPT)
+    assert await read(contents, first, 0, first.size) == CONTENT
+    assert (await loaded(world, half)).state is BlobState.DOOMED, "it was not whole, and gives way"
+    assert await close(CONTENT[PART_BYTES:], digest) == first, "the same again is the same content"
+    assert await opened(world, lease_id=sender) == first, "and so it is declared"
+    assert await blobs.close(first.id, tail=b"", sha256=digest) is None
+    assert await blobs.close(new_id(), tail=b"", sha256=digest) is None
+
+    whole = await close(b"", hashlib.sha256(CONTENT[:PART_BYTES]).digest())
+    assert whole is not None
+    assert (whole.size, whole.state) == (PART_BYTES, BlobState.KEPT)
+
+    left = await opened(world)
+    for blob, state in ((left, BlobState.DOOMED), (first, BlobState.KEPT)):
+        await blobs.give_up(blob.id)
+        assert (await loaded(world, blob)).state is state
+    await blobs.give_up(new_id())
+    while await blobs.sweep(limit=9):
+        pass
+    assert await blobs.held() == (2, first.size + whole.size)

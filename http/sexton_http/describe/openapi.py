@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sexton_http.bodies.multipart import FORM_DATA
 from sexton_http.describe.components import check_names, keep_used, plain, references
 from sexton_http.describe.documented_headers import HEADERS
 from sexton_http.describe.examples import EXAMPLES, Example
@@ -196,6 +197,7 @@ def _describe(
             "content": {
                 "application/json": {"schema": by_shape[operation.body]},
                 **(PRESS if operation.press else {}),
+                **({} if operation.intake is None else {FORM_DATA: {"schema": operation.intake.schema}}),
             },
         }
     elif operation.form is not None:

@@ -112,8 +112,7 @@ class HotMount:
             await self._behind(scope, _after_body(receive, None if b"expect" in head.headers else b""), send)
             return
         mounted, params = found
-        operation = mounted.operation
-        oversize = mounted.reads_body and is_over(scope, operation.max_body)
+        oversize = mounted.reads_body and is_over(scope, mounted.most_of(head))
         ticket = await mounted.admit(head, params, oversize=oversize)
         if isinstance(ticket, Answer):
             await send_answer(send, ticket)
@@ -128,7 +127,14 @@ class HotMount:
     ) -> None:
         operation, hot = mounted.operation, self._fast and mounted.operation.hot
         body: bytes | None = b""
-        if mounted.reads_body:
+        if mounted.boundary_of(ticket.head) is not None:
+            taken = await mounted.take_form(ticket, receive)
+            if isinstance(taken, Answer):
+                await send_answer(send, taken)
+            if not isinstance(taken, bytes):
+                return
+            body = taken
+        elif mounted.reads_body:
             try:
                 body = await read_body(receive, ticket, operation.max_body, scope.get(WHOLE_BODY))
             except Full as full:

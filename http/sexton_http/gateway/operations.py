@@ -14,6 +14,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.gateway.admission import Ingress
 from sexton_http.gateway.call import Call
+from sexton_http.gateway.incoming_form import Intake
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.services import Services
 from sexton_http.problems import CODES
@@ -133,6 +134,8 @@ class Operation:
     """The handler reads the body's bytes itself."""
     ranges: bool
     """The answer is a file, of which a range can be asked for (RFC 9110)."""
+    intake: Intake | None
+    """A form with files is taken in place of JSON, part by part; for members only."""
 
     @property
     def name(self) -> str:
@@ -322,6 +325,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     secret: bool = False,
     takes_bytes: bool = False,
     ranges: bool = False,
+    intake: Intake | None = None,
 ) -> Callable[[Handler], Operation]:
     """Declare a route; the types of its body, query and answer are those of the handler's signature."""
 
@@ -366,6 +370,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             secret=secret,
             takes_bytes=takes_bytes,
             ranges=ranges,
+            intake=intake,
         )
 
     return declare

@@ -15,6 +15,7 @@ from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamA
 from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
+from sexton_http.bodies.multipart import FORM_DATA, boundary_of
 from sexton_http.bodies.shapes import Nothing
 from sexton_http.bodies.weight import SMALL_BODY
 from sexton_http.ceilings import Ceiling, Claim, Full, Standing, network_of
@@ -24,6 +25,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled, refused
 from sexton_http.gateway.idempotency import once
+from sexton_http.gateway.incoming_form import ClientGone, most_of_form, read_form
 from sexton_http.gateway.metrics import RouteMeter
 from sexton_http.gateway.operations import Auth, Creates, NoQuery, Operation, Wait
 from sexton_http.gateway.request_log import begin_request, log_answer
@@ -37,6 +39,7 @@ from sexton_http.identity.principals import (
     check_unlimited,
     owner_of,
 )
+from sexton_http.wire.asgi import Receive
 from sexton_storage.errors import StorageUnavailable
 
 NO_CONTENT: Final = 204
@@ -168,6 +171,31 @@ class Mounted:
             self._refusals = self._services.metrics.problems.labels(*labels)
         self._refusals.inc()
 
+    def most_of(self, head: RequestHead) -> int:
+        """Give the length of the largest body that is taken; of a form, with its files."""
+        if self.boundary_of(head) is None:
+            return self.operation.max_body
+        return most_of_form(self._services)
+
+    def boundary_of(self, head: RequestHead) -> bytes | None:
+        """Give what parts the form that the head announces; None where none is taken."""
+        return None if self.operation.intake is None else boundary_of(head.header(b"content-type"))
+
+    async def take_form(self, ticket: Ticket, receive: Receive) -> bytes | Answer | None:
+        """Read a form while it comes: the JSON it stands for, or a refusal; None: its sender has left."""
+        head = ticket.head
+        try:
+            if b"content-encoding" in head.headers:
+                await self._check_coding(head, ticket.params)
+            boundary = self.boundary_of(head) or b""
+            return await read_form(self.operation.intake, self._services, ticket, receive, boundary)
+        except ClientGone:
+            return None
+        except Full as full:
+            return await self.refuse_body(ticket, full)
+        except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
+            return await self._fail(ticket, fault)
+
     async def refuse_body(self, ticket: Ticket, full: Full) -> Answer:
         """While its body came: what all bodies together may take is taken."""
         return await self._fail(ticket, self._too_many_bytes(full))
@@ -248,7 +276,7 @@ class Mounted:
         ticket.claim = Claim(network_of(head.client), standing=Standing.ADMIN)
         await ticket.enter()
         if oversize and operation.oversize is None:
-            raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
+            raise Problem("UZ-REQ-002", f"the body is over {self.most_of(head)} bytes")
         principal = context.principal = await self._callers.authenticate(head, params, verdicts)
         if ticket.room is not None:
             ticket.room.owner = owner_of(principal, head)
@@ -314,7 +342,11 @@ class Mounted:
             return self.operation.body()
         content_type = head.headers.get(b"content-type")
         if content_type != b"application/json" and not is_json(head.header(b"content-type")):
-            raise Problem("UZ-REQ-005", "the body must be application/json")
+            # What came as a form is the JSON it stands for by now.
+            if self.operation.intake is None:
+                raise Problem("UZ-REQ-005", "the body must be application/json")
+            if self.boundary_of(head) is None:
+                raise Problem("UZ-REQ-005", f"the body must be application/json or {FORM_DATA}")
         return decoder.decode(body) if len(body) <= SMALL_BODY else await decoder.decode_in_steps(body)
 
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:

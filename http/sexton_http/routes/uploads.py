@@ -12,8 +12,8 @@ from sexton_http.bodies.shapes import Body, Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.shared.held_lease import held_lease
+from sexton_http.routes.shared.upload_room import no_room
 from sexton_storage.records.blobs import (
-    BLOBS_OF_LEASE,
     CHUNK_BYTES,
     PART_BYTES,
     Blob,
@@ -112,13 +112,8 @@ async def _begin(
         size=body.size,
         quota=bounds.quota_bytes,
     )
-    if blob is NoRoom.QUOTA:
-        detail = (
-            f"the workspace may keep {bounds.quota_bytes} bytes of files; delete some, or raise --files-quota"
-        )
-        raise _refused(call, "UZ-FILE-002", detail)
     if isinstance(blob, NoRoom):
-        raise _refused(call, "UZ-FILE-003", f"{BLOBS_OF_LEASE} files were sent that became nothing yet")
+        raise no_room(call.services, blob)
     return await _view(call, blob)
 
 

@@ -49,6 +49,7 @@ from sexton_http.routes.shared.agent_views import (
     view_agent,
 )
 from sexton_http.routes.shared.message_files import FILE_CODES, MessageFiles, settle_files, wanted_files
+from sexton_http.routes.shared.message_form import MESSAGE_BYTES, MESSAGE_FORM
 from sexton_http.routes.shared.plan_limits import FULL, entitled_of
 from sexton_http.routes.shared.runner_needs import unmet_needs
 from sexton_storage.records.users import Role
@@ -56,7 +57,8 @@ from sexton_storage.records.zombies import ZombieStatus
 
 TAG = "Agents"
 MARKDOWN_BYTES = 64 * 1024
-MESSAGE_BYTES = 8192
+MAX_MESSAGE_BODY_BYTES = 256 * 1024
+"""A message with as many files as it may name, however long their names are."""
 HELD = ("UZ-ZMB-009",)
 ENTITLED = ("UZ-BILLING-005", "UZ-ENTL-001", "UZ-ENTL-003")
 """What is told who asks for a run that the tenant's plan or balance does not allow."""
@@ -299,11 +301,14 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     creates=Creates.EVENT,
     starts_work=True,
     codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", "UZ-EVENT-002", *ENTITLED, "UZ-ENTL-005", *FILE_CODES),
+    max_body=MAX_MESSAGE_BODY_BYTES,
+    intake=MESSAGE_FORM,
 )
 async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Refusal:
-    """Wake an agent with a person's message, and with files if it names some.
+    """Wake an agent with a person's message, and with files if it names or holds some.
 
-    A message that is refused, for a file or for anything else, brings none.
+    A message that is refused, for a file or for anything else, brings none. As `multipart/form-data` it holds
+    its files: the field `message`, and each part with a file name is a file.
     """
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)

@@ -1,5 +1,9 @@
 """What becomes of a content that is sent in parts, and of one that nothing owns."""
 
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
 from sexton_storage.records.blobs import (
     BLOBS_OF_LEASE,
     CHUNK_BYTES,
@@ -70,6 +74,45 @@ def settled(blob: Blob | None, *, intact: bool) -> BlobState | None:
     if blob.state is BlobState.OPEN and blob.received == blob.size:
         return aim
     return aim if blob.state is aim else None
+
+
+class Closing(NamedTuple):
+    """What becomes of a content that ends without having been declared."""
+
+    kept: Blob
+    """As it is then, or the one of the same content that its sender has already."""
+    doomed: Blob | None = None
+    """The other of the two."""
+
+
+def closed(blob: Blob | None, known: Blob | None, sha256: bytes, tail: int) -> Closing | None:
+    """End a content with ``tail`` bytes more; None when it is not open.
+
+    ``known`` is another that the same sender declared with this hash and length.
+
+    >>> from uuid import UUID
+    >>> blob = Blob(UUID(int=1), UUID(int=2), UUID(int=3), bytes(32), 99, 4, BlobState.OPEN, 0, 0, 0)
+    >>> closing = closed(blob, None, b"h", 5)
+    >>> closing.kept.size, closing.kept.received, closing.kept.sha256, closing.kept.state, closing.doomed
+    (9, 9, b'h', <BlobState.KEPT: 'kept'>, None)
+
+    What is whole already is not kept twice; what is not gives way.
+
+    >>> known = replace(blob, id=UUID(int=9), state=BlobState.KEPT)
+    >>> [(found.kept.id.int, found.doomed.id.int) for found in [closed(blob, known, b"h", 5)]]
+    [(9, 1)]
+    >>> half = replace(known, state=BlobState.OPEN)
+    >>> [(found.kept.id.int, found.doomed.id.int) for found in [closed(blob, half, b"h", 5)]]
+    [(1, 9)]
+    >>> closed(None, None, b"h", 0), closed(known, None, b"h", 0), closed(blob, None, b"h", 96)
+    (None, None, None)
+    """
+    if blob is None or blob.state is not BlobState.OPEN or blob.received + tail > blob.size:
+        return None
+    if known is not None and known.state is BlobState.KEPT:
+        return Closing(known, blob)
+    size = blob.received + tail
+    return Closing(replace(blob, sha256=sha256, size=size, received=size, state=BlobState.KEPT), known)
 
 
 def is_over(blob: Blob, now: int) -> bool:

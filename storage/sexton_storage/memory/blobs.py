@@ -57,6 +57,37 @@ class MemoryBlobs(MemoryStore):
         self._tables.blobs[blob_id] = replace(blob, state=state)
         return True
 
+    async def close(self, blob_id: UUID, *, tail: bytes, sha256: bytes) -> Blob | None:
+        await self._round_trip()
+        rows = self._tables.blobs
+        blob = rows.get(blob_id)
+        if blob is None:
+            return None
+        whole = (blob.lease_id, sha256, blob.received + len(tail))
+        known = next(
+            (
+                one
+                for one in rows.values()
+                if (one.lease_id, one.sha256, one.size) == whole and one.state is not BlobState.DOOMED
+            ),
+            None,
+        )
+        closing = decide.closed(blob, known, sha256, len(tail))
+        if closing is None:
+            return None
+        if closing.doomed is not None:
+            rows[closing.doomed.id] = replace(closing.doomed, state=BlobState.DOOMED)
+        if closing.kept.id == blob_id:
+            self._tables.blob_chunks.setdefault(blob_id, []).extend(chunks_of(tail))
+            rows[blob_id] = replace(closing.kept, touched_at=self._tables.now())
+        return rows[closing.kept.id]
+
+    async def give_up(self, blob_id: UUID) -> None:
+        await self._round_trip()
+        blob = self._tables.blobs.get(blob_id)
+        if blob is not None and blob.state is BlobState.OPEN:
+            self._tables.blobs[blob_id] = replace(blob, state=BlobState.DOOMED)
+
     async def load(self, blob_id: UUID) -> Blob | None:
         await self._round_trip()
         return self._tables.blobs.get(blob_id)

@@ -113,6 +113,18 @@ class BlobStore(Protocol):
         """
         ...
 
+    async def close(self, blob_id: UUID, *, tail: bytes, sha256: bytes) -> Blob | None:
+        """End a content whose length and hash nobody knew when it was opened, with what is left of it.
+
+        Until then its size is what it may have at most, and its hash a number by chance. Gives the content,
+        or the same one where its sender has sent it before; None when it was not open.
+        """
+        ...
+
+    async def give_up(self, blob_id: UUID) -> None:
+        """Doom a content that is still open: its sender stopped, and nobody could go on with it."""
+        ...
+
     async def load(self, blob_id: UUID) -> Blob | None: ...
     async def chunk(self, blob_id: UUID, number: int) -> bytes | None:
         """One chunk, from 0; None when it has not come, or is gone."""

@@ -12,8 +12,8 @@ from sexton_http.pages.layout import see
 from sexton_http.pages.templates.frame import Frame, show
 from sexton_http.routes.events import EventPage, EventQuery, list_zombie_events
 from sexton_http.routes.shared.agent_views import ZombiePage, ZombieRecord
+from sexton_http.routes.shared.message_form import MESSAGE_BYTES
 from sexton_http.routes.zombies import (
-    MESSAGE_BYTES,
     NewMessage,
     ZombiePatch,
     ZombieQuery,

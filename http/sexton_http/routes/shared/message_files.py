@@ -14,7 +14,7 @@ from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_storage.records.event_files import FILES_OF_EVENT, WantedFile
 
-FILE_CODES = ("UZ-FILE-001", "UZ-FILE-004", "UZ-FILE-006")
+FILE_CODES = ("UZ-FILE-001", "UZ-FILE-002", "UZ-FILE-003", "UZ-FILE-004", "UZ-FILE-006")
 """What is told whose message names a file that it cannot bring."""
 
 

@@ -11,6 +11,7 @@ from sexton_storage.records.blobs import (
     CHUNK_BYTES,
     UNOWNED_KEEP_MS,
     Blob,
+    BlobState,
     Misplaced,
     NoRoom,
     chunks_of,
@@ -36,6 +37,11 @@ SELECT $1, $2 + n - 1, content FROM unnest($3::bytea[]) WITH ORDINALITY AS c(con
 """
 _RECEIVED = "UPDATE blobs SET received = $2, touched_at = sexton_now_ms() WHERE id = $1"
 _SETTLED = "UPDATE blobs SET state = $2 WHERE id = $1"
+_CLOSE = f"""
+UPDATE blobs SET sha256 = $2, size = $3, received = $3, state = 'kept', touched_at = sexton_now_ms()
+ WHERE id = $1 RETURNING {BLOBS.columns()}
+"""
+_GIVE_UP = "UPDATE blobs SET state = 'doomed' WHERE id = $1 AND state = 'open'"
 _CHUNK = "SELECT content FROM blob_chunks WHERE blob_id = $1 AND number = $2"
 _HELD = "SELECT count(*), coalesce(sum(size), 0)::bigint FROM blobs"
 # Whoever comes to own a blob locks its row first: a blob is either owned or doomed.
@@ -126,6 +132,32 @@ class PostgresBlobs(PostgresStore):
             return state is not None
 
         return await self._database.change(work)
+
+    async def close(self, blob_id: UUID, *, tail: bytes, sha256: bytes) -> Blob | None:
+        async def work(connection: Connection) -> Blob | None:
+            found = BLOBS.maybe(await connection.fetchrow(_LOAD, blob_id))
+            if found is None:
+                return None
+            # As ``open`` does: of two who end the same content, the second finds the first one's.
+            await connection.execute(_LOCK_WORKSPACE, found.workspace_id)
+            blob = BLOBS.maybe(await connection.fetchrow(_LOCK, blob_id))
+            size = found.received + len(tail)
+            known = BLOBS.maybe(await connection.fetchrow(_KNOWN, found.lease_id, sha256, size))
+            closing = decide.closed(blob, known, sha256, len(tail))
+            if closing is None:
+                return None
+            if closing.doomed is not None:
+                await connection.execute(_SETTLED, closing.doomed.id, BlobState.DOOMED)
+            if closing.kept.id != blob_id:
+                return closing.kept
+            await connection.execute(_CHUNKS, blob_id, found.received // CHUNK_BYTES, chunks_of(tail))
+            return BLOBS.maybe(await connection.fetchrow(_CLOSE, blob_id, sha256, size))
+
+        return await self._database.change(work)
+
+    async def give_up(self, blob_id: UUID) -> None:
+        # Doomed twice is doomed: no mark is needed.
+        await self._database.read(lambda c: c.execute(_GIVE_UP, blob_id))
 
     async def load(self, blob_id: UUID) -> Blob | None:
         return BLOBS.maybe(await self._row(_LOAD, blob_id))
