@@ -49,6 +49,8 @@ class Say:
     """What ends a thought; a thought that was cut has none."""
     blocks: Sequence[Mapping[str, Any]] = ()
     """What else the Messages API has to say, after the words; an ``input`` and citations come in pieces."""
+    drawn: Sequence[str] = ()
+    """Addresses of pictures, of the chat API."""
     wait_for: trio.Event | None = None
     hang_after: int | None = None
     """Events that are sent before the server falls silent for ever."""
@@ -134,9 +136,20 @@ class ToolUseBlock(Strict, tag="tool_use"):
     cache_control: Cache | None = None
 
 
+class ImageSource(Strict):
+    type: Literal["base64"]
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: bytes
+
+
+class ImageBlock(Strict, tag="image"):
+    source: ImageSource
+    cache_control: Cache | None = None
+
+
 class ToolResultBlock(Strict, tag="tool_result"):
     tool_use_id: str
-    content: str
+    content: str | Annotated[list[TextBlock | ImageBlock], msgspec.Meta(min_length=1)]
     is_error: bool = False
     cache_control: Cache | None = None
 
@@ -157,7 +170,15 @@ class SearchResultBlock(Strict, tag="web_search_tool_result"):
     content: list[dict[str, Any]]
 
 
-Block = TextBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock | ServerToolUseBlock | SearchResultBlock
+Block = (
+    TextBlock
+    | ImageBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ThinkingBlock
+    | ServerToolUseBlock
+    | SearchResultBlock
+)
 
 
 class Turn(Strict):
@@ -207,8 +228,20 @@ class SystemTurn(Strict, tag_field="role", tag="system"):
     content: str
 
 
+class ChatText(Strict, tag="text"):
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class ChatUrl(Strict):
+    url: Annotated[str, msgspec.Meta(pattern="^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")]
+
+
+class ChatPicture(Strict, tag="image_url"):
+    image_url: ChatUrl
+
+
 class UserTurn(Strict, tag_field="role", tag="user"):
-    content: str
+    content: str | Annotated[list[ChatText | ChatPicture], msgspec.Meta(min_length=1)]
 
 
 class AssistantTurn(Strict, tag_field="role", tag="assistant"):
@@ -376,6 +409,7 @@ def chat_chunks(say: Say, model: str) -> list[bytes]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "", "refusal": None}]
     deltas += [{"content": piece} for piece in _cut(say.text, 3)]
     deltas += [{"refusal": piece} for piece in _cut(say.refusal, 2)]
+    deltas += [{"images": [{"type": "image_url", "image_url": {"url": url}}]} for url in say.drawn]
     for index, call in enumerate(say.calls):
         first = {
             "index": index,

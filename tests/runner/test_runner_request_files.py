@@ -254,7 +254,7 @@ async def test_answers_that_never_end_or_end_too_early_leave_nothing(
             await trio.testing.wait_all_tasks_blocked(0.05)
             await bench.box.call("shell", {"command": "kill -9 $PPID; sleep 9"}, "c2")
             gone.set()
-        assert "nothing was saved: the sandbox was ended" in results[0].content
+        assert "nothing was saved to saved: the sandbox was ended" in results[0].content
         assert await bench.call("shell", command="ls -A") == "[exit status 0]"
 
     assert [*(tmp_path / "run").rglob("answer-*")] == []

@@ -341,7 +341,7 @@ async def test_a_tool_that_a_rule_may_match_is_called_alone(tmp_path: Path) -> N
     async with open_bench(tmp_path, policy={"gates": rules}) as bench:
         safe = {name for name, tool in bench.box.tools.items() if tool.parallel_safe}
 
-    assert safe == {"http_request"}
+    assert safe == {"http_request", "read_file"}
 
 
 @pytest.mark.parametrize(("status", "ok"), [("approved", True), ("denied", False)])

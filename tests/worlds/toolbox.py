@@ -33,7 +33,7 @@ from tests.worlds.runner import PACE
 LIMITS = Limits(wall_s=30.0, memory_bytes=256 << 20, pids=48)
 DEFAULT_EGRESS = EgressSettings()
 ALL_TOOLS = [
-    "shell", "python", "http_request", "memory_store", "memory_recall", "request_integration",
+    "shell", "python", "http_request", "read_file", "memory_store", "memory_recall", "request_integration",
     "request_approval", "propose_improvement", "schedule_follow_up",
 ]  # fmt: skip
 

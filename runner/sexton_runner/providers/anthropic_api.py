@@ -61,7 +61,7 @@ def _spell(prompt: Prompt) -> dict[str, Any]:
         "model": prompt.model,
         "max_tokens": prompt.max_output_tokens
         or wire.DEFAULT_MAX_OUTPUT_TOKENS + (prompt.thinking_tokens or 0),
-        "messages": wire.spell_messages(prompt.messages),
+        "messages": wire.spell_messages(prompt.messages, prompt.pictures),
     }
     if system := wire.spell_system(prompt.system):
         spelt["system"] = system

@@ -1,11 +1,14 @@
 """The events of Anthropic's Messages API, parsed defensively, and the prompt in its format."""
 
-from collections.abc import Iterable, Sequence
+import base64
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
 
+from sexton_runner.pictures import Picture
 from sexton_runner.providers.base import (
+    NOTHING_SHOWN,
     Message,
     Opaque,
     Part,
@@ -144,11 +147,13 @@ def spell_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     ]
 
 
-def spell_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+def spell_messages(
+    messages: Iterable[Message], pictures: Mapping[str, bytes] = NOTHING_SHOWN
+) -> list[dict[str, Any]]:
     """Spell the conversation; all of it is cached for the next question, which begins with the same words."""
     spelt: list[dict[str, Any]] = []
     for message in messages:
-        blocks = [block for part in message.parts if (block := _spell(part)) is not None]
+        blocks = [block for part in message.parts if (block := _spell(part, pictures)) is not None]
         if blocks:
             spelt.append({"role": message.role, "content": blocks})
     # A paused turn stands last and goes back as it came: the mark is then on the turn before it.
@@ -159,7 +164,7 @@ def spell_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return spelt
 
 
-def _spell(part: Part) -> dict[str, Any] | None:
+def _spell(part: Part, shown: Mapping[str, bytes]) -> dict[str, Any] | None:
     match part:
         case Text(text=text, citations=citations):
             # The API refuses empty text, and text of white space alone.
@@ -167,12 +172,23 @@ def _spell(part: Part) -> dict[str, Any] | None:
             return {"type": "text", "text": text, **cited} if text.strip() else None
         case ToolUse(id=call_id, name=name, arguments=arguments):
             return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-        case ToolAnswer(id=call_id, content=content, ok=ok):
-            return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not ok}
+        case ToolAnswer(id=call_id, content=content, ok=ok, pictures=pictures):
+            told: Any = content
+            if pictures:
+                words = [{"type": "text", "text": content}] if content.strip() else []
+                told = [*words, *(_picture(one, shown) for one in pictures)]
+            return {"type": "tool_result", "tool_use_id": call_id, "content": told, "is_error": not ok}
+        case Picture():
+            return _picture(part, shown)
         case Opaque(provider=provider, block=block):
             return dict(block) if provider == NAME and _is_whole(block) else None
         case _:
             assert_never(part)
+
+
+def _picture(picture: Picture, shown: Mapping[str, bytes]) -> dict[str, Any]:
+    data = base64.b64encode(shown[picture.sha256]).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": picture.media_type, "data": data}}
 
 
 def _is_whole(block: dict[str, Any]) -> bool:

@@ -2,9 +2,14 @@
 
 import enum
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import msgspec
+
+from sexton_runner.pictures import Picture
+
+NOTHING_SHOWN: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
@@ -32,6 +37,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, tag="tool_answer"):
     id: str
     content: str
     ok: bool = True
+    pictures: tuple[Picture, ...] = ()
 
 
 class Opaque(msgspec.Struct, frozen=True, tag="opaque"):
@@ -41,7 +47,7 @@ class Opaque(msgspec.Struct, frozen=True, tag="opaque"):
     block: dict[str, Any]
 
 
-Part = Text | ToolUse | ToolAnswer | Opaque
+Part = Text | ToolUse | ToolAnswer | Opaque | Picture
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -82,6 +88,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """``low`` to ``max``."""
     thinking_tokens: int | None = None
     """How many tokens the model may think before it answers; for providers that take a number."""
+    pictures: Mapping[str, bytes] = NOTHING_SHOWN
+    """The bytes of each picture of ``messages``, by its hash."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -173,6 +181,8 @@ class Reply(msgspec.Struct, frozen=True):
     message: Message
     stop: Stop
     usage: Usage
+    pictures: tuple[bytes, ...] = ()
+    """What the model has drawn, as it came."""
 
 
 Delta = TextDelta | ToolCalled | Used | Asking | Again | Reply

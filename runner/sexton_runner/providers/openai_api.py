@@ -73,7 +73,7 @@ class OpenAIProvider:
     def _spell(self, prompt: Prompt) -> dict[str, Any]:
         spelt: dict[str, Any] = {
             "model": prompt.model,
-            "messages": wire.spell_messages(prompt.system, prompt.messages),
+            "messages": wire.spell_messages(prompt.system, prompt.messages, prompt.pictures),
             "stream_options": {"include_usage": True},
         }
         if tools := wire.spell_tools(prompt.tools):
@@ -123,6 +123,7 @@ class _Answer:
         self._usage = Usage()
         self._finish: str | None = None
         self._refused = False
+        self._pictures: list[bytes] = []
 
     def take(self, data: bytes) -> list[Delta]:
         """Take a chunk and give what it adds.
@@ -151,7 +152,8 @@ class _Answer:
         self._check()
         uses = tuple(call.use() for call in self._calls)
         parts: tuple[Part, ...] = (*((Text(self._text),) if self._text else ()), *uses)
-        return Reply(Message("assistant", parts), self._stop(bool(uses)), self._usage)
+        drawn = tuple(self._pictures)
+        return Reply(Message("assistant", parts), self._stop(bool(uses)), self._usage, drawn)
 
     def _stop(self, asks: bool) -> Stop:  # noqa: FBT001 - a private rule with one meaning
         if self._refused:
@@ -170,6 +172,10 @@ class _Answer:
         self._text += words
         for piece in choice.delta.tool_calls or ():
             self._call(piece).take(piece.function)
+        for drawn in choice.delta.images or ():
+            content = wire.content_of(drawn.image_url.url)
+            if content is not None and len(self._pictures) < wire.MAX_DRAWN:
+                self._pictures.append(content)
         self._finish = choice.finish_reason or self._finish
         return [TextDelta(words)] if words else []
 

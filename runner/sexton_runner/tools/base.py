@@ -1,8 +1,18 @@
 """What every tool is, and gives back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from sexton_runner.pictures import Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A picture that a tool has found; ``path`` is where it lies in the run's folder, if it does."""
+
+    content: bytes = field(repr=False)
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,12 +20,14 @@ class ToolResult:
     """The answer to one call.
 
     ``content`` is what the model reads: redacted and bounded. ``facts`` are small JSON values for the
-    evidence: status codes, sizes, hashes.
+    evidence: status codes, sizes, hashes. What a tool has ``found`` the toolbox keeps as ``pictures``.
     """
 
     content: str
     ok: bool = True
     facts: Mapping[str, Any] = field(default_factory=dict)
+    found: Sequence[Found] = ()
+    pictures: tuple[Picture, ...] = ()
 
 
 class Parked(Exception):

@@ -9,11 +9,12 @@ from urllib.parse import quote
 
 import orjson
 
+from sexton_runner.pictures import media_type_of as media_type_of_picture
 from sexton_runner.redact import Redactor
 from sexton_runner.run_files.file_names import NAME_BYTES, media_type_of
 from sexton_runner.tools.answer_file import AnswerFile
 from sexton_runner.tools.arguments import an_object
-from sexton_runner.tools.base import ToolResult
+from sexton_runner.tools.base import Found, ToolResult
 from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch, host_of
 from sexton_runner.tools.lent_secrets import LentSecrets, NotLent
 from sexton_runner.tools.request_files import FilesOfRequest, RequestFiles
@@ -105,7 +106,10 @@ class HttpRequest:
         except (NotFetched, NotLent) as refusal:
             return ToolResult(self.redactor.text(str(refusal)), ok=False, facts=facts)
         facts |= _facts(answer, files)
-        return ToolResult(self._told(answer, files), ok=answer.status < BAD_REQUEST, facts=facts)
+        drawn = answer.whole and not answer.sunk and media_type_of_picture(answer.body) is not None
+        found = (Found(answer.body),) if drawn else ()
+        told = self._told(answer, files, drawn=drawn)
+        return ToolResult(told, ok=answer.status < BAD_REQUEST, facts=facts, found=found)
 
     def _wanted(self, arguments: Mapping[str, Any]) -> Wanted:
         if sum(name in arguments for name in BODIES) > 1:
@@ -151,13 +155,15 @@ class HttpRequest:
         # A password that is shorter than what is looked for by itself is still a secret beside its user.
         self.redactor.learn({"basic_auth": pair})
 
-    def _told(self, answer: Fetched, files: FilesOfRequest) -> str:
+    def _told(self, answer: Fetched, files: FilesOfRequest, *, drawn: bool) -> str:
         lines = [f"HTTP {answer.status}"]
         lines += [f"{name}: {answer.headers[name]}" for name in SHOWN_HEADERS if name in answer.headers]
         if answer.sunk and files.saving is not None:
             return clipped(self.redactor.text("\n".join([*lines, "", _saved(files.saving, files.save_to)])))
         coding = answer.headers.get("content-encoding", "identity")
-        if coding.lower() != "identity":
+        if drawn:
+            pass  # What it shows is kept as a picture, and told of there.
+        elif coding.lower() != "identity":
             lines += ["", f"[{len(answer.body)} bytes in the coding {coding}, which is not read]"]
         else:
             text = answer.body.decode("utf-8", "replace")

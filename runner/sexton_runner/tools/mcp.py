@@ -147,7 +147,8 @@ class Served:
             return ToolResult(f"the server {self.name} is gone: {self.fault}", ok=False)
         with trio.move_on_after(CALL_S):
             result = await self._session.call(name, arguments)
-            return ToolResult(clipped(result.content), result.ok, {"server": self.name, "tool": name})
+            facts = {"server": self.name, "tool": name}
+            return ToolResult(clipped(result.content), result.ok, facts, result.found)
         return ToolResult(f"the server {self.name} took too long", ok=False)
 
 

@@ -1,5 +1,6 @@
 """Conversations with servers of the Model Context Protocol, in a sandbox or over HTTP, by its own SDK."""
 
+import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -18,12 +19,14 @@ from mcp.shared.message import SessionMessage
 from sexton_runner.run import Run
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.tool_settings import McpServer
-from sexton_runner.tools.base import ToolResult
+from sexton_runner.tools.base import Found, ToolResult
 from sexton_runner.tools.mcp import MAX_TOOLS, Offered
 
 MAX_LINE_BYTES = 4 << 20
 READ_BYTES = 65536
 MAX_DESCRIPTION_CHARS = 2_048
+MAX_PICTURES = 16
+"""The most of one answer; more are named, not shown."""
 QUESTION_S = 60.0
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
@@ -38,14 +41,35 @@ class Conversation:
     offered: Sequence[Offered]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool; what is no text is named, not shown."""
+        """Call a tool; what is neither text nor picture is named, not shown."""
         answer = await self.session.call_tool(name, dict(arguments), read_timeout_seconds=QUESTION_S * 5)
-        parts = [
-            one.text if isinstance(one, types.TextContent) else f"[{one.type}]" for one in answer.content
-        ]
-        if not parts and answer.structured_content is not None:
+        parts: list[str] = []
+        found: list[Found] = []
+        for one in answer.content:
+            content = _picture(one)
+            if content is not None and len(found) < MAX_PICTURES:
+                found.append(Found(content))
+            else:
+                parts.append(one.text if isinstance(one, types.TextContent) else f"[{one.type}]")
+        if not parts and not found and answer.structured_content is not None:
             parts = [orjson.dumps(answer.structured_content).decode()]
-        return ToolResult("\n".join(parts), ok=not answer.is_error)
+        return ToolResult("\n".join(parts), not answer.is_error, found=found)
+
+
+def _picture(block: types.ContentBlock) -> bytes | None:
+    match block:
+        case types.ImageContent(data=data):
+            pass
+        case types.EmbeddedResource(resource=types.BlobResourceContents(mime_type=str(kind), blob=data)) if (
+            kind.startswith("image/")
+        ):
+            pass
+        case _:
+            return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from sexton_runner.run import Run
 from sexton_runner.tools.approval import RequestApproval
 from sexton_runner.tools.base import Tool
 from sexton_runner.tools.fetch import Reach
+from sexton_runner.tools.folder_files import FolderFiles
 from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.tools.http_request import HttpRequest
 from sexton_runner.tools.integration import RequestIntegration
@@ -15,6 +16,7 @@ from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.memory import MemoryRecall, MemoryStore
 from sexton_runner.tools.programs import Programs, Python, Shell
 from sexton_runner.tools.proposal import ProposeImprovement
+from sexton_runner.tools.read_file import ReadFile
 from sexton_runner.tools.request_files import RequestFiles
 from sexton_runner.tools.tool_sandbox import ToolSandbox
 
@@ -26,6 +28,7 @@ class Kit:
     run: Run
     tool_sandbox: ToolSandbox
     secrets: LentSecrets
+    folder_files: FolderFiles
     proposals: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -56,9 +59,10 @@ TOOLS: Mapping[str, Callable[[Kit], Tool]] = {
         secrets=kit.secrets,
         reach=kit.reach,
         redactor=kit.run.redactor,
-        files=RequestFiles(kit.run, kit.tool_sandbox),
+        files=RequestFiles(kit.run, kit.folder_files),
         hosts=kit.run.live.lease.policy.hosts,
     ),
+    "read_file": lambda kit: ReadFile(kit.folder_files, kit.run.folder, kit.run.redactor),
     "memory_store": lambda kit: MemoryStore(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "memory_recall": lambda kit: MemoryRecall(kit.run.plane, kit.run.live.lease, kit.run.redactor),
     "request_integration": lambda kit: RequestIntegration(

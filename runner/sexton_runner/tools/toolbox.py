@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,8 +22,10 @@ from sexton_runner.tools import call_gate
 from sexton_runner.tools.arguments import BadArguments, Checked
 from sexton_runner.tools.base import Parked, Tool, ToolResult
 from sexton_runner.tools.completion_checks import Checks, Unmet
+from sexton_runner.tools.folder_files import FolderFiles
 from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.mcp import Servers
+from sexton_runner.tools.picture_shelf import PictureShelf
 from sexton_runner.tools.request_gate import RequestGate, Undecided
 from sexton_runner.tools.table import TOOLS, Kit
 from sexton_runner.tools.tool_sandbox import ToolSandbox
@@ -71,6 +74,7 @@ class Toolbox:
         self.tools: Mapping[str, Tool] = self._fitted
         self.proposals = kit.proposals
         self._sandbox = kit.tool_sandbox
+        self.pictures = PictureShelf(run, kit.folder_files)
         self._checks = Checks(
             gates.checks,
             kit.tool_sandbox.workspace,
@@ -135,7 +139,8 @@ class Toolbox:
     def _safe(self, result: ToolResult) -> ToolResult:
         # Each tool does this for itself where it has to; here it is certain.
         facts = self._run.redactor.json(dict(result.facts))
-        return ToolResult(clipped(self._run.redactor.text(result.content)), result.ok, facts)
+        content = clipped(self._run.redactor.text(result.content))
+        return ToolResult(content, result.ok, facts, pictures=result.pictures)
 
     def _shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         cut = shown(self._run.redactor.json(dict(arguments)))
@@ -164,15 +169,13 @@ class Toolbox:
             return ToolResult(clipped(f"not done: {decision.told}"), ok=False, facts=facts)
         result = await self._carried_out(tool, arguments)
         if decision is not None and decision.detail:
-            return ToolResult(
-                f"{result.content}\n[the approver said: {decision.detail}]", result.ok, result.facts
-            )
+            return replace(result, content=f"{result.content}\n[the approver said: {decision.detail}]")
         return result
 
     async def _carried_out(self, tool: Fitted, arguments: Mapping[str, Any]) -> ToolResult:
         try:
             with trio.move_on_after(CALL_S):
-                return await tool.call(arguments)
+                return await self.pictures.shelved(await tool.call(arguments))
         except (SandboxUnavailable, TokenRejected):
             raise
         except Unavailable as fault:
@@ -218,7 +221,13 @@ async def open_toolbox(run: Run, resting: Callable[[bool], None] | None = None) 
 
     policy = run.live.lease.policy
     gates = read_gates(policy.gates)
-    kit = Kit(run=run, tool_sandbox=ToolSandbox(run), secrets=_lent(run))
+    tool_sandbox = ToolSandbox(run)
+    kit = Kit(
+        run=run,
+        tool_sandbox=tool_sandbox,
+        secrets=_lent(run),
+        folder_files=FolderFiles(run, tool_sandbox),
+    )
     asking = Asking(run, resting=resting or rest, park=_raise_parked)
     if run.network is not None:
         run.network.judge = RequestGate(asking, gates.rules, park=_wait_no_longer).judge

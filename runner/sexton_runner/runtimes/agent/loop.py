@@ -8,6 +8,7 @@ import trio
 
 from sexton_runner.errors import ControlPlaneError, TokenRejected
 from sexton_runner.lease import Halt
+from sexton_runner.pictures import Picture
 from sexton_runner.providers.base import (
     Message,
     Part,
@@ -24,10 +25,12 @@ from sexton_runner.runtimes.agent.answer_pieces import AnswerPieces, joined, wit
 from sexton_runner.runtimes.agent.evidence import Evidence
 from sexton_runner.runtimes.agent.model_calls import ModelCalls
 from sexton_runner.runtimes.agent.prompt import first_message, system_prompt
+from sexton_runner.runtimes.agent.questions import Questions
 from sexton_runner.runtimes.agent.run_limits import RunLimits
 from sexton_runner.runtimes.agent.saved_conversation import SavedConversation, decode, encode
 from sexton_runner.runtimes.agent.tool_calls import ToolCalls
 from sexton_runner.runtimes.agent.window import fitted, windowed
+from sexton_runner.tools.picture_shelf import facts_of
 from sexton_runner.tools.toolbox import Toolbox
 from sexton_runner.tools.truncation import clipped
 
@@ -63,7 +66,10 @@ class Loop:
         self._tools = tuple(
             ToolSpec(tool.name, tool.description, tool.input_schema) for tool in toolbox.tools.values()
         )
-        first = first_message(lease, limits.context_cap_tokens, self._saved.note)
+        shelf, most = toolbox.pictures, limits.max_pictures
+        self._questions = Questions(run, model_calls, shelf, self._prompt, most)
+        brought = shelf.held.of_event[:most]
+        first = first_message(lease, limits.context_cap_tokens, self._saved.note, brought)
         self._messages = list(self._saved.messages) or [first]
         self._pieces = AnswerPieces(self._saved.pieces)
         self._reminded = 0
@@ -88,7 +94,9 @@ class Loop:
             self._run.record("note", {"text": "the conversation of the attempt before goes on"})
             return
         self._run.record("prompt", {"text": self._system, "role": "system"})
-        self._run.record("prompt", {"text": self._messages[0].text, "role": "user"})
+        shown = [facts_of(part) for part in self._messages[0].parts if isinstance(part, Picture)]
+        told = {"text": self._messages[0].text, "role": "user"}
+        self._run.record("prompt", {**told, "pictures": shown} if shown else told)
 
     def checkpoint(self, answered: Sequence[ToolAnswer] = ()) -> dict[str, object]:
         """Give all that a later lease needs to go on from here. Raises ``TooLarge``."""
@@ -111,11 +119,11 @@ class Loop:
 
     async def _ask(self) -> Reply | None:
         """Ask the next question; None when there is no room for it."""
-        fits = fitted(self._messages, self._limits, self._tokens)
-        if self._tokens(fits) > self._limits.full_at and len(self._messages) > 1:
+        fits = fitted(self._messages, self._limits, self._questions.tokens)
+        if self._questions.tokens(fits) > self._limits.full_at and len(self._messages) > 1:
             return None
         try:
-            return await self._model_calls.ask(self._prompt(fits))
+            return await self._questions.ask(fits)
         except WindowFull:
             # The model's own window is smaller than it was said to be.
             if len(self._messages) == 1:
@@ -201,7 +209,7 @@ class Loop:
             asked = Message("user", (*_parts_of_last_user(messages), Text(NOTE)))
             before = messages[:-1] if messages[-1].role == "user" else messages
             try:
-                said = (await self._model_calls.ask(self._prompt([*before, asked]))).message.text
+                said = (await self._questions.ask([*before, asked])).message.text
             except WindowFull as fault:
                 if keep == 0:
                     raise ModelRefused(f"not even a note has room: {fault}") from fault
@@ -227,9 +235,6 @@ class Loop:
             limits.effort,
             limits.thinking_tokens,
         )
-
-    def _tokens(self, messages: Sequence[Message]) -> int:
-        return self._model_calls.tokens(self._prompt(messages))
 
     def _answer(self, parts: tuple[Part, ...]) -> None:
         self._messages.append(Message("user", parts))

@@ -1,10 +1,12 @@
 """The prompt of a run: instructions that stay, and the event with what belongs to it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from sexton_runner.event import event_json
+from sexton_runner.pictures import Picture
 from sexton_runner.providers.base import Message, Text
 from sexton_runner.tools.truncation import clipped
 from sexton_runner.wire import Lease
@@ -34,8 +36,11 @@ def system_prompt(instructions: str) -> str:
     return instructions.strip() + "\n" + RULES
 
 
-def first_message(lease: Lease, cap_tokens: int, note: str) -> Message:
-    """Give the event, what the agent remembers, what it was told about earlier runs, and its own note."""
+def first_message(lease: Lease, cap_tokens: int, note: str, pictures: Sequence[Picture] = ()) -> Message:
+    """Give the event, what the agent remembers, what it was told about earlier runs, and its own note.
+
+    The ``pictures`` that the event brings come last, each under its name.
+    """
     chars = cap_tokens * CHARS_PER_TOKEN
     event = clipped(event_json(lease).decode(), max(MIN_CHARS, chars // EVENT_SHARE), MIN_CHARS // 4)
     sections = [
@@ -45,7 +50,8 @@ def first_message(lease: Lease, cap_tokens: int, note: str) -> Message:
         _section("Files that came with the event, in your working folder, to be read only", _files(lease)),
         _section("Your note of what you have done for this event so far; go on from there", note),
     ]
-    return Message("user", (Text("\n\n".join(section for section in sections if section)),))
+    shown = [part for picture in pictures for part in (Text(f"\n{picture.path}:"), picture)]
+    return Message("user", (Text("\n\n".join(section for section in sections if section)), *shown))
 
 
 def _section(title: str, text: str) -> str:

@@ -18,6 +18,7 @@ class RunLimits(msgspec.Struct, frozen=True):
     ``tool_window`` is how many of the latest tool results stay whole; ``auto``, or 0, keeps as many as fit.
     Every ``memory_checkpoint_every`` tool calls the model is told to keep what it has learnt; 0 is never.
     At ``stage_chunk_threshold`` of the window the run ends, and another event goes on from its note.
+    At most ``max_pictures`` are shown in one question, the latest of them; 0 shows none.
     ``temperature``, ``effort`` and ``thinking_tokens`` are the provider's own; None is its default.
     An answer that was cut at ``max_output_tokens`` is gone on with at most ``max_continuations`` times.
     """
@@ -30,6 +31,7 @@ class RunLimits(msgspec.Struct, frozen=True):
     max_stages: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     max_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
     max_continuations: Annotated[int, msgspec.Meta(ge=0, le=100)] = 16
+    max_pictures: Annotated[int, msgspec.Meta(ge=0, le=100)] = 20
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     thinking_tokens: Annotated[int, msgspec.Meta(ge=1_024, le=200_000)] | None = None

@@ -79,7 +79,7 @@ class ToolCalls:
         arguments = self._run.redactor.json(use.arguments)
         ms = int((self._run.clock() - began) * 1000)
         self._evidence.add(self._run.redactor.text(use.name), arguments, result, ms)
-        self._done[use.id] = ToolAnswer(use.id, result.content, result.ok)
+        self._done[use.id] = ToolAnswer(use.id, result.content, result.ok, result.pictures)
 
     async def _answered(self, use: ToolUse) -> ToolResult:
         while True:

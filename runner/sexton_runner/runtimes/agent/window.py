@@ -7,10 +7,13 @@ import orjson
 
 from sexton_runner.providers.base import Message, Part, Prompt, ToolAnswer
 from sexton_runner.runtimes.agent.run_limits import RunLimits
+from sexton_runner.runtimes.agent.shown_pictures import pictures_in
 
 FIRST_CHARS_PER_TOKEN = 3.5
 LEAST_CHARS_PER_TOKEN, MOST_CHARS_PER_TOKEN = 1.0, 8.0
 SHORT_CHARS = 200
+PICTURE_CHARS = 5_000
+"""Some 1,500 tokens, which is what providers take for one of the largest size that they do not shrink."""
 ROOM = 0.6  # When results have to go, enough go to make room for a while: each time a cache is lost.
 
 
@@ -31,8 +34,9 @@ class Measure:
 
 
 def size_of(prompt: Prompt) -> int:
-    """Give the characters that the model has to read."""
-    return len(orjson.dumps(msgspec.to_builtins(prompt)))
+    """Give the characters that the model has to read; a picture counts as many whatever its size."""
+    words = msgspec.structs.replace(prompt, pictures={})
+    return len(orjson.dumps(msgspec.to_builtins(words))) + PICTURE_CHARS * len(pictures_in(prompt.messages))
 
 
 def short(answer: ToolAnswer) -> ToolAnswer:
@@ -41,7 +45,7 @@ def short(answer: ToolAnswer) -> ToolAnswer:
     >>> short(ToolAnswer("1", "x" * 1000)).content
     '[an older result of 1000 characters was left out; call the tool again if you need it]'
     """
-    if len(answer.content) <= SHORT_CHARS:
+    if len(answer.content) <= SHORT_CHARS and not answer.pictures:
         return answer
     size = len(answer.content)
     said = f"[an older result of {size} characters was left out; call the tool again if you need it]"
