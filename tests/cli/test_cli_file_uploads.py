@@ -45,6 +45,7 @@ def test_a_file_is_sent_from_where_it_stands_and_named(ran: Any) -> None:
     done = ran(server, "--file", "report.html")
 
     assert (done.exit_code, done.stdout) == (0, "e\n"), done.output
+
     begun, first, second, said = server.calls
     assert json.loads(begun.content) == {"sha256": hashlib.sha256(CONTENT).hexdigest(), "size": len(CONTENT)}
     assert [(call.url.query, call.content) for call in (first, second)] == [
@@ -52,6 +53,7 @@ def test_a_file_is_sent_from_where_it_stands_and_named(ran: Any) -> None:
         (b"offset=10", CONTENT[10:]),
     ]
     assert first.headers["content-type"] == "application/octet-stream"
+
     named = {"name": "report.html", "upload_id": "u", "media_type": "text/html"}
     assert json.loads(said.content) == {"message": "Look.", "files": [named]}
 

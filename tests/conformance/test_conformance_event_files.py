@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from sexton_storage.contents import Contents
 from sexton_storage.records.blobs import UNOWNED_KEEP_MS, Blob
-from sexton_storage.records.event_files import EventFile, Missing, NewFiles, NotBrought, WantedFile, sender_of
+from sexton_storage.records.event_files import EventFile, Missing, NewFiles, NotBrought, WantedFile
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.zombies import Zombie
+from sexton_storage.senders import sender_of
 from sexton_storage.writes import EventEnd
 from tests.conformance.test_conformance_artefacts import artefact_of, blob_of, keep, owners
 from tests.worlds.storage import StorageWorld, new_id
@@ -69,6 +70,7 @@ async def test_all_files_are_brought_or_none(world: StorageWorld) -> None:
     stranger = await other.agent()
     assert await bring(other, stranger, event_id, artefact) == Missing(0, NotBrought.NOT_LEFT)
     assert await bring(other, stranger, event_id, upload) == Missing(0, NotBrought.NOT_SENT)
+
     large = await sent(world, bytes(97))
     assert await bring(world, agent, event_id, upload, WantedFile("c", upload_id=large.id)) == Missing(
         1, NotBrought.TOO_LARGE

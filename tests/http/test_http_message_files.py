@@ -88,6 +88,7 @@ async def test_a_message_brings_what_was_sent_and_what_another_run_left_and_so_d
         headers = {"idempotency-key": "once"}
         made = await message(world, agent, *wanted, headers=headers)
         assert made.status_code == 202, made.text
+
         event_id = made.json()["event_id"]
         assert (await message(world, agent, *wanted, headers=headers)).json()["event_id"] == event_id
 
@@ -125,9 +126,11 @@ async def test_a_message_brings_what_was_sent_and_what_another_run_left_and_so_d
 
         replay = await world.post(f"{world.ws}/events/{event_id}/replay")
         assert replay.status_code == 202, replay.text
+
         again = await world.lease(token)
         assert (again["event"]["event_id"], again["event"]["files"]) == (replay.json()["event_id"], told)
         assert await read(world, token, again, 0) == CONTENT
+
         await report(world, token, again)
 
         plain = (await world.post(f"{world.ws}/zombies/{agent}/messages", {"message": "Hello."})).json()

@@ -62,6 +62,7 @@ async def test_a_program_and_a_models_tools_find_the_files_of_their_event(
         agent = await installed(world, agent_files("asks", config, trigger=NOBODY))
         event = await woken(world, agent, [files[0], left])
         assert event["status"] == "processed", event
+
         asked = str(model.asked)
         assert "- in/notes/a.txt (text/plain, 8 bytes)" in asked
         assert "- in/large.bin (application/octet-stream" in asked

@@ -102,7 +102,7 @@ class Steer(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froze
     """The event is kept with it, once; None: each message is a new event."""
     files: tuple[WantedFile, ...] = ()
     sender: str = ""
-    """Whose uploads may be brought, as ``user:<id>`` or ``api:<id>``."""
+    """The one whose uploads may be brought, as ``user:<id>`` or ``api:<id>``."""
     event_id: UUID | None = None
     """What the event is to be called; with files it is needed. Where another answers, the files are over."""
 

@@ -10,9 +10,10 @@ from sexton_actors.event_files import names_files
 from sexton_actors.protocol.zombie import Steer
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
-from sexton_storage.records.event_files import EventFile, Missing, NewFiles, NotBrought, sender_of
+from sexton_storage.records.event_files import EventFile, Missing, NewFiles, NotBrought
 from sexton_storage.records.events import Event
 from sexton_storage.records.zombies import Zombie
+from sexton_storage.senders import sender_of
 
 
 async def bring(world: World, zombie: Zombie, message: Steer) -> Sequence[EventFile] | Refusal:

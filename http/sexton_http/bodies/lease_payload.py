@@ -13,7 +13,7 @@ from sexton_http.bodies.shapes import Shape
 
 class LeaseFile(Shape):
     name: str
-    """Its path below the folder `in` of the run."""
+    """The path below the folder `in` of the run."""
     media_type: str
     size: int
     sha256: str

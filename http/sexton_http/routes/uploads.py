@@ -21,7 +21,7 @@ from sexton_storage.records.blobs import (
     Misplaced,
     NoRoom,
 )
-from sexton_storage.records.event_files import sender_of
+from sexton_storage.senders import sender_of
 
 FILES_TAG = "Files"
 HEX_CHARS = 64

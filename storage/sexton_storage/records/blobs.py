@@ -42,7 +42,7 @@ class Blob(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     workspace_id: UUID
     lease_id: UUID
-    """The lease that sends it, or sent it; for a member, what ``event_files.sender_of`` gives."""
+    """The lease that sends it, or sent it; for a member, what ``senders.sender_of`` gives."""
     sha256: bytes
     """Declared by the sender, and verified before it is ``kept``."""
     size: int

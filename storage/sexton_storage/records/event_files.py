@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, Protocol
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import msgspec
 
@@ -16,7 +16,7 @@ class EventFile(msgspec.Struct, frozen=True, gc=False):
 
     event_id: UUID
     number: int
-    """Its place among those of the event, from 0."""
+    """The place among those of the event, from 0."""
     zombie_id: UUID
     workspace_id: UUID
     name: str
@@ -40,15 +40,15 @@ class WantedFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewFiles(msgspec.Struct, frozen=True, gc=False):
-    """Whose files they are to be."""
+    """The event that files are to be of, and who sends them."""
 
     event_id: UUID
     zombie_id: UUID
     workspace_id: UUID
     sender_id: UUID
-    """As of ``sender_of``: only this sender's uploads are taken."""
+    """What ``senders.sender_of`` gives: only this sender's uploads are taken."""
     max_bytes: int
-    """Of all of them together."""
+    """The most of all of them together."""
     now: int
 
 
@@ -96,12 +96,3 @@ class EventFileStore(Protocol):
         Those without an event go an hour after they were kept.
         """
         ...
-
-
-def sender_of(workspace_id: UUID, by: str) -> UUID:
-    """Under which id a member's uploads are kept, where those of a run have its lease's.
-
-    >>> sender_of(UUID(int=1), "user:1") == sender_of(UUID(int=1), "user:2")
-    False
-    """
-    return uuid5(workspace_id, by)

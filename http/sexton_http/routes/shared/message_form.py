@@ -13,7 +13,8 @@ from sexton_http.bodies.multipart import Part
 from sexton_http.gateway.incoming_form import IncomingForm, Intake
 from sexton_http.routes.shared.upload_room import no_room
 from sexton_storage.records.blobs import PART_BYTES, Blob, Misplaced, NoRoom
-from sexton_storage.records.event_files import FILES_OF_EVENT, sender_of
+from sexton_storage.records.event_files import FILES_OF_EVENT
+from sexton_storage.senders import sender_of
 
 MESSAGE_BYTES: Final = 8192
 FIELD: Final = "message"
