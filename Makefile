@@ -62,7 +62,9 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
 
+# Where the peers cannot be had, only `pgqueuer` fails.
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot
+	-@$(if $(or $(filter pgqueuer,$(ARGS)),$(if $(ARGS),,all)),$(MAKE) --no-print-directory .venv-peers/.locked)
 	@$(ALONE) $(BIN)/python -m bench $(ARGS)
 
 # The peers' packages must agree among themselves only, so they have an environment of their own.

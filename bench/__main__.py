@@ -5,6 +5,7 @@ table and a plot. The exit status is 0 also when a budget is missed (the table s
 benchmark itself failed.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -33,8 +34,9 @@ ALL = (
     "fairness",
     "startup",
     "egress",
+    "pgqueuer",
 )
-BY_NAME = ("memory", "peaks", "files", "soak", "day", "attacks", "workers", "refusals")
+BY_NAME = ("memory", "peaks", "files", "soak", "day", "attacks", "workers", "refusals", "pythons")
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""
@@ -80,7 +82,9 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 64
-    chosen = [name for name in known if (name in names if names else name in ALL)]
+    # Which interpreters are to be compared only the caller knows.
+    short = (*ALL, "pythons") if "BENCH_PYTHONS" in os.environ else ALL
+    chosen = [name for name in known if (name in names if names else name in short)]
     began = time.monotonic()
     results = []
     texts = []

@@ -113,7 +113,7 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals, rival: Rival) 
             "renewals/s",
             "empty handler",
             harness.ratios(samples["single"], samples["empty"]),
-            (harness.at_least_times(1.2),),
+            (harness.at_least_times(4),),
         ),
         harness.Figure(
             "batches of 64, 32 connections",
@@ -121,7 +121,7 @@ def _figures(samples: dict[str, list[float]], renewals: Renewals, rival: Rival) 
             "renewals/s",
             "empty handler",
             harness.ratios(samples["batches"], samples["empty"]),
-            (harness.at_least_times(15),),
+            (harness.at_least_times(24),),
         ),
         *(
             harness.Figure(f"{name}: latency {label}", _latency(runs[name], share), "ms")

@@ -66,7 +66,7 @@ def _figures(samples: dict[str, list[float]], runs: list[Loaded], due: Loaded) -
             "webhooks/s",
             "empty handler",
             harness.ratios(samples["webhooks"], samples["empty"]),
-            (harness.at_least_times(1.2),),
+            (harness.at_least_times(2),),
         ),
         harness.Figure(
             "server's processor time", harness.Spread.of([run.server_us for run in runs]), "µs/webhook"

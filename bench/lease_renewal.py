@@ -197,7 +197,7 @@ def _figures(samples: dict[str, list[float]], askers: Askers, batch: float) -> l
             "renewals/s",
             "pgbench",
             harness.ratios(samples["actors"], samples["pgbench"]),
-            (harness.at_least_times(3),),
+            (harness.at_least_times(3.5),),
         ),
         harness.Figure(
             f"batches of {BATCH}, {BATCH_ASKERS} askers",

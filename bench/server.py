@@ -47,8 +47,9 @@ PURSE_NANOS = 10**15
 class Server:
     """One server process and its folder, over as many lives as a benchmark needs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: str = PYTHON) -> None:
         self.folder = folder
+        self._python = python
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self, *options: str) -> Site:
@@ -67,7 +68,7 @@ class Server:
         words = ["up", "--data", str(self.folder / "data"), "--port", "0", "--runners", "0", *options]
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(
-                [PYTHON, "-m", "sexton_cli.main", *words, "--ready-file", str(ready_file)],
+                [self._python, "-m", "sexton_cli.main", *words, "--ready-file", str(ready_file)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -114,10 +115,10 @@ def _site(ready: dict[str, Any]) -> Site:
 
 
 @asynccontextmanager
-async def open_folder() -> AsyncIterator[Server]:
+async def open_folder(python: str = PYTHON) -> AsyncIterator[Server]:
     """A server that is not started yet, and nothing of it left at the end."""
     folder = Path(tempfile.mkdtemp(prefix="sexton-bench-"))
-    server = Server(folder)
+    server = Server(folder, python)
     try:
         yield server
     finally:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench import dispatch, fairness, harness, memory, soak
+from bench import dispatch, fairness, harness, memory, pythons, soak
 from bench.agents_by_hand import EVENT, LEASE, Agents
 from bench.load import NOW, Place
 
@@ -51,6 +51,22 @@ def test_the_most_agents_are_held_against_the_fewest() -> None:
 
     assert [figure["ratio"] for figure in told] == [None, 2.0, 3.0] * 2
     assert [figure["met"] for figure in told] == [None, None, False] * 2
+
+
+@pytest.mark.parametrize(
+    ("versions", "met"),
+    [(["3.11.7", "3.13.0"], [None] * 4), (["3.11.7", "3.11.7"], [None, None, None, True])],
+)
+def test_another_release_has_a_budget_and_another_python_has_none(
+    versions: list[str], met: list[bool | None]
+) -> None:
+    first, second = pythons.names_of(versions)
+    samples = {load: {first: [40.0], second: [20.0]} for load in (pythons.SINGLE, pythons.BATCHES)}
+    told = [figure.as_json() for figure in pythons.figures(samples)]
+
+    assert [figure["ratio"] for figure in told] == [None, 0.5] * 2
+    assert [figure["met"] for figure in told] == met
+    assert len({figure["name"] for figure in told}) == 4
 
 
 def test_the_warm_up_is_no_part_of_a_quiet_workspaces_wait() -> None:
