@@ -16,6 +16,7 @@ from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.ports.chat import ChatPlatform
 from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
+from sexton_actors.renewal_units import RenewalUnits
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_storage.objects.store import ObjectStore
@@ -56,6 +57,7 @@ class World:
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)
+    renewal_units: RenewalUnits = field(default_factory=RenewalUnits)
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 

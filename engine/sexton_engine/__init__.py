@@ -1,5 +1,6 @@
 """pykka's actors on trio, supervised, with bounded mailboxes."""
 
+from sexton_engine.activation.cell_hold import finish_all
 from sexton_engine.activation.kind import ASK_TIMEOUT_S
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem, Context, Ending, Terminated
@@ -76,5 +77,6 @@ __all__ = [
     "UnknownKind",
     "WhenFull",
     "actor_scope",
+    "finish_all",
     "open_system",
 ]

@@ -1,7 +1,7 @@
 """Counts how values are spread over fixed bounds, for a few additions a value and without a lock."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -48,6 +48,13 @@ class Spread:
     def note(self, value: float) -> None:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._total += value
+
+    def note_all(self, values: Iterable[float]) -> None:
+        """Note many for one call."""
+        bounds, counts = self._bounds, self._counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+            self._total += value
 
     def statistics(self) -> SpreadStatistics:
         return SpreadStatistics(self._bounds, tuple(self._counts), self._total)

@@ -42,7 +42,7 @@ from sexton_storage.records.workspaces import WorkspaceStore
 from sexton_storage.records.zombies import ZombieStore
 from sexton_storage.signals import Signals
 from sexton_storage.statistics import StorageStatistics
-from sexton_storage.writes import Write
+from sexton_storage.writes import RenewLease, Write
 
 R = TypeVar("R")
 
@@ -68,15 +68,15 @@ class Journal(Protocol):
         """As ``submit``, for writes of one kind that come together: if they fit, one batch takes them."""
         ...
 
-    def begin_unit(self) -> None:
-        """Gather the renewals that are submitted from here on, to send them as one with ``end_unit``.
+    def submit_unit(
+        self, writes: Sequence[RenewLease], done: Callable[[Sequence[int], Sequence[Any]], None]
+    ) -> None:
+        """As ``submit``, for renewals that came together: they cost the journal hardly more than one.
 
-        Nothing may be awaited between the two.
+        ``done`` is told the places in ``writes`` that are answered, and their answers. That is one call for
+        all, unless there are very many, or somebody holds rows of some: then each place is told once all the
+        same.
         """
-        ...
-
-    def end_unit(self) -> None:
-        """Send what was gathered."""
         ...
 
     def statistics(self) -> Any:

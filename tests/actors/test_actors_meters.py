@@ -9,7 +9,9 @@ from trio.testing import MockClock
 
 from sexton_actors.exposition import STALE_MS, OperatorsCollector
 from sexton_actors.periodic.census import CENSUS_INTERVAL_S
+from sexton_actors.protocol.lease import Renew, Renewal
 from sexton_actors.protocol.runner import SetAdminState
+from sexton_actors.refusal import Refusal
 from tests.worlds.actors import ActorsWorld
 
 
@@ -41,6 +43,59 @@ async def test_a_renewal_is_counted_with_the_time_it_had_left(
     assert told["lease_slack_seconds_bucket", "5.0"] == 1
     assert told["leases_ended_total", "reported"] == 1
     assert told["charged_nanos_total", ""] == sum(row.charged_nanos for row in world.rows(grant.event.id)) > 0
+
+
+async def test_renewals_of_one_request_are_counted_as_they_would_be_one_by_one(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    runner_id = await world.enrol()
+    grants = []
+    for name in ("one", "two", "three"):
+        await world.deliver(await world.install(name))
+        grants.append(await world.grant(runner_id))
+    before: dict[tuple[str, str], float] = {}
+    counted = []
+    for at_once in (False, True):
+        await trio.sleep(10)
+        world.actors_world.meters.heard.clear()
+        asks = [(grant.lease.id, Renew(runner_id, 0, 0, 0)) for grant in grants]
+        asks[1] = (grants[1].lease.id, Renew(runner_id, 0, 0, 0, fencing_token=99))
+        if at_once:
+            replies = await world.system.ask_all("lease", asks)
+        else:
+            replies = [await world.system.ask("lease", *ask) for ask in asks]
+        told = shown(world)
+        counted.append({name: value - before.get(name, 0) for name, value in told.items()})
+        before = told
+
+        assert [type(reply) for reply in replies] == [Renewal, Refusal, Renewal]
+        assert world.actors_world.meters.heard == {runner_id: world.actors_world.now_ms()}
+    names = [name for name in before if name[0].startswith(("lease_", "charged", "late_writes"))]
+
+    assert counted[1]["lease_renewals_total", "renewed"] == 2
+    assert counted[1]["lease_renewals_total", "UZ-RUN-011"] == 1
+    assert {name: counted[0].get(name) for name in names} == {name: counted[1].get(name) for name in names}
+
+
+async def test_the_last_renewals_that_a_tenant_can_pay_for_are_counted_in_a_unit_too(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    runner_id = await world.enrol()
+    grants = []
+    for name in ("one", "two"):
+        await world.deliver(await world.install(name))
+        grants.append(await world.grant(runner_id))
+    world.set_balance(1)
+    await trio.sleep(10)
+    asks = [(grant.lease.id, Renew(runner_id, 0, 0, 0)) for grant in grants]
+    first, second = await world.system.ask_all("lease", asks)
+    told = shown(world)
+
+    assert isinstance(first, Renewal)
+    assert isinstance(second, Refusal)
+    assert (first.charged_nanos, second.code) == (1, "UZ-RUN-012")
+    assert (told["lease_renewals_total", "renewed"], told["lease_renewals_total", "UZ-RUN-012"]) == (1, 1)
+    assert told["lease_slack_seconds_count", ""] == 2
 
 
 async def test_a_late_runner_is_counted_by_what_it_would_have_written(

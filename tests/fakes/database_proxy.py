@@ -1,5 +1,6 @@
 """A socket between storage and its database that breaks at the moment a test asks for."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from pathlib import Path
 import trio
 
 _SOCKET = ".s.PGSQL.5432"
+_PREPARED_RENEWAL = re.compile(rb"(\w+)\0SELECT \* FROM pg_temp\.sexton_renew")
 
 
 class Cut(Enum):
-    """What becomes of the next COMMIT and its connection."""
+    """What becomes of the next message that commits, and of its connection."""
 
     BEFORE = auto()
     """It never reaches the database."""
@@ -27,6 +29,15 @@ class _Flow:
         self.first = b""
         self.goes = trio.Event()
         self.goes.set()
+        self._renews: bytes | None = None
+        """The name under which the statement is prepared that renews and commits in one message."""
+
+    def commits(self, data: bytes | bytearray) -> bool:
+        """Whether the transaction ends with this message."""
+        if found := _PREPARED_RENEWAL.search(data):
+            self._renews = found[1]
+            return False
+        return b"COMMIT\0" in data or (self._renews is not None and self._renews in data)
 
 
 @dataclass(slots=True)
@@ -49,6 +60,8 @@ class Proxy:
     batch_of: bytes = b""
     cut: int = 0
     """How many were cut."""
+    commits: int = 0
+    """Messages that were a COMMIT and nothing else."""
 
     def __post_init__(self) -> None:
         self._flows.set()
@@ -107,7 +120,8 @@ class Proxy:
                     flow.first = flow.first or bytes(data)
                     await self._flows.wait()
                     await flow.goes.wait()
-                    if self._cuts and b"COMMIT\0" in data:
+                    self.commits += b"COMMIT\0" in data
+                    if flow.commits(data) and self._cuts:
                         nursery.cancel_scope.cancel()
                         await self._cut(data, client, server)
                         break

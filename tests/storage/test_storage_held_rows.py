@@ -2,23 +2,24 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from time import monotonic
 from uuid import UUID
 
 import asyncpg
 import pytest
 import trio
+from msgspec.structs import replace
 
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
+from sexton_storage.postgres.journal.lane import UNIT_MAX
 from sexton_storage.records.leases import Lease
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import AppendEvent, Renewed
-from tests.worlds.storage import StorageWorld, metered
+from tests.worlds.storage import StorageWorld, metered, new_id
 
 OTHERS = 8
 ROUNDS = 25
@@ -130,53 +131,89 @@ async def test_a_unit_of_many_tenants_waits_for_none_but_the_one_whose_rows_are_
     leases = [await mine.lease() for _ in range(2)]
     other = await mine.beside()
     others = [await other.lease() for _ in range(3)]
-    heard: list[tuple[str, object]] = []
+    names, writes = [], []
+    for place in range(3):
+        for world, name, its in ((mine, "mine", leases), (other, "other", others)):
+            if place < len(its):
+                names.append(name)
+                writes.append(world.renewal(its[place]))
+    heard: list[tuple[int, object]] = []
     before = storage.journal.statistics().hot
     async with held(storage._portal, postgres_dsn, ROWS["tenant"][0], mine.tenant_id):
-        storage.journal.begin_unit()
-        for place in range(3):
-            for world, name, its in ((mine, "mine", leases), (other, "other", others)):
-                if place < len(its):
-                    storage.journal.submit(world.renewal(its[place]), partial(_hear, heard, name))
-        storage.journal.end_unit()
+        storage.journal.submit_unit(
+            writes, lambda places, answers: heard.extend(zip(places, answers, strict=True))
+        )
         with trio.fail_after(HANGS_S):
             while len(heard) < 3:
                 await trio.sleep(0.001)
 
-        assert [name for name, _ in heard] == ["other"] * 3
+        assert [names[place] for place, _ in heard] == ["other"] * 3
     with trio.fail_after(HANGS_S):
         while len(heard) < 5:
             await trio.sleep(0.001)
 
+    assert sorted(place for place, _ in heard) == list(range(5))
     assert [done.charged_nanos for _, done in heard if isinstance(done, Renewed)] == [100, 100, 100, 100, 50]
 
     after = storage.journal.statistics().hot
     assert (after.depth, after.writes - before.writes) == (0, 5)
 
 
-def _hear(heard: list[tuple[str, object]], name: str, answer: object) -> None:
-    heard.append((name, answer))
-
-
 async def test_a_lease_that_comes_twice_in_a_unit_is_renewed_once(storage: PostgresStorage) -> None:
     mine = await StorageWorld(storage).found()
     lease, other = await mine.lease(), await mine.lease()
-    heard: list[tuple[str, object]] = []
+    heard: list[tuple[int, object]] = []
     before = storage.journal.statistics().hot.batches
-    storage.journal.begin_unit()
-    for name, one in (("first", lease), ("other", other), ("second", lease)):
-        storage.journal.submit(mine.renewal(one), partial(_hear, heard, name))
-    storage.journal.end_unit()
+    writes = [mine.renewal(one) for one in (lease, other, lease)]
+    storage.journal.submit_unit(
+        writes, lambda places, answers: heard.extend(zip(places, answers, strict=True))
+    )
     with trio.fail_after(HANGS_S):
         while len(heard) < 3:
             await trio.sleep(0.001)
 
-    assert [(name, type(answer)) for name, answer in heard] == [
-        ("first", Renewed),
-        ("other", Renewed),
-        ("second", Lost),
-    ]
+    assert [(place, type(answer)) for place, answer in heard] == [(0, Renewed), (1, Renewed), (2, Lost)]
     assert storage.journal.statistics().hot.batches == before + 2
+
+
+async def test_a_unit_is_answered_by_one_call_unless_it_is_very_large(storage: PostgresStorage) -> None:
+    mine = await StorageWorld(storage).found(10_000)
+    leases = [await mine.lease() for _ in range(3)]
+    calls: list[tuple[list[int], list[type]]] = []
+
+    def hear(places: Sequence[int], answers: Sequence[object]) -> None:
+        calls.append((list(places), [type(answer) for answer in answers]))
+
+    stale = mine.renewal(replace(leases[1], version=9))
+    storage.journal.submit_unit([mine.renewal(leases[0]), stale, mine.renewal(leases[2])], hear)
+    # Nobody has these leases, and a request may name as many as it likes of them.
+    unknown = [mine.renewal(replace(leases[0], id=new_id())) for _ in range(UNIT_MAX + 1)]
+    storage.journal.submit_unit(unknown, hear)
+    with trio.fail_after(HANGS_S):
+        while len(calls) < 3:
+            await trio.sleep(0.001)
+
+    assert calls[0] == ([0, 1, 2], [Renewed, Lost, Renewed])
+    assert [places for places, _ in calls[1:]] == [list(range(UNIT_MAX)), [UNIT_MAX]]
+    assert {answer for _, answers in calls[1:] for answer in answers} == {Lost}
+    assert storage.journal.statistics().hot.depth == 0
+
+
+async def test_a_journal_that_is_closed_refuses_a_unit_as_a_whole(postgres_dsn: str) -> None:
+    async with open_postgres_storage(postgres_dsn) as storage:
+        mine = await StorageWorld(storage).found()
+        writes = [mine.renewal(await mine.lease()) for _ in range(2)]
+    heard: list[tuple[int, object]] = []
+    storage.journal.submit_unit(
+        writes, lambda places, answers: heard.extend(zip(places, answers, strict=True))
+    )
+    while not heard:
+        await trio.sleep(0.001)
+
+    assert [(place, type(answer)) for place, answer in heard] == [
+        (0, StorageUnavailable),
+        (1, StorageUnavailable),
+    ]
 
 
 async def test_writes_that_are_blocked_for_too_long_are_refused_and_not_kept(postgres_dsn: str) -> None:

@@ -1,5 +1,6 @@
 """What the journal and the stores do when their database goes away in the middle of something."""
 
+import asyncio
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -64,6 +65,31 @@ async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
     assert await metered(world, [lease.event_id for lease in leases]) == 500
     assert before - await world.balance() == 500
     assert storage.journal.statistics().hot.settled == 1
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+async def test_renewals_commit_with_their_one_message_where_the_role_may_have_a_function_of_its_own(
+    postgres_dsn: str, proxy: Proxy, *, revoked: bool
+) -> None:
+    async def revoke() -> None:
+        connection = await asyncpg.connect(postgres_dsn)
+        name = await connection.fetchval("SELECT current_database()")
+        await connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC, CURRENT_USER")
+        await connection.close()
+
+    if revoked:
+        await trio.to_thread.run_sync(lambda: asyncio.run(revoke()))
+    async with open_postgres_storage(proxy.dsn) as storage:
+        world = await StorageWorld(storage).found()
+        lease = await world.lease()
+        before = proxy.commits
+        charged = []
+        for _ in range(3):
+            lease, renewed = await world.renew(lease, 7)
+            charged.append(renewed.charged_nanos)
+
+        assert (charged, await metered(world, [lease.event_id])) == ([7] * 3, 21)
+        assert proxy.commits - before == (3 if revoked else 0)
 
 
 @pytest.mark.parametrize("cut", list(Cut))

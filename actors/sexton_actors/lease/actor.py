@@ -45,10 +45,11 @@ class LeaseActor(Actor):
 
     def on_burst_start(self) -> None:
         """The renewals of one request are one unit for the journal."""
-        self._held.world.storage.journal.begin_unit()
+        world = self._held.world
+        world.renewal_units.begin(world.now_ms())
 
     def on_burst_end(self) -> None:
-        self._held.world.storage.journal.end_unit()
+        renewals.send_unit(self._held.world)
 
     def passivatable(self) -> bool:
         """A live lease stays: its deadline is a timer of this actor."""

@@ -225,13 +225,18 @@ def advanced(share: ModelShare, said: Tokens) -> ModelShare:
     )
 
 
-def advance(lease: Lease, billed: Slice, now: int, **changes: int) -> Lease:
+def advance(
+    lease: Lease, billed: Slice, now: int, *, version: int | None = None, expires_at: int | None = None
+) -> Lease:
     """The lease with its cursors past ``billed``, and no further, however much more was said.
 
-    ``changes`` are further fields, so that one copy does.
+    ``version`` and ``expires_at`` are changed with them, so that one copy does; None leaves them.
     """
+    # Spelled out: with ``**changes`` the same copy takes more than twice as long.
     return replace(
         lease,
+        version=lease.version if version is None else version,
+        expires_at=lease.expires_at if expires_at is None else expires_at,
         metered_at=max(lease.metered_at, now),
         slice_seq=billed.seq,
         input_tokens=lease.input_tokens + billed.d_input_tokens,
@@ -240,5 +245,4 @@ def advance(lease: Lease, billed: Slice, now: int, **changes: int) -> Lease:
         run_ms=lease.run_ms + billed.run_ms,
         cache_write_tokens=lease.cache_write_tokens + billed.d_cache_write_tokens,
         shares=billed.shares,
-        **changes,
     )

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from sexton_engine.activation.cell import Cell
-from sexton_engine.activation.delivery import HANDLED, begin, finish_turn, interrupted, leave_to_worker
+from sexton_engine.activation.delivery import (
+    HANDLED,
+    begin,
+    count,
+    end_turn,
+    finish_turn,
+    interrupted,
+    leave_to_worker,
+)
 from sexton_engine.activation.direct_ask import NO_WORKER
 from sexton_engine.hold import Hold
 from sexton_engine.mail.dead_letters import Reason
 from sexton_engine.mail.mailbox import Envelope
 from sexton_engine.mail.reply import DEFERRED
 
-__all__ = ["CellHold"]
+__all__ = ["CellHold", "finish_all"]
 
 Callback: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -76,6 +84,31 @@ class CellHold(Hold):
         interrupted(cell)
         if cell.scheduled:
             cell.of_kind.env.schedule(cell)
+
+
+def finish_all(holds: Sequence[Hold], call: Callable[[Any], Any], arguments: Sequence[Any]) -> None:
+    """Finish each with what ``call`` makes of its argument, one after the other; as ``finish`` of each.
+
+    For holds that were waited for together: the clock is read once, and each message counts as handled when
+    the first was finished.
+    """
+    now: float | None = None
+    for hold, argument in zip(holds, arguments, strict=True):
+        if not isinstance(hold, CellHold) or hold._cell.worker is not hold:
+            hold.finish(call, argument)
+            continue
+        cell, envelope = hold._cell, hold._envelope
+        kind = cell.of_kind
+        if now is None:
+            now = kind.env.monotonic()
+        cell.held_by, cell.worker = None, NO_WORKER
+        step = begin(cell, envelope, hold.since, call, argument)
+        if step is HANDLED:
+            cell.current = None
+            count(kind.counters.messages, type(envelope.message), now - hold.since)
+            end_turn(cell, now)
+        else:
+            leave_to_worker(cell, step)
 
 
 def _call_back(callback: Callback) -> Any:

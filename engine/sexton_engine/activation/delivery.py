@@ -25,6 +25,7 @@ __all__ = [
     "begin",
     "conclude",
     "count",
+    "end_turn",
     "finish_turn",
     "interrupted",
     "leave_to_worker",
@@ -159,9 +160,14 @@ def finish_turn(cell: Cell, envelope: Envelope, since: float) -> None:
     ended = kind.env.monotonic()
     cell.current = None
     count(kind.counters.messages, type(envelope.message), ended - since)
-    if cell.requested is NO_REQUEST and cell.rest(ended):
+    end_turn(cell, ended)
+
+
+def end_turn(cell: Cell, now: float) -> None:
+    """Let the activation rest, or have a worker do what is left to do."""
+    if cell.requested is NO_REQUEST and cell.rest(now):
         return
-    cell.worker = None
+    kind, cell.worker = cell.of_kind, None
     kind.mail.add(cell)
     kind.env.schedule(cell)
 

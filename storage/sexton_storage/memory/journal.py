@@ -95,11 +95,19 @@ class MemoryJournal:
         for write, done in writes:
             self.submit(write, done)
 
-    def begin_unit(self) -> None:
-        """Nothing to gather: all that is submitted in one go is one batch here."""
+    def submit_unit(
+        self, writes: Sequence[RenewLease], done: Callable[[Sequence[int], Sequence[Any]], None]
+    ) -> None:
+        answers: list[Any] = []
 
-    def end_unit(self) -> None:
-        """As above."""
+        def hear(answer: Any) -> None:
+            # All that is submitted in one go is one batch here, and is answered in order.
+            answers.append(answer)
+            if len(answers) == len(writes):
+                done(range(len(writes)), answers)
+
+        for write in writes:
+            self.submit(write, hear)
 
     def listen(self, listener: Listener) -> None:
         """See ``Storage.on_frames``."""

@@ -11,7 +11,13 @@ from sexton_storage.postgres.journal.ends import end_events
 from sexton_storage.postgres.journal.events import append_events, cancel_events
 from sexton_storage.postgres.journal.frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.journal.gates import open_gates, resolve_gates
-from sexton_storage.postgres.journal.leases import LeaseWrite, save_leases
+from sexton_storage.postgres.journal.leases import (
+    LeaseWrite,
+    are_of_one_day,
+    recall,
+    renew_at_once,
+    save_leases,
+)
 from sexton_storage.postgres.journal.memories import remember_reports
 from sexton_storage.postgres.sql.columns import array_literal
 from sexton_storage.writes import (
@@ -108,11 +114,15 @@ class Batch:
 
     def __init__(self, writes: Sequence[Write[Any]]) -> None:
         self.answers: list[Any] = [None] * len(writes)
+        self._writes: Sequence[Any] = writes
         self.news: News = ()
         self._by_kind: dict[type, Numbered] = {}
-        for numbered in enumerate(writes):
-            self._by_kind.setdefault(type(numbered[1]), []).append(numbered)
-        self._only_renews = self._by_kind.keys() == {RenewLease}
+        self._only_renews = set(map(type, writes)) == {RenewLease}
+        if self._only_renews:
+            self._by_kind[RenewLease] = list(enumerate(writes))
+        else:
+            for numbered in enumerate(writes):
+                self._by_kind.setdefault(type(numbered[1]), []).append(numbered)
         leases: list[tuple[int, LeaseWrite]] = self._of(RenewLease) + self._of(EndLease)
         self._leases = leases if self._only_renews else sorted(leases, key=itemgetter(0))
 
@@ -145,6 +155,20 @@ class Batch:
             f"; EXECUTE sexton_lock_tenants_of ({_array(tenants)}, {leases}, {claims})"
             f"; EXECUTE sexton_lock_heads ({zombies}, {leases}, {gates})"
         )
+
+    @property
+    def is_of_one_message(self) -> bool:
+        """Whether ``commit_at_once`` does it."""
+        return self._only_renews and are_of_one_day(self._writes)
+
+    async def commit_at_once(self, connection: Connection, mark: BatchMark) -> None:
+        """Begin, run and commit, in one message."""
+        await renew_at_once(connection, mark, self._writes, self.answers)
+
+    async def recall(self, connection: Connection) -> None:
+        """Find the answers again that came with the commit, and were lost with it."""
+        if None in self.answers:
+            await recall(connection, self._writes, self.answers)
 
     async def run(self, connection: Connection) -> None:
         """Run all statements; afterwards every write has its answer.

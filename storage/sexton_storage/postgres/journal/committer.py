@@ -8,6 +8,8 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+import asyncpg
+
 from sexton_storage.clock import NodeClock, monotonic_ms
 from sexton_storage.errors import RowRefused, StorageUnavailable
 from sexton_storage.postgres.connections.bounds import GIVE_UP_S
@@ -18,6 +20,7 @@ from sexton_storage.postgres.connections.settings import BACKOFF_FIRST_S, BACKOF
 from sexton_storage.postgres.journal.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.journal.frames import News
 from sexton_storage.postgres.journal.held_rows import NOBODY, Place, held_tenants, places_of
+from sexton_storage.postgres.journal.leases import RENEW_FUNCTION
 from sexton_storage.spread import BATCH_BOUNDS, SHORT_BOUNDS, Spread
 from sexton_storage.writes import Write
 
@@ -61,6 +64,15 @@ def _replans(batches: int) -> bool:
     ([1, 2, 4, 8, 16, 32, 64, 128], True, False)
     """
     return batches > 0 and (batches & (batches - 1) == 0 or batches % REPLAN_BATCHES == 0)
+
+
+async def _can_make(connection: Connection, function: str) -> bool:
+    """Make a function of the session; False where the role has no right to it (``TEMPORARY``)."""
+    try:
+        await connection.execute(function)
+    except asyncpg.InsufficientPrivilegeError:
+        return False
+    return True
 
 
 class RowsHeld(Exception):
@@ -115,6 +127,7 @@ class Committer:
         self._connection: Connection | None = None
         self._numbers = count(1)
         self._committing = False
+        self._renews_at_once = False
         self._asked_time = 0.0
         self._outage = outage
 
@@ -158,7 +171,7 @@ class Committer:
             except Exception as error:
                 failure = failure_of(error, self._connection)
                 if failure is Failure.LOST:
-                    if await self._committed_after_all(mark, error):
+                    if await self._committed_after_all(mark, batch, error):
                         return Committed(batch.answers, batch.news)
                     await self._wait(patience, error)
                 elif failure is Failure.BLOCKED:
@@ -205,10 +218,14 @@ class Committer:
                 await connection.execute(FORGET_PLANS)
             if started - self._asked_time > CLOCK_EVERY_MS:
                 await self._ask_time(connection)
-            await batch.begin(connection, mark, lock_ms)
-            await batch.run(connection)
-            self._committing = True
-            await connection.execute("COMMIT")
+            if self._renews_at_once and lock_ms is None and batch.is_of_one_message:
+                self._committing = True
+                await batch.commit_at_once(connection, mark)
+            else:
+                await batch.begin(connection, mark, lock_ms)
+                await batch.run(connection)
+                self._committing = True
+                await connection.execute("COMMIT")
         self.tally.batches += 1
         self.tally.writes += len(batch.answers)
         self.tally.largest_batch = max(self.tally.largest_batch, len(batch.answers))
@@ -221,6 +238,7 @@ class Committer:
         if self._connection is None or self._connection.is_closed():
             self._connection = await self._connect()
             await self._connection.execute(PREPARE)
+            self._renews_at_once = await _can_make(self._connection, RENEW_FUNCTION)
         return self._connection
 
     async def _ask_time(self, connection: Connection) -> None:
@@ -230,25 +248,27 @@ class Committer:
 
     # --- what went wrong ------------------------------------------------------------------------------------
 
-    async def _committed_after_all(self, mark: BatchMark, error: BaseException) -> bool:
+    async def _committed_after_all(self, mark: BatchMark, batch: Batch, error: BaseException) -> bool:
         in_doubt, self._committing = self._committing, False
         self._drop()
         self._note_outage(error)
         if not in_doubt:
             return False
         self.tally.settled += 1
-        committed = await self._settle(mark)
+        committed = await self._settle(mark, batch)
         log.warning("a batch whose outcome was unknown had %s", "committed" if committed else "not committed")
         return committed
 
-    async def _settle(self, mark: BatchMark) -> bool:
+    async def _settle(self, mark: BatchMark, batch: Batch) -> bool:
         # No patience here: its writers are told nothing until it is known.
         pause = BACKOFF_FIRST_S
         while True:
             try:
                 async with asyncio.timeout(GIVE_UP_S):
                     connection = await self._ready()
-                    number = await connection.fetchval(_SETTLE, mark.lane_id)
+                    committed = bool(await connection.fetchval(_SETTLE, mark.lane_id) == mark.number)
+                    if committed:
+                        await batch.recall(connection)
             except Exception as error:  # noqa: BLE001 - asked until there is an answer
                 if failure_of(error, self._connection) is not Failure.BLOCKED:
                     self._drop()
@@ -256,7 +276,7 @@ class Committer:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, BACKOFF_MAX_S)
             else:
-                return bool(number == mark.number)
+                return committed
 
     async def _wait(self, patience: _Patience, error: BaseException) -> None:
         self._on_pause()

@@ -12,7 +12,7 @@ from sexton_storage.errors import StorageUnavailable
 from sexton_storage.portal import Portal
 from sexton_storage.postgres.journal.frames import News
 from sexton_storage.postgres.journal.lane import Lane
-from sexton_storage.postgres.journal.selection import Done
+from sexton_storage.postgres.journal.selection import Done, Entry, Unit, UnitDone
 from sexton_storage.signals import Signal, Signals, Topic
 from sexton_storage.statistics import JournalStatistics
 from sexton_storage.writes import (
@@ -45,8 +45,6 @@ class PostgresJournal:
         self._hot: Lane | None = None
         self._bulk: Lane | None = None
         self._lanes: dict[type, Lane] = {}
-        self._unit: tuple[list[RenewLease], list[Done]] | None = None
-        """The renewals of the unit that is being gathered."""
         self._listeners: list[Listener] = []
         signals.listen(self._hear)
 
@@ -84,11 +82,6 @@ class PostgresJournal:
         return answer  # type: ignore[no-any-return] # Batch answers every write with what its type names
 
     def submit(self, write: Write[R], done: Callable[[R | Exception], None]) -> None:
-        if self._unit is not None and type(write) is RenewLease:
-            writes, dones = self._unit
-            writes.append(write)
-            dones.append(done)
-            return
         try:
             lane = self._open_lane(write)
         except StorageUnavailable as error:
@@ -110,22 +103,17 @@ class PostgresJournal:
         self._portal.outstanding += len(writes)
         lane.put_all(writes)
 
-    def begin_unit(self) -> None:
-        self._unit = [], []
-
-    def end_unit(self) -> None:
-        unit, self._unit = self._unit, None
-        if unit is None or not unit[0]:
+    def submit_unit(self, writes: Sequence[RenewLease], done: UnitDone) -> None:
+        if not writes:
             return
-        writes, dones = unit
         try:
             lane = self._open_lane(writes[0])
         except StorageUnavailable as error:
-            answers = [error] * len(dones)
-            trio.lowlevel.current_trio_token().run_sync_soon(lambda: _tell_all(dones, answers))
+            places, answers = range(len(writes)), [error] * len(writes)
+            trio.lowlevel.current_trio_token().run_sync_soon(lambda: _tell(done, places, answers))
             return
         self._portal.outstanding += len(writes)
-        lane.put_together(writes, dones)
+        lane.put_together(writes, done)
 
     def _open_lane(self, write: Write[Any]) -> Lane:
         lane = self._lanes.get(type(write))
@@ -141,10 +129,17 @@ class PostgresJournal:
         self._portal.outstanding += 1
         lane.put(write, done)
 
-    def deliver(self, dones: Sequence[Done], answers: Sequence[Any], news: News) -> None:
+    def deliver(self, entries: Sequence[Entry], answers: Sequence[Any], news: News) -> None:
         """Tell the writers of one batch, then the listeners of its frames."""
-        self._portal.outstanding -= len(dones)
-        _tell_all(dones, answers)
+        self._portal.outstanding -= len(answers)
+        begin = 0
+        for entry in entries:
+            end = begin + entry.size
+            if isinstance(entry, Unit):
+                _tell(entry.done, entry.places, answers[begin:end])
+            else:
+                _tell(entry.done, answers[begin])
+            begin = end
         self.announce(news)
 
     def listen(self, listener: Listener) -> None:
@@ -171,17 +166,9 @@ class PostgresJournal:
         return JournalStatistics(self._hot.statistics(), self._bulk.statistics())
 
 
-def _tell(hear: Callable[[Any], None], what: Any) -> None:
+def _tell(hear: Callable[..., None], *what: Any) -> None:
     # This is not inside any task: an exception here would end the whole loop.
     try:
-        hear(what)
+        hear(*what)
     except Exception:
         log.exception("a listener of the journal failed")
-
-
-def _tell_all(dones: Sequence[Done], answers: Sequence[Any]) -> None:
-    for done, answer in zip(dones, answers, strict=True):
-        try:  # as in _tell, written out: every write passes here
-            done(answer)
-        except Exception:
-            log.exception("a listener of the journal failed")

@@ -22,18 +22,19 @@ from sexton_storage.postgres.journal.selection import (
     FORGETTING,
     Done,
     Entry,
+    UnitDone,
     Waiting,
     choose,
     gathering_s,
     one_by_one,
     size_of,
-    together,
     unit_of,
+    writes_of,
 )
 from sexton_storage.statistics import LaneStatistics
 from sexton_storage.writes import RenewLease, Write
 
-Deliver = Callable[[Sequence[Done], Sequence[Any], News], None]
+Deliver = Callable[[Sequence[Entry], Sequence[Any], News], None]
 """Tells the writers of a batch, in trio's thread."""
 RETRY_LOCK_MS = 20
 """How long the batch of a tenant that was blocked waits for a row: longer than other nodes' batches last."""
@@ -109,11 +110,12 @@ class Lane:
         self._came += len(waiting)
         self._wake_up()
 
-    def put_together(self, writes: Sequence[RenewLease], dones: Sequence[Done]) -> None:
+    def put_together(self, writes: Sequence[RenewLease], done: UnitDone) -> None:
         """Queue renewals that came together; the lane must be neither full nor closed."""
         now = time.monotonic()
-        for at in range(0, len(writes), UNIT_MAX):
-            self._queue.extend(unit_of(writes[at : at + UNIT_MAX], dones[at : at + UNIT_MAX], now))
+        for begin in range(0, len(writes), UNIT_MAX):
+            places = range(len(writes))[begin : begin + UNIT_MAX]
+            self._queue.extend(unit_of(writes[begin : begin + UNIT_MAX], places, done, now))
         self._came += len(writes)
         self._wake_up()
 
@@ -227,7 +229,7 @@ class Lane:
 
     async def _commit_part(self, part: Sequence[Entry], lock_ms: int | None = None) -> bool:
         """Commit and tell; False when somebody holds a row that it needs."""
-        writes, dones = together(part)
+        writes = writes_of(part)
         try:
             committed = await self._committer.commit(writes, lock_ms)
         except RowsHeld:
@@ -235,7 +237,7 @@ class Lane:
         except StorageUnavailable as away:
             committed = Committed([away] * len(writes), ())
         self._under_way = ()
-        self._tell(dones, committed.answers, committed.news)
+        self._tell(part, committed.answers, committed.news)
         return True
 
     # --- writes whose rows somebody else holds --------------------------------------------------------------
@@ -306,9 +308,8 @@ class Lane:
         self._refuse(late, StorageUnavailable("the database is away"))
 
     def _refuse(self, entries: Sequence[Entry], error: StorageUnavailable) -> None:
-        _, dones = together(entries)
-        if dones:
-            self._tell(dones, [error] * len(dones), ())
+        if entries:
+            self._tell(entries, [error] * size_of(entries), ())
 
-    def _tell(self, dones: Sequence[Done], answers: Sequence[Any], news: News) -> None:
-        self._portal.post(lambda: self._deliver(dones, answers, news))
+    def _tell(self, entries: Sequence[Entry], answers: Sequence[Any], news: News) -> None:
+        self._portal.post(lambda: self._deliver(entries, answers, news))

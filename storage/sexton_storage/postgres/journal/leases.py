@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.postgres.connections.connection import Connection, Row
-from sexton_storage.postgres.sql.columns import Columns, record_reader
+from sexton_storage.postgres.sql.columns import Columns, array_literal, record_reader
 from sexton_storage.postgres.sql.fragments import insert_from, opaque_to_planner, same
 from sexton_storage.postgres.sql.periods import Period, period_of
 from sexton_storage.postgres.sql.rows import shares_json
@@ -78,7 +78,10 @@ _SLICE = {
 """Columns of a metering row, each with the slice's column of the statement."""
 _SENT = tuple(f"slice.{name}" for name in _COUNTED)
 _WANTED = tuple(f"lease.{name}" for name in _MADE)
-_RENEWALS = Columns(RenewLease, "lease.id", "lease.version", *_SENT, "now", *_WANTED, _shares, first=4)
+_OF_RENEWAL: tuple[Any, ...] = ("lease.id", "lease.version", *_SENT, "now", *_WANTED, _shares)
+_RENEWALS = Columns(RenewLease, *_OF_RENEWAL, first=4)
+_IN_FUNCTION = Columns(RenewLease, *_OF_RENEWAL, first=7)
+"""The same as arguments of the function, behind its others."""
 _CHANGES = Columns(
     _Change,
     "lease_id",
@@ -94,6 +97,15 @@ _CHANGES = Columns(
     _expired,
     _period,
 )
+_KEPT_BY = {"event_id": "lease_event_id", "attempt": "lease_attempt", **_SLICE}
+_KEPT = Columns(
+    RenewLease,
+    *("lease.event_id", "lease.attempt", "lease.zombie_id", "lease.tenant_id"),
+    *_SENT,
+    "now",
+    first=4,
+)
+"""What finds the metering rows of renewals again."""
 _LIVE = "l.status IN ('active', 'cancelling')"
 _METER = insert_from(
     "metering",
@@ -106,7 +118,7 @@ _METER = insert_from(
 )
 
 
-def _statement_for(*, ends: bool) -> str:
+def _statement_for(*, ends: bool, in_function: bool = False) -> str:
     """Write the statement for a batch of renewals, or for one in which leases end too.
 
     Nearly every batch is of renewals within one UTC day: its statement is short, and is sent just once what
@@ -139,9 +151,13 @@ def _statement_for(*, ends: bool) -> str:
        AND (NOT v.unexpired OR l.expires_at > (SELECT sexton_now_ms()))
        AND (NOT v.expired OR l.expires_at <= (SELECT sexton_now_ms()))"""
     else:
-        source, days = _RENEWALS.numbered_rows, "$1::int AS day, $2::int AS month, $3::int AS next_month"
+        columns, first, now = (
+            (_IN_FUNCTION, 4, "locked_at") if in_function else (_RENEWALS, 1, "(SELECT sexton_now_ms())")
+        )
+        source = columns.numbered_rows
+        days = f"${first}::int AS day, ${first + 1}::int AS month, ${first + 2}::int AS next_month"
         changes = {name: f"v.lease_{name}" for name in _MADE}
-        condition = opaque_to_planner("v.ord", f"{_LIVE} AND l.expires_at > (SELECT sexton_now_ms())")
+        condition = opaque_to_planner("v.ord", f"{_LIVE} AND l.expires_at > {now}")
     changes["version"] = "v.lease_version"
     changes["shares"] = "coalesce(v.shares::json, l.shares)"
     return f"""
@@ -195,6 +211,42 @@ SELECT ord, charged AS charged_nanos, balance AS balance_nanos,
 
 RENEW = _statement_for(ends=False)
 RENEW_AND_END = _statement_for(ends=True)
+# A batch of renewals alone is one message, which opens it, locks, renews and commits. The function is the
+# session's own, so that it is always the one of this release.
+RENEW_FUNCTION = f"""
+CREATE FUNCTION pg_temp.sexton_renew(
+    uuid, bigint, text, int, int, int, {", ".join(_IN_FUNCTION.argument_types)})
+RETURNS TABLE (ord bigint, charged_nanos bigint, balance_nanos bigint, spent_day_nanos bigint,
+               spent_month_nanos bigint, unlimited bool, event_id uuid)
+LANGUAGE plpgsql AS $function$
+#variable_conflict use_column
+DECLARE
+    locked_at bigint;
+BEGIN
+    INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
+    ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at WHERE journal_lanes.batch < $2;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'this lane has begun a later batch';
+    END IF;
+    PERFORM FROM tenants WHERE id = ANY($3::uuid[]) ORDER BY id FOR NO KEY UPDATE;
+    locked_at := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    RETURN QUERY {_statement_for(ends=False, in_function=True)};
+END
+$function$
+"""
+# What they did stands in their metering rows. One that lost its race has none, or another writer's.
+_RECALL = f"""
+SELECT v.ord, m.charged_nanos, a.balance_nanos, coalesce(s.in_day, 0) AS spent_day_nanos,
+       coalesce(s.in_month, 0) AS spent_month_nanos, a.unlimited
+  FROM {_KEPT.numbered_rows}
+  JOIN metering m ON {" AND ".join(f"m.{name} = v.{value}" for name, value in _KEPT_BY.items())}
+  JOIN tenants a ON a.id = v.lease_tenant_id
+ CROSS JOIN LATERAL (
+    SELECT (sum(nanos) FILTER (WHERE d.day = $1))::bigint AS in_day, sum(nanos)::bigint AS in_month
+      FROM spend d WHERE d.zombie_id = v.lease_zombie_id AND d.day >= $2 AND d.day < $3) s
+"""
+_ARGUMENTS = ", ".join(f"${number}" for number in range(1, 7 + len(_IN_FUNCTION.argument_types)))
+_RENEW_AT_ONCE = f"SELECT * FROM pg_temp.sexton_renew({_ARGUMENTS})"
 _renewed = record_reader(Renewed)
 
 
@@ -202,7 +254,33 @@ async def save_leases(
     connection: Connection, writes: Sequence[tuple[int, LeaseWrite]], answers: list[Any]
 ) -> Sequence[tuple[int, EndLease, Row]]:
     """Renew and end; renewals are answered, ends that held are given back with their row for their event."""
-    rows = await connection.fetch(*_statement(writes))
+    return _answered(await connection.fetch(*_statement(writes)), writes, answers)
+
+
+def are_of_one_day(writes: Sequence[RenewLease]) -> bool:
+    """Whether the short statement serves these renewals: always but for those around midnight (UTC)."""
+    return len({period_of(now) for now in {w.now for w in writes}}) == 1
+
+
+async def renew_at_once(
+    connection: Connection, mark: tuple[UUID, int], writes: Sequence[RenewLease], answers: list[Any]
+) -> None:
+    """Renew leases of one UTC day in a transaction of this one message; it has committed at the end."""
+    tenants = array_literal(tuple({write.lease.tenant_id for write in writes}))
+    days, columns = period_of(writes[0].now), _IN_FUNCTION.arrays(writes)
+    rows = await connection.fetch(_RENEW_AT_ONCE, *mark, tenants, *days, *columns)
+    _answered(rows, tuple(enumerate(writes)), answers)
+
+
+async def recall(connection: Connection, writes: Sequence[RenewLease], answers: list[Any]) -> None:
+    """Answer renewals that are known to have committed, when the answer itself was lost."""
+    rows = await connection.fetch(_RECALL, *period_of(writes[0].now), *_KEPT.arrays(writes))
+    _answered(rows, tuple(enumerate(writes)), answers)
+
+
+def _answered(
+    rows: Sequence[Row], writes: Sequence[tuple[int, LeaseWrite]], answers: list[Any]
+) -> Sequence[tuple[int, EndLease, Row]]:
     held = {row["ord"]: row for row in rows}
     ended: list[tuple[int, EndLease, Row]] = []
     for position, (ord_, write) in enumerate(writes, 1):
@@ -220,10 +298,8 @@ async def save_leases(
 def _statement(writes: Sequence[tuple[int, LeaseWrite]]) -> tuple[Any, ...]:
     """Choose the statement, and give it with its arguments."""
     renewals = [w for _, w in writes if isinstance(w, RenewLease)]
-    periods = {period_of(w.now) for w in renewals}
-    if len(renewals) == len(writes) and len(periods) == 1:
-        (period,) = periods
-        return (RENEW, *period, *_RENEWALS.arrays(renewals))
+    if len(renewals) == len(writes) and are_of_one_day(renewals):
+        return (RENEW, *period_of(renewals[0].now), *_RENEWALS.arrays(renewals))
     return (RENEW_AND_END, *_CHANGES.arrays([_change(w) for _, w in writes]))
 
 

@@ -2,12 +2,15 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from sexton_storage.postgres.journal.batch import TOUCHED
 from sexton_storage.writes import RenewLease, Write
 
 Done = Callable[[Any], None]
+UnitDone = Callable[[Sequence[int], Sequence[Any]], None]
+"""Is told the places of a unit's writes that are answered, and their answers."""
 LOOK_AHEAD = 4
 """Batches' worth of queue that is searched for writes which do not stand in each other's way."""
 GATHER_S = 0.001
@@ -35,7 +38,9 @@ class Unit(NamedTuple):
 
     writes: Sequence[RenewLease]
     """There is one lease for each, so none stands in the way of another."""
-    dones: Sequence[Done]
+    places: range
+    """Where they stand among all renewals of the request."""
+    done: UnitDone
     leases: frozenset[int]
     since: float
 
@@ -45,15 +50,22 @@ class Unit(NamedTuple):
 
     def singly(self) -> Iterator[Waiting]:
         """The same as writes that each go their own way."""
-        return (Waiting(write, done, self.since) for write, done in zip(self.writes, self.dones, strict=True))
+        return (
+            Waiting(write, partial(_tell_place, self.done, place), self.since)
+            for write, place in zip(self.writes, self.places, strict=True)
+        )
+
+
+def _tell_place(done: UnitDone, place: int, answer: Any) -> None:
+    done((place,), (answer,))
 
 
 Entry = Waiting | Unit
 
 
-def unit_of(writes: Sequence[RenewLease], dones: Sequence[Done], since: float) -> Sequence[Entry]:
+def unit_of(writes: Sequence[RenewLease], places: range, done: UnitDone, since: float) -> Sequence[Entry]:
     """Make one entry of renewals that came together; one for each where a lease comes twice."""
-    unit = Unit(writes, dones, frozenset([write.lease.id.int for write in writes]), since)
+    unit = Unit(writes, places, done, frozenset([write.lease.id.int for write in writes]), since)
     return [unit] if len(unit.leases) == len(writes) else list(unit.singly())
 
 
@@ -67,18 +79,15 @@ def one_by_one(entries: Iterable[Entry]) -> list[Waiting]:
     return [one for e in entries for one in (e.singly() if isinstance(e, Unit) else (e,))]
 
 
-def together(entries: Iterable[Entry]) -> tuple[list[Write[Any]], list[Done]]:
-    """All writes in their order, and who is to be told of each."""
+def writes_of(entries: Iterable[Entry]) -> list[Write[Any]]:
+    """All writes in their order."""
     writes: list[Write[Any]] = []
-    dones: list[Done] = []
     for entry in entries:
         if isinstance(entry, Unit):
             writes += entry.writes
-            dones += entry.dones
         else:
             writes.append(entry.write)
-            dones.append(entry.done)
-    return writes, dones
+    return writes
 
 
 E = TypeVar("E", Waiting, Entry)
