@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
@@ -277,3 +277,14 @@ class QueryDecoder(Generic[S]):
                 raise Problem("UZ-REQ-001", f"{name}: digits from 0 to 9 only", facts={"parameter": name})
             if name in self._uuids and CANONICAL.fullmatch(value) is None:
                 raise Problem("UZ-UUIDV7-009", f"{name}: invalid UUID", facts={"parameter": name})
+
+
+def query_decoder_of(shape: type[S], what: str = "the query") -> QueryDecoder[S]:
+    """The decoder of a declared type; routes that take the same share one."""
+    decoder: QueryDecoder[S] = _query_decoder_of(shape, what)
+    return decoder
+
+
+@cache
+def _query_decoder_of(shape: Any, what: str) -> QueryDecoder[Any]:
+    return QueryDecoder(shape, what)

@@ -1,6 +1,7 @@
 """Reads the bodies of which a small fault is to cost no more than itself."""
 
 import json
+from functools import cache
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
 
 import msgspec
@@ -32,7 +33,14 @@ class Salvageable(Protocol):
 
 
 def decoder_of(shape: type[T]) -> BodyDecoder[T]:
-    """The decoder that a declared type asks for."""
+    """The decoder that a declared type asks for; routes that take the same share one."""
+    declared: Any = shape
+    decoder: BodyDecoder[T] = _decoder_of(declared)
+    return decoder
+
+
+@cache
+def _decoder_of(shape: Any) -> BodyDecoder[Any]:
     if getattr(shape, "mends_nul", False):
         return _Mending(shape)
     if hasattr(shape, "gather"):

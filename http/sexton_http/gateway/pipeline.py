@@ -12,7 +12,7 @@ from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import ENCODED, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
-from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json
+from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json, query_decoder_of
 from sexton_http.bodies.ids import parse_id
 from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.multipart import FORM_DATA, boundary_of
@@ -68,7 +68,7 @@ class Mounted:
         if operation.has_body or operation.takes_nothing:
             self._body = decoder_of(Nothing if operation.takes_nothing else operation.body)
         self._query: QueryDecoder[Any] | None = (
-            None if operation.query is NoQuery else QueryDecoder(operation.query)
+            None if operation.query is NoQuery else query_decoder_of(operation.query)
         )
         # What the declaration would reckon again for each request.
         self._ids = operation.ids

@@ -11,7 +11,7 @@ import msgspec
 
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem
-from sexton_http.bodies.decoding import QueryDecoder
+from sexton_http.bodies.decoding import query_decoder_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import refused
 from sexton_http.gateway.operations import Auth, Handler, NoBody, NoQuery, Operation, operation
@@ -93,7 +93,7 @@ class FormDecoder(Generic[F]):
     """Reads what a form sends into the declared body of the route that it stands for."""
 
     def __init__(self, shape: type[F]) -> None:
-        self._fields = QueryDecoder(shape, "the form")
+        self._fields = query_decoder_of(shape, "the form")
 
     def decode(self, call: Call[Any, Any]) -> F:
         """Raises Problem UZ-REQ-005, or UZ-REQ-001 with the field as its fact ``parameter``."""
