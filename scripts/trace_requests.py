@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import httpx2
 import trio
 
+from sexton_actors.rounds import RoundsActor
 from sexton_cli.composition import open_node
 from sexton_cli.ground import Node
 from sexton_cli.settings import NodeSettings
@@ -33,8 +35,6 @@ WINGS = ("engine", "storage", "actors", "http")
 KEY = b"it signs the webhooks"
 ROUNDS = 5
 """Only what is entered each time belongs to a request. More crashes than these would be borne only slowly."""
-BY_THE_CLOCK = "actors/sexton_actors/periodic/"
-"""What runs at intervals and belongs to no request."""
 QUIET_S = 0.2
 """Long enough for what a request leaves behind (frames, signals) to come to an end."""
 SELDOM_S = 600.0
@@ -70,8 +70,6 @@ class Trace:
         if file is None or frame.f_code.co_name == "<module>":
             return
         callers = callers_of(frame)
-        if any(name.startswith(BY_THE_CLOCK) for name in (file, *callers)):
-            return
         self.files.setdefault(file)
         if callers and room(callers[0]) != room(file):
             self.calls.setdefault(Call(room(callers[0]), room(file), name_of(frame)))
@@ -244,7 +242,11 @@ def bearer(token: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def open_site() -> AsyncIterator[Site]:
-    with tempfile.TemporaryDirectory(prefix="sexton-trace-") as folder:
+    """Open a site on which nothing is done at intervals: that belongs to no request."""
+    with (
+        patch.object(RoundsActor, "_come"),
+        tempfile.TemporaryDirectory(prefix="sexton-trace-") as folder,
+    ):
         settings = NodeSettings(data=Path(folder), port=0, look_every_s=SELDOM_S, busy_at_ms=0)
         async with (
             open_node(settings, lambda _: None) as node,
