@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -25,6 +27,14 @@ LOG_CHARS = 4000
 
 async def demo(folder: Path, narrator: Narrator) -> bool:
     """Whether every claim held."""
+    async with open_scenario(folder, narrator) as scenario:
+        await scenario.run()
+    return narrator.summary()
+
+
+@asynccontextmanager
+async def open_scenario(folder: Path, narrator: Narrator) -> AsyncIterator[Scenario]:
+    """Start a server in an empty folder, and what its agents talk to; none of the acts is played yet."""
     narrator.act("Starting: the database is made, the server opens its doors")
     model = find_model(os.environ)
     async with (
@@ -37,8 +47,7 @@ async def demo(folder: Path, narrator: Narrator) -> bool:
         server.environment |= outside.environment
         client = Client(http, str(server.ready["api_key"]))
         admin = Client(http, str(server.ready["admin_token"]))
-        await Scenario(server, client, admin, narrator, model=model, outside=outside).run()
-    return narrator.summary()
+        yield Scenario(server, client, admin, narrator, model=model, outside=outside)
 
 
 def main() -> int:

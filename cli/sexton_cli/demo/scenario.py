@@ -39,6 +39,15 @@ class Scenario(Stage):
     """One run of the demo against a server."""
 
     async def run(self) -> None:
+        """Play all acts."""
+        await self.set_up()
+        await self.woken_gated_billed()
+        if self.model is None:
+            await triage(self)
+        await self.reclaimed()
+
+    async def set_up(self) -> None:
+        """Enrol a runner, and keep what the acts need."""
         self.tell.act("The server is up: an empty folder became a database, a tenant, a workspace and a key")
         for name in ("base_url", "tenant_id", "workspace_id"):
             self.tell.fact(f"{name:<13} {self.server.ready[name]}")
@@ -47,10 +56,6 @@ class Scenario(Stage):
         await self.keep("the webhook's signing secret is sealed in the vault", "github", secret)
         if self.model is not None:
             await self._lend(self.model)
-        await self.woken_gated_billed()
-        if self.model is None:
-            await triage(self)
-        await self.reclaimed()
 
     async def _lend(self, model: Model) -> None:
         kept = await self.client.put(f"{self.workspace}/credentials/llm", model._asdict())
