@@ -2,14 +2,18 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx2
+import pytest
 import trio
 
+from sexton_engine import ActorSystem
 from sexton_http.gateway.admission import PEOPLE_FLOOR, WEBHOOK_FLOOR
 from sexton_http.gateway.load_limit import INTERVAL_S
 from sexton_http.wire.loop_turns import LoopTurns, Turns
 from sexton_storage.postgres import PostgresStorage
+from sexton_storage.postgres.stores.events import PostgresEvents
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.http_agents import USAGE
 
@@ -18,6 +22,8 @@ CROWD = 200
 """More than the doors let in and their lines hold, while the server is behind."""
 AT_ONCE = 64
 FEW = 8
+SERVED_S = 0.1
+"""What each that is let in takes at least."""
 
 
 class SlowLoop(LoopTurns):
@@ -53,8 +59,25 @@ async def let_it_be_noticed(world: HttpWorld) -> None:
         await world.get("/v1/whoami")
 
 
+def hold_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many may wait as will have their turn in time: on a quick machine that would be the whole crowd."""
+    ask, read = ActorSystem.ask, PostgresEvents.list
+
+    async def ask_later(system: ActorSystem, kind: str, *args: Any, **rest: Any) -> Any:
+        if kind == "zombie":
+            await trio.sleep(SERVED_S)
+        return await ask(system, kind, *args, **rest)
+
+    async def read_later(events: PostgresEvents, *args: Any, **rest: Any) -> Any:
+        await trio.sleep(SERVED_S)
+        return await read(events, *args, **rest)
+
+    monkeypatch.setattr(ActorSystem, "ask", ask_later)
+    monkeypatch.setattr(PostgresEvents, "list", read_later)
+
+
 async def test_a_server_that_is_behind_goes_on_with_its_runners_and_turns_ingress_away(
-    postgres_storage: PostgresStorage,
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = SlowLoop()
     async with open_http_world_on(
@@ -70,11 +93,12 @@ async def test_a_server_that_is_behind_goes_on_with_its_runners_and_turns_ingres
         assert value(world, "sexton_admission_limit", door="webhooks") == WEBHOOK_FLOOR
         assert value(world, "sexton_admission_limit", door="people") == PEOPLE_FLOOR
 
+        hold_up(monkeypatch)
         renew, beside = f"/v1/runners/me/leases/{lease['lease_id']}/renew", list[httpx2.Response]()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(goes_on, world, renew, token, beside)
             webhooks = await crowd(lambda: world.deliver(url), CROWD)
-            people = await crowd(lambda: world.get(f"{world.ws}/events?limit=200"), CROWD)
+            people = await crowd(lambda: world.get(f"{world.ws}/events?limit=1"), CROWD)
             nursery.cancel_scope.cancel()
         assert beside
         assert {answer.status_code for answer in beside} == {200}
