@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # ---------------------------------------------------------------------------------------------- setting up
 
@@ -58,9 +58,12 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node
+.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
-	@$(ALONE) $(BIN)/python -m pytest --numprocesses 3 $(ARGS)
+	@$(ALONE) $(BIN)/python -m pytest --numprocesses 4 $(ARGS)
+
+test-thorough: $(TO_CHECK) ## the same with all examples and full crowds, which takes much longer
+	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 4 $(ARGS)
 
 # Where the peers cannot be had, only `pgqueuer` fails.
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot

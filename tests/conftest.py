@@ -1,8 +1,11 @@
 """Fixtures that the tests of every wing may ask for: storage in memory and in PostgreSQL."""
 
 import asyncio
+import gc
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -11,21 +14,69 @@ from queue import Queue
 import asyncpg
 import pytest
 import trio
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
 from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embedded_server
+from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from tests.sharing import ByFile
+from tests.thorough import examples
+from tests.worlds.cluster_template import PLACE_VARIABLE, put_cluster
 
 START_MS = 1_732_060_800_000
 """Where a test's clock begins: 2024-11-20 00:00 UTC."""
 THROW_AWAY = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "shared_buffers": "32MB"}
 """The server of a test session loses its data anyway; tests about durability start one of their own."""
+COLLECT_AFTER = (50_000, 20, 50)
+"""As a server has it: thousands of modules and tests are no garbage, and are looked through rarely."""
+EMPTY = """
+SET session_replication_role = replica;
+DO $$
+DECLARE
+    one record;
+    has_rows boolean;
+BEGIN
+    FOR one IN SELECT oid::regclass AS name FROM pg_class
+                WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+                  AND relname <> 'schema_migrations' LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', one.name) INTO has_rows;
+        IF has_rows THEN
+            EXECUTE format('DELETE FROM %s', one.name);
+        END IF;
+    END LOOP;
+    FOR one IN SELECT format('%I.%I', schemaname, sequencename)::regclass AS name FROM pg_sequences
+                WHERE last_value IS NOT NULL LOOP
+        PERFORM setval(one.name, 1, false);
+    END LOOP;
+END
+$$
+"""
+"""Quicker than to make another database. Meanwhile triggers sleep, and references are not kept."""
 _numbers = count(1)
 _DECLARED_CODES: set[str] = set()
 _SEEN_CODES: set[str] = set()
+
+
+def pytest_configure() -> None:
+    gc.set_threshold(*COLLECT_AFTER)
+    settings.register_profile("sexton", settings(), max_examples=examples(100))
+    settings.load_profile("sexton")
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cluster_template(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where the servers of this run find the files of their databases."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    os.environ[PLACE_VARIABLE] = str(shared / "cluster")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
@@ -110,6 +161,7 @@ class _SessionServer:
     async def _serve(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         try:
+            await put_cluster(self._settings.base)
             async with open_embedded_server(self._settings) as server:
                 # The server's own database, migrated and left alone, is the template of every test's.
                 async with open_postgres_storage(server.dsn):
@@ -127,8 +179,11 @@ class _SessionServer:
 
 
 @pytest.fixture(scope="session")
-def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+def embedded_server(
+    cluster_template: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServer]:
     """A running server; its database ``sexton`` is a migrated template and not to be written to."""
+    del cluster_template
     keeper = _SessionServer(tmp_path_factory.mktemp("postgres"))
     server = keeper.start()
     yield server
@@ -143,9 +198,8 @@ async def _command(dsn: str, command: str) -> None:
         await connection.close()
 
 
-@pytest.fixture
-def postgres_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
-    """The address of a fresh, migrated database."""
+@contextmanager
+def _fresh_database(embedded_server: EmbeddedServer) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
     maintenance = embedded_server.superuser_dsn
     create = f"CREATE DATABASE {name} TEMPLATE sexton OWNER sexton STRATEGY file_copy"
@@ -155,7 +209,36 @@ def postgres_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
 
 
 @pytest.fixture
-async def postgres_storage(postgres_dsn: str) -> AsyncIterator[PostgresStorage]:
+def postgres_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
+    """The address of a fresh, migrated database."""
+    with _fresh_database(embedded_server) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="module")
+def module_dsn(embedded_server: EmbeddedServer) -> Iterator[str]:
+    """The address of a database that the tests of a module share."""
+    with _fresh_database(embedded_server) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def emptied_dsn(module_dsn: str) -> Iterator[str]:
+    """The address of a migrated database without rows, for a test that leaves its schema as it is."""
+    yield module_dsn
+    asyncio.run(_command(as_superuser(module_dsn), EMPTY))
+
+
+@pytest.fixture
+def quick_dsn(request: pytest.FixtureRequest) -> str:
+    """That of ``postgres_dsn`` where the test asks for it as well, else of ``emptied_dsn``."""
+    own = "postgres_dsn" in request.fixturenames
+    dsn: str = request.getfixturevalue("postgres_dsn" if own else "emptied_dsn")
+    return dsn
+
+
+@pytest.fixture
+async def postgres_storage(quick_dsn: str) -> AsyncIterator[PostgresStorage]:
     """An empty storage in PostgreSQL."""
-    async with open_postgres_storage(postgres_dsn) as storage:
+    async with open_postgres_storage(quick_dsn) as storage:
         yield storage

@@ -3,31 +3,46 @@
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+TOGETHER = ("tests/house", "tests/pages")
+"""Folders whose tests go to one process: they share what all modules say, and a browser."""
 EARLY = (
-    "tests/http/test_http_matrix.py",
-    "tests/storage/test_storage_embedded.py",
-    "tests/cli/test_cli_people.py",
-    "tests/cli/test_cli_agents.py",
-    "tests/http/test_http_providers.py",
-    "tests/cli/test_cli_up.py",
-    "tests/faults/test_faults_signals.py",
     "tests/http/test_http_schemathesis.py",
     "tests/acceptance/test_acceptance_demo.py",
-    "tests/cli/test_cli_commands.py",
-    "tests/cli/test_cli_tokens.py",
-    "tests/runner/test_runner_process.py",
-    "tests/http/test_http_provocation.py",
-    "tests/cli/test_cli_login.py",
-    "tests/cli/test_cli_tls.py",
-    "tests/http/test_http_strictness.py",
-    "tests/http/test_http_refusals.py",
     "tests/faults/test_faults_two_nodes.py",
-    "tests/faults/test_faults_server_stops.py",
-    "tests/faults/test_faults_server_killed.py",
-    "tests/faults/test_faults_three_clocks.py",
+    "tests/bench/test_leasebench_run.py",
+    "tests/faults/test_faults_workers.py",
     "tests/runner/test_runner_floods.py",
-    "tests/faults/test_faults_runner_killed.py",
+    "tests/house",
+    "tests/cli/test_cli_people.py",
+    "tests/runner/test_runner_attacks.py",
+    "tests/cli/test_cli_agents.py",
+    "tests/http/test_http_matrix.py",
+    "tests/faults/test_faults_three_clocks.py",
+    "tests/cli/test_cli_up.py",
+    "tests/faults/test_faults_server_killed.py",
+    "tests/storage/test_storage_embedded.py",
+    "tests/cli/test_cli_tls.py",
+    "tests/cli/test_cli_login.py",
+    "tests/acceptance/test_acceptance_canary.py",
+    "tests/cli/test_cli_operators.py",
+    "tests/cli/test_cli_migrate.py",
+    "tests/cli/test_cli_commands.py",
+    "tests/cli/test_cli_money.py",
+    "tests/pages",
+    "tests/faults/test_faults_server_stops.py",
+    "tests/faults/test_faults_frozen_node.py",
+    "tests/conformance/test_conformance_signals.py",
+    "tests/acceptance/test_acceptance_travels.py",
+    "tests/faults/test_faults_signals.py",
     "tests/faults/test_faults_chat_killed.py",
+    "tests/cli/test_cli_logs.py",
+    "tests/faults/test_faults_keys_killed.py",
+    "tests/http/test_http_frozen_database.py",
+    "tests/runner/test_runner_kept_workspaces.py",
+    "tests/faults/test_faults_memory_attacks.py",
+    "tests/faults/test_faults_switch_over.py",
+    "tests/faults/test_faults_runner_killed.py",
+    "tests/runner/test_runner_process.py",
 )
 """The longest, the longest first: at the end, all others would wait for one of them."""
 
@@ -40,4 +55,5 @@ class ByFile(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in TOGETHER if file.startswith(f"{folder}/")), file)

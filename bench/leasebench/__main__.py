@@ -58,7 +58,7 @@ def options(asked: argparse.Namespace) -> Options:
         rates=not asked.no_rates,
         failures=not asked.no_failures,
     )
-    return replace(chosen, seconds=0.6, pause_s=4.0, term_s=1.5, tell_s=0.1) if asked.quick else chosen
+    return replace(chosen, seconds=0.3, pause_s=4.0, term_s=1.5, tell_s=0.1) if asked.quick else chosen
 
 
 class Found:

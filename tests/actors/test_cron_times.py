@@ -17,6 +17,7 @@ from sexton_actors.schedules.times import (
     latest,
 )
 from sexton_storage.records.crons import NEVER
+from tests.thorough import examples
 
 BERLIN = "Europe/Berlin"
 SPRING, AUTUMN = "2025-03-30", "2025-10-26"
@@ -170,7 +171,7 @@ ZONES = FIELD(["UTC", BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/K
 MOMENTS = st.integers(ms("2024-01-01T00:00Z"), ms("2027-01-01T00:00Z"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SCHEDULES, ZONES, MOMENTS)
 def test_firings_lie_ahead_one_after_the_other_on_whole_minutes(schedule: str, zone: str, after: int) -> None:
     try:

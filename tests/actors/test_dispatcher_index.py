@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sexton_actors.dispatcher.index import HOME_WAIT_MS, ReadyIndex
 from sexton_storage.records.events import ReadyAgent
 from sexton_storage.scopes import PLATFORM, Scope, is_within
+from tests.thorough import examples
 
 TAGS = [(), ("gpu",), ("gpu", "linux")]
 RUNNERS = [UUID(int=n) for n in (101, 102)]
@@ -136,7 +137,7 @@ def need(ready: ReadyAgent) -> tuple[tuple[str, ...], bool]:
 
 
 TestIndexAgainstList = IndexAgainstList.TestCase
-TestIndexAgainstList.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestIndexAgainstList.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 
 ANY: frozenset[str] = frozenset()
 

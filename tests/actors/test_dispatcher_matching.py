@@ -20,6 +20,7 @@ from sexton_storage.records.events import Event, EventStatus, ReadyAgent
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 from sexton_storage.scopes import PLATFORM, Scope, is_within
 from sexton_storage.writes import Exhausted, NothingToClaim
+from tests.thorough import examples
 
 IT = UUID(int=1)
 RUNNERS = [UUID(int=n) for n in (101, 102, 103)]
@@ -255,7 +256,9 @@ class MatchingKeepsItsWord(RuleBasedStateMachine):
 
 
 TestMatchingKeepsItsWord = MatchingKeepsItsWord.TestCase
-TestMatchingKeepsItsWord.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+TestMatchingKeepsItsWord.settings = settings(
+    max_examples=examples(120), stateful_step_count=40, deadline=None
+)
 
 
 def offer(runner: UUID, port: Port, wait_s: float = 30) -> Offer:

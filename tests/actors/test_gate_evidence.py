@@ -13,6 +13,7 @@ from sexton_actors.gate_requests.evidence import MASKED, MAX_EVIDENCE_BYTES, evi
 from sexton_storage.records.gates import GateStatus
 from tests.actors.test_chat_states import gate_of
 from tests.actors.test_manifest_parse import manifest_of, with_config
+from tests.thorough import examples
 
 PUSHED = {
     "source": "github",
@@ -79,7 +80,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.dictionaries(st.text(max_size=30), JSON, max_size=60))
 def test_any_payload_is_shown_within_its_bound(request: dict[str, Any]) -> None:
     shown = evidence_of("a" * 200, "b" * 200, request, ["sekret"])

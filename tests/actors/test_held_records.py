@@ -19,6 +19,7 @@ from sexton_actors.terms import MAX_RACES
 from sexton_actors.world import World
 from sexton_storage.errors import Conflict
 from sexton_storage.refusals import Lost
+from tests.thorough import examples
 from tests.worlds.actors import ActorsWorld
 from tests.worlds.states_page import cells
 
@@ -205,7 +206,7 @@ async def test_after_a_lost_race_the_row_is_read_first_until_nobody_else_writes_
     assert table.reads == reads + SHARED_FOR
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, MAX_RACES), st.integers(0, 2)), max_size=12))
 def test_nothing_that_anybody_wrote_is_ever_lost(steps: list[tuple[int, int, int]]) -> None:
     async def run() -> None:

@@ -20,6 +20,7 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import Lessons, Proposal, ProposalStatus, Rate, Score, Trust
 from sexton_storage.scoring import Facts, score
 from sexton_storage.terms import DEFAULT_CONTEXT_TOKENS
+from tests.thorough import examples
 from tests.worlds.samples import skill_md, trigger_md
 from tests.worlds.states_page import cells
 
@@ -146,7 +147,7 @@ def applied(text: str, diff: str) -> str:
     return "\n".join([*new, *old[at:]]) if at < len(old) else "\n".join([*new, ""])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LINES, LINES, ENDS, ENDS)
 def test_a_diff_applied_to_the_old_file_is_the_new_one(
     old: list[str], new: list[str], old_end: str, new_end: str

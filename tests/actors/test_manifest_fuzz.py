@@ -10,6 +10,7 @@ from sexton_actors.manifest.model import Manifest, from_json, to_json
 from sexton_actors.manifest.nodes import NotYaml, read_yaml
 from sexton_actors.manifest.parse import ManifestRejected, parse
 from sexton_actors.manifest.problems import MAX_PROBLEMS
+from tests.thorough import examples
 
 SKILL = "---\nname: x\ndescription: d\nversion: 1.0.0\n---\n```sh\necho\n```\n"
 TRIGGER = """\
@@ -69,7 +70,7 @@ def test_any_two_texts(source: str, trigger: str) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_good_files_with_scraps_in_them(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from([SKILL, TRIGGER]))
     for _ in range(data.draw(st.integers(1, 3))):

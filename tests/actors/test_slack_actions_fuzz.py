@@ -17,6 +17,7 @@ from sexton_actors.webhooks.model import Malformed, Reason, Rejected
 from sexton_actors.webhooks.slack_actions import Press, is_signed_press, read_press
 from sexton_storage.records.gates import Gate, GateStatus
 from tests.actors.test_webhook_fuzz import BODIES, HEADERS, JSON, TRIGGERS
+from tests.thorough import examples
 
 SECRET = "0123456789abcdef-and-more"
 SAME = UUID(int=7)
@@ -38,7 +39,7 @@ def press_of(payload: Any) -> bytes:
 
 
 @given(st.binary(max_size=200) | PAYLOADS.map(press_of) | BODIES)
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 def test_any_form_is_a_press_or_malformed(body: bytes) -> None:
     found = read_press(body)
     if isinstance(found, Press):
@@ -49,7 +50,7 @@ def test_any_form_is_a_press_or_malformed(body: bytes) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_form_that_is_cut_anywhere_is_no_press_of_somebody_else(cut: bytes) -> None:
     whole = press_of({"user": {"id": "U7"}, "actions": [{"value": "approve:g1"}]})
     found = read_press(whole[: len(cut) % len(whole)])
@@ -58,7 +59,7 @@ def test_a_form_that_is_cut_anywhere_is_no_press_of_somebody_else(cut: bytes) ->
 
 
 @given(HEADERS, st.binary(max_size=100), st.integers(0, 2**53))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_stranger_presses_nothing(headers: dict[str, str], body: bytes, now_ms: int) -> None:
     for secrets in ([SECRET], [], [""]):
         found = is_signed_press(headers, body, secrets, now_ms)
@@ -67,7 +68,7 @@ def test_a_stranger_presses_nothing(headers: dict[str, str], body: bytes, now_ms
 
 
 @given(st.binary(max_size=100), st.integers(-400, 400))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_a_press_is_good_for_five_minutes_either_way(body: bytes, off_s: int) -> None:
     stamp = str(NOW_S + off_s)
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
@@ -79,7 +80,7 @@ def test_a_press_is_good_for_five_minutes_either_way(body: bytes, off_s: int) ->
 
 
 @given(TRIGGERS, HEADERS, BODIES, st.integers(0, 2**53))
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_any_sample_is_explained_without_the_secret(
     trigger: WebhookTrigger, headers: dict[str, str], body: bytes, now_ms: int
 ) -> None:
@@ -92,7 +93,7 @@ def test_any_sample_is_explained_without_the_secret(
 
 
 @given(st.binary(max_size=60))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_no_explanation_holds_the_signature_that_would_be_right(body: bytes) -> None:
     right = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     trigger = WebhookTrigger("github", signature=Signature("hook"))
@@ -102,7 +103,7 @@ def test_no_explanation_holds_the_signature_that_would_be_right(body: bytes) -> 
 
 
 @given(TEXTS, TEXTS, TEXTS, st.dictionaries(TEXTS.filter(lambda t: t.isprintable()), JSON, max_size=3))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_whatever_an_agent_says_fits_into_a_message_and_commands_nobody(
     tool: str, proposed: str, reach: str, evidence: dict[str, Any]
 ) -> None:

@@ -13,6 +13,7 @@ from sexton_actors.webhooks.authentication import Genuine, Rejected, authenticat
 from sexton_actors.webhooks.model import Reason
 from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, read
 from sexton_actors.webhooks.trigger_secrets import hash_url_secret, resolve_segment
+from tests.thorough import examples
 
 SOURCES = ["github", "slack", "linear", "svix", "standard-webhooks", "billing"]
 TRIGGERS = st.builds(
@@ -50,7 +51,7 @@ BODIES = st.binary(max_size=100) | DOCUMENTS | DOCUMENTS.map(lambda body: b"payl
 
 
 @given(TRIGGERS, HEADERS, BODIES, SECRETS, st.integers(0, 2**53))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_stranger_is_never_genuine(
     trigger: WebhookTrigger, headers: dict[str, str], body: bytes, secrets: list[str], now_ms: int
 ) -> None:
@@ -75,7 +76,7 @@ def test_whoever_knows_the_secret_is_genuine(body: bytes, secret: str) -> None:
 
 
 @given(TRIGGERS, HEADERS, BODIES)
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 def test_any_body_has_a_declared_reading(
     trigger: WebhookTrigger, headers: dict[str, str], body: bytes
 ) -> None:

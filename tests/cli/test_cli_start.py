@@ -13,7 +13,9 @@ import pytest
 from sexton_cli.commands.late_group import LateGroup
 from sexton_cli.commands.table import AGENT_COMMANDS, COMMANDS
 from sexton_cli.main import cli
+from tests.thorough import THOROUGH
 from tests.worlds.shell import Shell
+from tests.worlds.warm_start import can_be_warm
 
 HEAVY = frozenset(
     {
@@ -118,3 +120,16 @@ def test_what_is_begun_is_completed(words: str, expected: list[str]) -> None:
 def test_the_first_word_is_completed_without_importing_any_command() -> None:
     _, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS="sexton ", COMP_CWORD="1")
     assert packages & HEAVY == frozenset()
+
+
+@pytest.mark.parametrize(
+    "words", [("--version",), ("agent", "list", "--json"), ("agent", "flee"), ("whoami",)]
+)
+def test_a_command_of_the_tests_that_is_forked_says_what_one_of_its_own_says(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    shell = Shell(tmp_path, SEXTON_BASE_URL="http://127.0.0.1:9")
+    forked, own = shell(*words), shell(*words, LC_ALL="C.UTF-8")
+
+    assert (can_be_warm(shell.environment), can_be_warm({"LC_ALL": "C.UTF-8"})) == (not THOROUGH, False)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (own.returncode, own.stdout, own.stderr)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from sexton_cli.commands import server as commands
 from sexton_cli.up import UpSettings
+from tests.worlds.cluster_template import put_cluster
 from tests.worlds.server_process import ServerProcess, open_server
 
 CONFIG = 78
@@ -33,7 +34,7 @@ def sexton(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 async def test_the_ready_file_holds_all_that_a_script_needs_and_is_its_owners_alone(tmp_path: Path) -> None:
-    async with open_server(tmp_path, "--port", "0", "--runners", "1") as server:
+    async with open_server(tmp_path, "--port", "0", "--runners", "1", from_nothing=True) as server:
         assert server.ready.keys() == {
             "base_url",
             "tenant_id",
@@ -81,6 +82,7 @@ async def test_a_second_server_on_the_same_folder_is_told_so_and_the_first_goes_
 
 
 def test_a_port_that_is_taken_is_one_clear_line_and_status_78(tmp_path: Path) -> None:
+    trio.run(put_cluster, tmp_path / "data")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = sexton("up", "--data", str(tmp_path / "data"), "--port", str(port), "--runners", "0")
@@ -123,6 +125,7 @@ def test_a_master_key_that_others_can_read_stops_the_start(tmp_path: Path) -> No
     keys = data / "master.keys"
     keys.write_text("1:" + "00" * 32)
     keys.chmod(0o644)
+    trio.run(put_cluster, data)
     ended = sexton("up", "--data", str(data), "--port", "0", "--runners", "0")
 
     assert ended.returncode == CONFIG

@@ -13,10 +13,10 @@ from tests.worlds.storage import StorageWorld
 
 @pytest.fixture(params=["memory", "postgres"])
 def storage_dsn(request: pytest.FixtureRequest) -> str | None:
-    """None for memory; else the address of a fresh database."""
+    """None for memory; else the address of a database without rows."""
     if request.param == "memory":
         return None
-    dsn: str = request.getfixturevalue("postgres_dsn")
+    dsn: str = request.getfixturevalue("quick_dsn")
     return dsn
 
 

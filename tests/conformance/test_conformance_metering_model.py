@@ -30,6 +30,7 @@ from sexton_storage.writes import (
     Renewed,
     RenewLease,
 )
+from tests.thorough import examples
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 LEASES = 3
@@ -263,7 +264,7 @@ async def drive(storage: Storage, start: int, todo: Sequence[Step]) -> None:
     await desk.check()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(starts, steps)
 def test_leases_are_billed_as_the_plain_model_says_in_memory(start: int, todo: list[Step]) -> None:
     async def run() -> None:
@@ -273,7 +274,9 @@ def test_leases_are_billed_as_the_plain_model_says_in_memory(start: int, todo: l
     trio.run(run)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(starts, steps)
 def test_leases_are_billed_as_the_plain_model_says_in_postgresql(
     postgres_dsn: str, start: int, todo: list[Step]
@@ -353,7 +356,7 @@ async def judge(
     assert isinstance(answer, OverBudget) == any(over)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(budgets, runs_of)
 def test_no_budget_is_overshot_by_more_than_one_slice_in_memory(
     limits: tuple[int | None, int | None], plan: list[list[tuple[int, int]]]
@@ -365,7 +368,9 @@ def test_no_budget_is_overshot_by_more_than_one_slice_in_memory(
     trio.run(run)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(budgets, runs_of)
 def test_no_budget_is_overshot_by_more_than_one_slice_in_postgresql(
     postgres_dsn: str, limits: tuple[int | None, int | None], plan: list[list[tuple[int, int]]]

@@ -14,6 +14,7 @@ from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.stores import Storage
 from sexton_storage.writes import Ended, EventEnd, Renewed
+from tests.thorough import examples
 from tests.worlds.storage import StorageWorld, metered
 
 TENANTS = 3
@@ -109,7 +110,9 @@ def test_rows_and_money_agree_in_memory(starts: list[int], todo: list[Step]) -> 
     trio.run(run)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(balances, steps)
 def test_rows_and_money_agree_in_postgresql(postgres_dsn: str, starts: list[int], todo: list[Step]) -> None:
     async def run() -> None:

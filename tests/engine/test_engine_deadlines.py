@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from sexton_engine import DEFERRED, open_system
 from sexton_engine.mail.deadlines import COMPACT_FROM, NEVER, Deadlines
 from sexton_engine.mail.timers import Timer, Timers
+from tests.thorough import examples
 from tests.worlds.engine import (
     Clock,
     Crash,
@@ -196,7 +197,7 @@ class TimerMachine(RuleBasedStateMachine):
         assert len(self.timers) == len(self.expected) == len(self.deadlines)
 
 
-TimerMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TimerMachine.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 TestTimersUnderAnySequenceOfSteps = TimerMachine.TestCase
 
 

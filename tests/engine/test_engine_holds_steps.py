@@ -18,6 +18,7 @@ from sexton_engine import (
     Lane,
     open_system,
 )
+from tests.thorough import examples
 from tests.worlds.engine import OutageError, tree
 from tests.worlds.engine_holds import (
     Asked,
@@ -106,7 +107,7 @@ class Play:
 
 
 @pytest.mark.parametrize("make_one", [HoldingActor, AsyncHoldingActor])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=40))
 def test_holds_under_any_sequence_of_steps(make_one: Make, steps: list[str]) -> None:
     world = HoldWorld()

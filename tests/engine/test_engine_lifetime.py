@@ -158,7 +158,7 @@ async def test_an_idle_activation_is_small_and_one_asleep_is_nothing(
         def on_receive(self, message: Any) -> Any:
             return message
 
-    count = 20_000
+    count = 10_000
     async with open_system(tree(FamilySpec("idle", Idle, idle_s=10))) as system:
         tracemalloc.start()
         gc.collect()

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sexton_engine import Lane, MailboxSpec, WhenFull
 from sexton_engine.mail.mailbox import SYSTEM_LANE_CAPACITY, Envelope, Mailbox
 from sexton_engine.mail.reply import AdmissionPort, NobodyPort, ReplyPort
+from tests.thorough import examples
 
 
 class Asker(ReplyPort):
@@ -230,12 +231,12 @@ class MailboxMachine(RuleBasedStateMachine):
             assert [item.message for item in lane] == sorted(item.message for item in lane)
 
 
-MailboxMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+MailboxMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestMailboxUnderAnySequenceOfSteps = MailboxMachine.TestCase
 
 
 @given(st.lists(st.sampled_from(Lane), max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_lanes_come_in_order_and_each_keeps_its_own(lanes: list[Lane]) -> None:
     mailbox = Mailbox(MailboxSpec(capacity=100))
     for number, lane in enumerate(lanes):

@@ -30,6 +30,7 @@ from sexton_engine import (
     TreeNode,
     open_system,
 )
+from tests.thorough import examples
 
 KEYS = ("k1", "k2")
 ALWAYS = Intensity(10_000, 1.0)
@@ -168,7 +169,7 @@ def on_mock_clock(main: Callable[[], Any]) -> None:
 
 
 @given(trees(), jobs, orders_of_tasks)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_message_is_handled_once_or_dies_after_its_second_crash(
     build: Callable[[Ledger], SupervisorSpec],
     plan: list[tuple[int, str, int, float, float]],
@@ -208,7 +209,7 @@ def test_every_message_is_handled_once_or_dies_after_its_second_crash(
 
 
 @given(trees(), jobs, orders_of_tasks)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_singletons_stop_in_the_reverse_of_the_order_of_start(
     build: Callable[[Ledger], SupervisorSpec],
     plan: list[tuple[int, str, int, float, float]],
@@ -242,7 +243,7 @@ def test_singletons_stop_in_the_reverse_of_the_order_of_start(
     st.integers(0, 4),
     st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_one_crash_or_stop_restarts_whom_strategy_and_restart_type_say(
     strategy: Strategy,
     types: list[Restart],
@@ -285,7 +286,7 @@ def test_one_crash_or_stop_restarts_whom_strategy_and_restart_type_say(
 
 
 @given(st.integers(0, 4), st.floats(1, 20), st.lists(st.floats(0.1, 12), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_system_falls_exactly_when_the_intensity_is_exceeded(
     most: int, period_s: float, gaps: list[float]
 ) -> None:
@@ -333,7 +334,7 @@ def test_the_system_falls_exactly_when_the_intensity_is_exceeded(
 
 
 @given(trees(restarts=tuple(Restart)), jobs, st.floats(0, 30), orders_of_tasks)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_ask_is_left_without_an_answer_whatever_ends_meanwhile(
     build: Callable[[Ledger], SupervisorSpec],
     plan: list[tuple[int, str, int, float, float]],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
 from dataclasses import replace
@@ -19,13 +18,14 @@ from sexton_actors.catalogue import Catalogue, Model
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.settings import RunnerSettings
 from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model
+from tests.thorough import amount
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.runner import command_line, process
 from tests.worlds.runner_agents import HASTE
 from tests.worlds.runner_death import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
 
 MOMENTS = 48  # More passages than a whole run has: the last ones let the first runner live.
-EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
+EXAMPLES = amount(3, 6, variable="SEXTON_DEATHS")
 CATALOGUE = Catalogue("2026-11-20", [Model("m-1", "openai", 100_000, 1_000_000, 1_000_000, 1_000_000)])
 CONFIG = "provider: openai\nmodel: m-1\ntools: [memory_store]\n"
 VERDICT = "It was the disk."

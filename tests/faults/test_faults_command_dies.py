@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,12 @@ import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sexton_runner.settings import RunnerSettings
+from tests.thorough import amount
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.runner_death import TERM_MS, Tap, a_runner, until_it_ends, until_it_ends_or
 
 MOMENTS = 40  # More passages than a whole run has: the last ones let the first runner live.
-EXAMPLES = int(os.environ.get("SEXTON_DEATHS", "6"))
+EXAMPLES = amount(3, 6, variable="SEXTON_DEATHS")
 SKILL = """\
 ---
 name: careful

@@ -9,6 +9,7 @@ import trio
 from sexton_storage.terms import KEY_SOON_MS
 from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.trust import TRUST
 
 MESSAGES = 24
 BEFORE_THE_KILL = 4
@@ -30,7 +31,7 @@ class Sender:
             "authorization": f"Bearer {self._server.ready['api_key']}",
             "idempotency-key": f"message-{number}",
         }
-        async with httpx2.AsyncClient(base_url=self._server.ready["base_url"], timeout=30) as http:
+        async with self._client() as http:
             try:
                 answer = await http.post(self._path, json={"message": f"number {number}"}, headers=headers)
             except httpx2.HTTPError:
@@ -41,10 +42,13 @@ class Sender:
             event_id = answer.json()["event_id"]
             assert self.answers.setdefault(number, event_id) == event_id
 
+    def _client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(base_url=self._server.ready["base_url"], timeout=30, verify=TRUST)
+
     async def events(self) -> list[str]:
         headers = {"authorization": f"Bearer {self._server.ready['api_key']}"}
         path = self._path.removesuffix("/messages") + "/events?limit=100"
-        async with httpx2.AsyncClient(base_url=self._server.ready["base_url"], timeout=30) as http:
+        async with self._client() as http:
             return [event["event_id"] for event in (await http.get(path, headers=headers)).json()["items"]]
 
 

@@ -4,7 +4,6 @@ The size is small by default; ``SEXTON_STORM=50000`` is the evidence run.
 """
 
 import json
-import os
 import random
 import sys
 import time
@@ -17,10 +16,11 @@ from typing import Any
 import trio
 
 from bench.product import Delivery, Site, create_agent, delivery, keep_secret, payload
+from tests.thorough import amount
 from tests.worlds.raw_client import Gone, Line, site_of
 from tests.worlds.server_process import open_server
 
-SIZE = int(os.environ.get("SEXTON_STORM", "2000"))
+SIZE = amount(800, 2000, variable="SEXTON_STORM")
 """Different deliveries."""
 REPEATS = 0.1
 SENDERS = 32

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from tests.house.survey import PACKAGES, ROOT, WINGS
+from tests.sharing import EARLY, TOGETHER
 
 
 def test_no_folder_at_the_root_is_a_package() -> None:
@@ -54,6 +55,13 @@ def test_tests_are_no_packages_and_their_names_differ() -> None:
 
     assert list(tests.rglob("__init__.py")) == []
     assert sorted(names) == sorted(set(names))
+
+
+def test_what_is_to_run_early_is_there() -> None:
+    missing = [name for name in (*EARLY, *TOGETHER) if not (ROOT / name).exists()]
+
+    assert missing == []
+    assert len(set(EARLY)) == len(EARLY)
 
 
 @pytest.mark.parametrize("script", ["scripts/make-venv", ".ci/run"])

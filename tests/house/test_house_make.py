@@ -37,7 +37,7 @@ def test_who_only_runs_it_waits_for_no_development_tools(clone: Path, target: st
     assert "dev.lock" not in plan_of(clone, target)
 
 
-@pytest.mark.parametrize("target", ["test", "bench", "leasebench"])
+@pytest.mark.parametrize("target", ["test", "test-thorough", "bench", "leasebench"])
 def test_tests_are_blind_to_the_database_of_the_caller(
     clone: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

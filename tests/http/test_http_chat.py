@@ -18,7 +18,8 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.users import Role
 from tests.fakes.chat_platform import CHANNEL, TEAM, SlackServer, open_slack_server, signed
 from tests.worlds.browser import text_of, visiting
-from tests.worlds.http import TRUST, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.trust import TRUST
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 PRESSES = "/v1/chat/slack/interactions"

@@ -12,6 +12,7 @@ import trio
 
 from sexton_storage.embedded import EmbeddedSettings, open_embedded_server
 from sexton_storage.postgres import open_postgres_storage
+from tests.worlds.cluster_template import put_cluster
 from tests.worlds.http import HttpWorld, open_http_world_on
 
 USAGE = {"input_tokens": 10, "cached_input_tokens": 0, "output_tokens": 5}
@@ -51,6 +52,7 @@ def told(answer: httpx2.Response) -> tuple[int, str]:
 async def test_a_frozen_database_is_named_as_the_cause_and_a_renewal_under_way_counts_once(
     tmp_path: Path,
 ) -> None:
+    await put_cluster(tmp_path / "pg")
     async with (
         open_embedded_server(EmbeddedSettings(tmp_path / "pg", server={"fsync": "off"})) as server,
         open_postgres_storage(server.dsn) as storage,

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import decode
 from sexton_http.routes.events import parse_since
+from tests.thorough import examples
 from tests.worlds.http import HttpWorld
 
 FIELDS = {
@@ -239,7 +240,7 @@ async def test_what_is_no_filter_is_refused(world: HttpWorld) -> None:
         await refused(world, **query)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=80) | st.from_regex(r"\d{1,12}[smhdw]", fullmatch=True))
 def test_whatever_a_since_says_it_is_a_time_or_a_problem(text: str) -> None:
     found: int | str | None
@@ -251,7 +252,7 @@ def test_whatever_a_since_says_it_is_a_time_or_a_problem(text: str) -> None:
     assert isinstance(found, int) or found == "UZ-REQ-001"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.text(max_size=120)
     | st.builds(lambda raw: base64.urlsafe_b64encode(raw).decode().rstrip("="), st.binary(max_size=80))

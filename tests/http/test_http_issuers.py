@@ -19,7 +19,8 @@ from sexton_http.identity.issuers.jwks import FLOOR_S, FRESH_S, RETRY_S, KeySet,
 from sexton_http.identity.issuers.oidc import IssuerSettings, OidcIssuer
 from sexton_http.outbound.http import MAX_BYTES, Elsewhere
 from tests.fakes.identity_provider import OidcServer, SigningKey, open_oidc_server
-from tests.worlds.http import TRUST, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.trust import TRUST
 
 AUDIENCE = "sexton"
 TENANT = UUID(int=7)

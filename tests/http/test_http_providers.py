@@ -24,7 +24,8 @@ from tests.fakes.identity_provider import (
     query_of,
 )
 from tests.worlds.browser import Visitor, text_of, visiting
-from tests.worlds.http import TRUST, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.trust import TRUST
 
 LOGIN, CALLBACK = "/auth/login/codehost", "/auth/callback/codehost"
 DEVICE = "/auth/device/019363b0-0000-7000-8000-00000000ffff"

@@ -18,6 +18,7 @@ from sexton_http.gateway.route_matcher import RouteMatcher
 from sexton_http.gateway.services import make_services
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
+from tests.thorough import examples
 from tests.worlds.http import HttpWorld
 
 PARTS = sorted({part for row in OPERATIONS for part in row.path.split("/") if "{" not in part})
@@ -50,7 +51,7 @@ async def test_every_route_is_found_by_its_own_path(both: tuple[RouteMatcher, Ma
 async def test_the_matcher_and_quart_find_the_same_route(both: tuple[RouteMatcher, MapAdapter]) -> None:
     matcher, adapter = both
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=examples(500), deadline=None)
     @given(data=st.data())
     def agree(data: st.DataObject) -> None:
         row = data.draw(st.sampled_from(OPERATIONS))

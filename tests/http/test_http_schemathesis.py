@@ -15,9 +15,10 @@ import trio
 
 from sexton_http.gateway.operations import Creates
 from sexton_http.routes.table import OPERATIONS
+from tests.thorough import amount
 from tests.worlds.http import HttpWorld, open_http_world
 
-EXAMPLES = int(os.environ.get("SEXTON_FUZZ_EXAMPLES", "2"))
+EXAMPLES = amount(1, 2, variable="SEXTON_FUZZ_EXAMPLES")
 """Of each phase that tries random input, for each route."""
 SEED = os.environ.get("SEXTON_FUZZ_SEED", "1")
 ACCEPTED = ["2xx", "3xx", "401", "402", "403", "404", "409", "429", "5xx"]

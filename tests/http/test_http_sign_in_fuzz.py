@@ -21,6 +21,7 @@ from sexton_http.identity.issuers.builtin import read_claims
 from sexton_http.identity.issuers.jwks import read_keys
 from sexton_http.identity.same_origin import is_same_origin
 from tests.fakes.login_terminal import Party, raw, text
+from tests.thorough import examples
 
 KEYS = AuthKeys(b"s" * 32, lambda size: "00" * size)
 JSON = st.recursive(
@@ -115,7 +116,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(rows=st.lists(ROW, max_size=4))
 def test_a_key_that_cannot_be_used_is_passed_over(rows: list[dict[str, Any]]) -> None:
     for key in read_keys({"keys": rows}).values():

@@ -9,16 +9,17 @@ import pytest
 from sexton_http.wire import timeouts
 from sexton_http.wire.connection_ceilings import Ceilings
 from sexton_http.wire.open_connections import OpenConnections
+from tests.thorough import amount
 from tests.worlds.asgi_server import Reader, Stream, dial, echo, serving
 
-SLOW_CONNECTIONS = 10_000
+SLOW_CONNECTIONS = amount(2_000, 10_000, variable="SEXTON_SLOW_SENDERS")
 """Fewer where this process may not have two descriptors for each."""
 SPARE_DESCRIPTORS = 512
 HEAD = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 ROUNDS = 2
 PATIENCE_S = 3600.0
 ROOM = Ceilings(most=2 * SLOW_CONNECTIONS, of_address=2 * SLOW_CONNECTIONS)
-LOOK_EVERY = 1_000
+LOOK_EVERY = 500
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from sexton_http.gateway.services import make_services
 from sexton_http.routes import approvals, chat, webhooks
 from sexton_http.routes.table import OPERATIONS
 from tests.http.test_http_declarations import apart
+from tests.thorough import examples
 from tests.worlds.http import HttpWorld
 
 FILTERS = fingerprint("gates", None)
@@ -62,7 +63,7 @@ BODIES = (
 @given(
     st.text(max_size=120) | st.binary(max_size=120).map(lambda raw: base64.urlsafe_b64encode(raw).decode())
 )
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_a_cursor_of_somebody_s_own_is_a_bad_request(text: str) -> None:
     with pytest.raises(Problem) as refused:
         decode(text, FILTERS)
@@ -70,7 +71,7 @@ def test_a_cursor_of_somebody_s_own_is_a_bad_request(text: str) -> None:
 
 
 @given(st.integers(-(2**80), 2**80), st.integers(0, 2**128 - 1), st.booleans())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_a_cursor_reaches_no_further_than_a_column_holds(at: int, number: int, with_since: bool) -> None:
     raw = msgspec.json.encode([at, str(UUID(int=number)), FILTERS, at if with_since else None])
     text = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
@@ -108,7 +109,7 @@ async def test_whatever_is_posted_at_an_agent_s_door_has_a_declared_answer(world
     cases: list[tuple[dict[bytes, bytes], bytes]] = []
 
     @given(st.dictionaries(NAMES, VALUES, max_size=6), BODIES)
-    @settings(deadline=None, max_examples=60, database=None)
+    @settings(deadline=None, max_examples=examples(60), database=None)
     def collect(headers: dict[bytes, bytes], body: bytes) -> None:
         cases.append((headers, body))
 

@@ -15,7 +15,8 @@ from tests.fakes.identity_provider import CLIENT_ID, CLIENT_SECRET, OidcServer, 
 from tests.fakes.login_terminal import Party
 from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import FAR, Screen
-from tests.worlds.http import TRUST, HttpWorld, open_http_world
+from tests.worlds.http import HttpWorld, open_http_world
+from tests.worlds.trust import TRUST
 
 SESSIONS = "/v1/auth/sessions"
 

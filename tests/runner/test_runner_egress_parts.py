@@ -15,6 +15,7 @@ from sexton_runner.egress.heads import BadTarget, judge_head, read_target
 from sexton_runner.egress.hosts import read_host
 from sexton_runner.egress.paths import ambiguity, lies_under, without_dots
 from sexton_runner.redact import Redactor, forms
+from tests.thorough import examples
 from tests.worlds.client_hello import client_hello
 from tests.worlds.egress import SECRET, SERVERS
 
@@ -71,7 +72,7 @@ def test_a_genuine_hello_is_read_and_each_beginning_of_it_asks_for_more() -> Non
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_cut_and_no_coding_lets_a_secret_through(data: st.DataObject) -> None:
     redactor = Redactor({"a": SECRET})
     parts = st.sampled_from([*sorted(forms(SECRET)), SECRET[:7], SECRET[-9:], "x", "\xe9", "\0", SECRET * 2])
@@ -117,7 +118,7 @@ PIECES = ("..", ".", "docs", "%2e", "%2E", "%2f", "%5c", "\\", "/", ";", "%25", 
 
 
 @given(st.lists(st.sampled_from(PIECES)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_path_that_passes_leads_nowhere_else_however_it_is_read(pieces: list[str]) -> None:
     path = without_dots("/" + "".join(pieces))
     if ambiguity(path) is not None or not lies_under(path, ["/docs"]):
@@ -136,7 +137,7 @@ def decode(path: str) -> str:
 
 
 @given(st.binary(max_size=300), st.text(max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_input_is_more_than_refused(data: bytes, text: str) -> None:
     with contextlib.suppress(Malformed):
         read_hello(b"\x16\x03\x01" + data)

@@ -12,6 +12,7 @@ from sexton_runner.redact import Redactor
 from sexton_runner.reports import MAX_REPORT_BYTES, fitted, told_again
 from sexton_runner.tools.proposal import MAX_MARKDOWN_BYTES, MAX_TITLE_CHARS, ProposeImprovement
 from tests.fakes.control_plane import Fault, open_plane
+from tests.thorough import examples
 from tests.worlds.runner import running, settings_for
 
 HELLO = "Greet.\n```sh\necho hello\necho '{\"ok\": true}'\n```\n"
@@ -29,7 +30,7 @@ BODY: dict[str, Any] = {
 SIZES = st.integers(0, 3 << 20)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(text=SIZES, evidence=SIZES, proposals=st.lists(st.integers(0, 1 << 19), max_size=8))
 def test_every_report_fits_and_says_what_is_missing(text: int, evidence: int, proposals: list[int]) -> None:
     body = {

@@ -24,6 +24,7 @@ from sexton_storage.writes import NothingToClaim, OverBudget
 from tests.storage.row_requests import batch_of
 from tests.storage.row_tables import differences, load, rows_in_memory, rows_in_postgres
 from tests.storage.row_worlds import CLOCK, Dice, World
+from tests.thorough import examples
 
 EXAMPLES = 100
 STOPPED_CLOCK = (
@@ -187,7 +188,7 @@ def twins(postgres_dsn: str) -> Iterator[Twins]:
 
 @pytest.mark.parametrize("kind", REACHED)
 def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(EXAMPLES), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 2**32), st.integers(1, 12))
     def check(seed: int, agents: int) -> None:
         before = twins.answers.copy()

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from sexton_storage.records import memories
 from sexton_storage.records.memories import CORE, Mark, MemoryChange, Plan, folded, plan, words_of
 from sexton_storage.terms import DAILY_KEEP_MS
+from tests.thorough import examples
 
 LIMIT = 5
 NOW = 10 * DAILY_KEEP_MS
@@ -52,7 +53,7 @@ def after(kept: Mapping[str, Mark], decided: Plan) -> dict[str, Mark]:
     return left | {key: Mark(change.category, NOW) for key, change in decided.put.items()}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(MARKS, CHANGES)
 def test_the_plan_is_what_one_change_after_another_comes_to(
     kept: dict[str, Mark], changes: list[MemoryChange]
@@ -65,7 +66,7 @@ def test_the_plan_is_what_one_change_after_another_comes_to(
     assert decided.drop <= kept.keys()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(MARKS, CHANGES)
 def test_what_is_refused_is_not_there_and_the_last_word_on_a_key_counts(
     kept: dict[str, Mark], changes: list[MemoryChange]
@@ -80,7 +81,7 @@ def test_what_is_refused_is_not_there_and_the_last_word_on_a_key_counts(
         assert here[key].updated_at == NOW
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=40), st.text(max_size=10), st.text(max_size=10))
 def test_a_word_is_found_in_any_text_that_holds_it(word: str, before: str, behind: str) -> None:
     for found in words_of(word):

@@ -9,7 +9,8 @@ import httpx2
 
 from sexton_http.identity.browsers import Browsers
 from tests.worlds.answer_checks import check_answer
-from tests.worlds.http import TRUST, HttpWorld
+from tests.worlds.http import HttpWorld
+from tests.worlds.trust import TRUST
 
 ACCEPT = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 

@@ -16,6 +16,7 @@ from sexton_storage.embedded.programs import Programs, find_programs
 from sexton_storage.embedded.roles import SUPERUSER, as_superuser
 from sexton_storage.portal import Portal, open_portal
 from tests.conftest import THROW_AWAY
+from tests.worlds.cluster_template import put_cluster
 
 DATABASE = "sexton"
 ANYBODY = "local all all trust\nlocal replication all trust\n"
@@ -80,6 +81,7 @@ async def open_pair(folder: Path) -> AsyncIterator[Pair]:
     settings.base.mkdir()
     admitted.parent.mkdir(mode=0o700)
     admitted.write_text(ANYBODY)
+    await put_cluster(settings.base)
     programs = find_programs(os.environ, euid=os.geteuid())
     async with open_embedded_server(settings) as primary, open_portal() as portal:
         standby = folder / "b"

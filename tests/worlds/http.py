@@ -44,9 +44,7 @@ from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault
 from tests.worlds.answer_checks import check_answer, note_problems
 from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
-
-TRUST = httpx2.create_ssl_context()
-"""For every client of a test: to read the certificates again takes longer than most tests."""
+from tests.worlds.trust import TRUST
 
 
 @dataclass

@@ -10,6 +10,7 @@ import orjson
 
 from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.trust import TRUST
 
 WAIT_MS = 5_000
 USAGE = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
@@ -76,17 +77,17 @@ class Node:
         assert answer.status_code >= 400, answer.text
         return str(answer.json()["error_code"])
 
-    async def install(self, name: str, config: str = "") -> str:
-        files = agent_files(name, config, trigger=YEARLY)
+    async def install(self, name: str, config: str = "", tags: str = "") -> str:
+        files = agent_files(name, config, trigger=YEARLY, tags=tags)
         return str((await self.call("POST", f"{self.workspace}/zombies", files))["zombie_id"])
 
     async def say(self, zombie_id: str) -> str:
         path = f"{self.workspace}/zombies/{zombie_id}/messages"
         return str((await self.call("POST", path, {"message": "go on"}))["event_id"])
 
-    async def enrol(self, host_id: str) -> str:
+    async def enrol(self, host_id: str, *labels: str) -> str:
         minted = await self.call("POST", "/v1/fleet/enrolment-tokens", {}, "admin_token")
-        body = {"host_id": host_id, "sandbox_tier": "bubblewrap", "labels": [], "slots": 8}
+        body = {"host_id": host_id, "sandbox_tier": "bubblewrap", "labels": labels, "slots": 8}
         return str((await self.call("POST", "/v1/runners", body, minted["token"]))["runner_token"])
 
     async def lease(self, runner: str) -> dict[str, Any] | None:
@@ -135,16 +136,23 @@ async def open_nodes(
     urls = [database_url] * len(environments) if isinstance(database_url, str) else database_url
     options = ("--port", "0", "--runners", "0", *extra)
     async with AsyncExitStack() as stack:
-        nodes = []
+        servers = []
         for number, (environment, url) in enumerate(zip(environments, urls, strict=True)):
             own = folder / f"node-{number}"
             own.mkdir()
-            server = await stack.enter_async_context(
-                open_server(
-                    own, "--database-url", url, *options, data=folder / "data", environment=environment
-                )
+            opening = open_server(
+                own, "--database-url", url, *options, data=folder / "data", environment=environment
             )
-            base_url = server.ready["base_url"]
-            http = await stack.enter_async_context(httpx2.AsyncClient(base_url=base_url, timeout=60))
-            nodes.append(Node(server, http))
+            servers.append(await stack.enter_async_context(opening))
+        yield await stack.enter_async_context(visit_nodes(servers))
+
+
+@asynccontextmanager
+async def visit_nodes(servers: Sequence[ServerProcess]) -> AsyncIterator[Sequence[Node]]:
+    """Nodes that run already, which the tests of a module share."""
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for server in servers:
+            client = httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=60, verify=TRUST)
+            nodes.append(Node(server, await stack.enter_async_context(client)))
         yield nodes

@@ -22,6 +22,7 @@ from sexton_runner.settings import SandboxTier
 from sexton_runner.timing import Timing
 from sexton_runner.wire import Lease
 from tests.fakes.control_plane import make_lease
+from tests.worlds.trust import TRUST
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=256 << 20, pids=32)
 
@@ -44,7 +45,7 @@ class Cage:
         lease = msgspec.convert(make_lease(f"```{language}\n{source}\n```\n"), Lease)
         folder = self.folder / str(self.count)
         folder.mkdir()
-        async with httpx2.AsyncClient(trust_env=False) as http:
+        async with httpx2.AsyncClient(trust_env=False, verify=TRUST) as http:
             return await carry_out(
                 Run(
                     live=LiveLease(lease, trio.current_time, 30.0),

@@ -6,12 +6,15 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import orjson
+
+from tests.worlds.warm_start import WarmProcess, can_be_warm
 
 PATIENCE_S = 60.0
 """Only a failing test waits this long."""
@@ -39,6 +42,8 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str | None = None, **environment: str) -> Ended:
         """Run to the end; without ``stdin`` there is nothing to read."""
+        if can_be_warm(self.environment | environment):
+            return _run_warm(words, stdin, self.environment | environment)
         source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
         return subprocess.run(
             [*COMMAND, *words],
@@ -135,6 +140,23 @@ class Terminal:
             return False
         self.screen += piece.decode(errors="replace")
         return bool(piece)
+
+
+def _run_warm(words: Sequence[str], stdin: str | None, environment: Mapping[str, str]) -> Ended:
+    with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
+        given.write((stdin or "").encode())
+        given.seek(0)
+        process = WarmProcess(words, stdin=given, stdout=output, stderr=errors, env=environment)
+        try:
+            status = process.wait(PATIENCE_S)
+        except TimeoutError:
+            process.kill()
+            raise
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read().decode().replace("\r\n", "\n"))
+    return Ended([*COMMAND, *words], status, *texts)
 
 
 def said(ended: Ended) -> str:
