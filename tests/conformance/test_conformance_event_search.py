@@ -2,14 +2,16 @@
 
 from uuid import UUID
 
+import trio
 from msgspec.structs import replace
 
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.records.events import EventStatus, Found
+from sexton_storage.records.frames import FramePlace, place_of
 from sexton_storage.records.insights import AHEAD_CAP, EventSituation, RunnerState
 from sexton_storage.records.runners import AdminState
-from sexton_storage.writes import CancelEvent, EventEnd, OpenGate
-from tests.worlds.storage import StorageWorld, new_id
+from sexton_storage.writes import AppendFrames, CancelEvent, EventEnd, OpenGate
+from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 
 async def test_a_search_goes_through_its_events_newest_first(world: StorageWorld) -> None:
@@ -118,3 +120,46 @@ async def test_all_that_an_event_could_wait_for_is_told_at_once(world: StorageWo
         RunnerState(runner.id, ("gpu", "eu", "cpu<=4"), "bubblewrap", AdminState.ACTIVE, None, 4, 1, 1, 0)
     ]
     assert await world.storage.insights.situation(new_id()) is None
+
+
+async def test_the_frames_of_a_workspace_are_read_in_the_order_of_their_commits(world: StorageWorld) -> None:
+    first, second, foreign = await world.agent(), await world.agent(), await world.beside()
+    stranger = await foreign.agent()
+    frames, journal = world.storage.frames, world.storage.journal
+    start = await frames.workspace_head()
+    for agent in (second, stranger, first, second):
+        await journal.write(AppendFrames(agent.id, tuple(world.frame(agent) for _ in range(2))))
+    expected = [
+        (agent.id, seq) for agent, seq in ((second, 1), (first, 1), (second, 3)) for seq in (seq, seq + 1)
+    ]
+
+    read: list[tuple[UUID, int]] = []
+    after = start
+    with trio.fail_after(20):
+        # Other databases of the same server may hold commits back for a moment.
+        while len(read) < len(expected):
+            page = await frames.read_workspace(world.workspace_id, after=after, limit=4)
+            read += [(frame.zombie_id, frame.seq) for frame in page.frames]
+            assert list(page.places) == sorted(page.places)
+            assert page.upto >= after
+
+            after = page.upto if page.frames else after
+
+    assert read == expected
+    assert place_of(str(after)) == after
+
+    # Of what is small enough together, and at least one.
+    one = await frames.read_workspace(world.workspace_id, after=start, limit=9, max_bytes=1)
+    assert len(one.frames) == 1
+
+    async def gap(workspace_id: UUID, place: FramePlace, keep_ms: int = HOUR_MS) -> bool:
+        return await frames.has_gap(workspace_id, place, keep_ms=keep_ms, keep_frames=3)
+
+    # What followed a place is gone, or not.
+    assert [await gap(world.workspace_id, place) for place in (start, one.upto, after)] == [False] * 3
+    assert await gap(world.workspace_id, start, -HOUR_MS)
+    assert await gap(foreign.workspace_id, one.upto)
+
+    await frames.prune(keep_ms=10 * HOUR_MS, keep_frames=3, limit=99)
+
+    assert [await gap(world.workspace_id, place) for place in (start, one.upto, after)] == [True, True, False]

@@ -9,7 +9,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sexton_http.gateway.byte_budget import ByteBudget, Room
 from sexton_http.gateway.replays import NoRoom, Replays
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.frames import PAGE_BYTES, Frame
+from sexton_storage.records.frames import PAGE_BYTES, Frame, FramePlace, WorkspaceFrames
 
 
 async def test_a_caller_has_his_share_and_one_answer_that_is_larger(autojump_clock: MockClock) -> None:
@@ -98,6 +98,17 @@ class Frames:
         return [Frame(zombie_id, seq, None, "chunk", 0, {"text": "x"}, 12) for seq in found]
 
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
+        raise NotImplementedError
+
+    async def workspace_head(self) -> FramePlace:
+        raise NotImplementedError
+
+    async def read_workspace(
+        self, workspace_id: UUID, *, after: FramePlace, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> WorkspaceFrames:
+        raise NotImplementedError
+
+    async def has_gap(self, workspace_id: UUID, after: FramePlace, *, keep_ms: int, keep_frames: int) -> bool:
         raise NotImplementedError
 
     async def heads(self, zombie_ids: object) -> dict[UUID, int]:

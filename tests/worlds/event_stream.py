@@ -49,7 +49,7 @@ class Listener:
                 fields[name] = value
         data: dict[str, Any] = json.loads(fields["data"])
         assert data["kind"] == fields["event"]
-        return {**data, "id": int(fields["id"])}
+        return {**data, "id": int(fields["id"]) if fields["id"].isdigit() else fields["id"]}
 
     async def _chunk(self) -> bool:
         while b"\r\n" not in self._raw:

@@ -21,7 +21,7 @@ KEPT: Final = Path(__file__).resolve().parents[2] / "http" / "sexton_http" / "de
 FILE: Final = os.environ.get("SEXTON_EXAMPLES")
 ENOUGH_BYTES: Final = 280
 """The largest example up to this is shown; where all are larger, the smallest."""
-MAX_BYTES: Final = 2500
+MAX_BYTES: Final = 3500
 
 
 def record(operation: Operation, answer: httpx2.Response) -> None:

@@ -1,4 +1,4 @@
-"""``sexton event``: shows one event with all that lists leave out, and waits for its end."""
+"""``sexton event``: shows one event whole, says why it waits, and waits for its end."""
 
 import math
 import time
@@ -12,15 +12,29 @@ from sexton_cli.client import Row
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, Fault
 from sexton_cli.lookups import segment, workspace_path
-from sexton_cli.output import dollars, moment
+from sexton_cli.output import Column, dollars, moment
 
+LEASES: Final = (
+    Column("attempt", "ATTEMPT"),
+    Column("runner_id", "RUNNER", spare=True),
+    Column("fencing_token", "TOKEN"),
+    Column("became", "BECAME", elastic=True),
+    Column("granted", "GRANTED", spare=True),
+    Column("ended", "ENDED", spare=True),
+    Column("cost", "COST"),
+)
+REASONS: Final = (
+    Column("kind", "WAITS FOR"),
+    Column("says", "WHY", elastic=True),
+    Column("advice", "DO", elastic=True),
+)
 WAIT_MS: Final = 20_000
 """How long one call waits; the server lets it be 30 s."""
 
 
 @click.group()
 def event() -> None:
-    """Show one event whole, or wait for its end."""
+    """Show one event whole, say why it waits, or wait for its end."""
 
 
 @event.command()
@@ -48,8 +62,34 @@ def show(caller: Caller, *, event: str) -> None:
             "evidence": _spelled(found.get("evidence")),
         }
     )
+    if found.get("leases"):
+        caller.output.table(LEASES, [_lease(row) for row in found["leases"]])
     if found.get("response_text"):
         caller.output.piece(f"\n{found['response_text']}\n")
+
+
+@event.command()
+@click.argument("event")
+@calling
+def why(caller: Caller, *, event: str) -> None:
+    """Say why the EVENT of this id waits, what to do about it, and when it may start."""
+    with caller.client() as client:
+        found = client.get(f"{workspace_path(caller, client)}/events/{segment(event)}/why")
+    if caller.output.as_json:
+        caller.output.document(found)
+        return
+    caller.output.facts(
+        {
+            "event": found.get("event_id"),
+            "status": found.get("status"),
+            "why": found.get("says"),
+            "place": found.get("place"),
+            "place of its agent": found.get("place_of_agent"),
+            "may start": moment(found.get("expected_start_at")),
+        }
+    )
+    if found.get("reasons"):
+        caller.output.table(REASONS, found["reasons"])
 
 
 @event.command()
@@ -84,6 +124,18 @@ def wait(caller: Caller, *, event: str, timeout: float | None) -> None:
             f"'sexton event show {event}' shows its answer.",
             status=FAILED,
         )
+
+
+def _lease(row: Row) -> Row:
+    label = row.get("failure_label")
+    became = row.get("outcome") or row.get("status")
+    return {
+        **row,
+        "became": f"{became} ({label})" if label else became,
+        "granted": moment(row.get("granted_at")),
+        "ended": moment(row.get("ended_at")),
+        "cost": dollars(row.get("charged_nanos")),
+    }
 
 
 def _status(found: Row) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import click
 
@@ -30,6 +31,7 @@ STATUSES: Final = (
 )
 MAX_MESSAGE_BYTES: Final = 8192
 EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
+FILTER_HELP: Final = 'Only what this picks: status:agent_error -actor:cron:* after:2h "connection refused".'
 COLUMNS = (
     Column("event_id", "EVENT"),
     Column("agent", "AGENT", elastic=True),
@@ -51,6 +53,7 @@ COLUMNS = (
     "--since", metavar="WHEN", help="Only events since then: 15s, 30m, 2h or 7d ago, or an RFC 3339 time."
 )
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
+@click.option("--filter", "q", metavar="FILTER", help=FILTER_HELP)
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
 )
@@ -84,19 +87,25 @@ def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("agent")
-@click.option("--from", "last_id", metavar="ID", help="Begin after this frame; 0: with the oldest.")
+@click.argument("agent", required=False)
+@click.option("--from", "last_id", metavar="ID", help="Begin after this frame; 0: with an agent's oldest.")
 @click.option("--count", type=click.IntRange(1), help="End after this many frames.")
+@click.option("--filter", "q", metavar="FILTER", help=f"{FILTER_HELP} Of a workspace.")
 @calling
-def watch(caller: Caller, *, agent: str, last_id: str | None, count: int | None) -> None:
-    """Show what an AGENT does while it does it, until Ctrl-C.
+def watch(
+    caller: Caller, *, agent: str | None, last_id: str | None, count: int | None, q: str | None
+) -> None:
+    """Show what an AGENT does while it does it, or all agents of the workspace, until Ctrl-C.
 
     Nothing is missed: when the server goes away and comes back, this goes on behind the last frame it had.
     With --json every frame is one document on a line of its own.
     """
+    if agent is not None and q is not None:
+        raise Fault("--filter is for a workspace", "Leave the AGENT out, and add agent:NAME.", status=USAGE)
     with caller.client() as client:
-        path = f"{agent_path(caller, client, agent)}/events/stream"
-        for frame in islice(_frames(client, path, caller, last_id), count):
+        path = workspace_path(caller, client) if agent is None else agent_path(caller, client, agent)
+        query = "" if q is None else f"?{urlencode({'q': q})}"
+        for frame in islice(_frames(client, f"{path}/events/stream{query}", caller, last_id), count):
             if caller.output.as_json:
                 caller.output.item({"id": frame.id, **frame.data})
             else:

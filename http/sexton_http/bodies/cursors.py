@@ -28,6 +28,12 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
         return Page(self.created_at, self.id)
 
 
+class SearchPlace(Place, frozen=True, array_like=True):
+    """The same in what a filter picks: its durations count back from when the first page was asked for."""
+
+    asked_at: Moment = 0
+
+
 class NamedPlace(msgspec.Struct, frozen=True, array_like=True):
     """After which row of a list by name to go on."""
 
@@ -43,7 +49,7 @@ class EntryCursor(msgspec.Struct, frozen=True, array_like=True):
     filters: str
 
 
-P = TypeVar("P", Place, NamedPlace, EntryCursor)
+P = TypeVar("P", Place, SearchPlace, NamedPlace, EntryCursor)
 
 
 def fingerprint(*filters: Any) -> str:
@@ -59,6 +65,11 @@ def encode(place: Place | NamedPlace | EntryCursor) -> str:
 def decode(text: str, filters: str) -> Place:
     """Raises Problem UZ-REQ-001 for a cursor that is malformed, or was made with other filters."""
     return _decode(text, filters, Place)
+
+
+def decode_search(text: str, filters: str) -> SearchPlace:
+    """The same for what a filter picks."""
+    return _decode(text, filters, SearchPlace)
 
 
 def decode_name(text: str, filters: str) -> NamedPlace:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_storage.records.frames import Frame
+from sexton_storage.records.frames import Frame, FramePlace
 
 KEPT: Final = 64
 KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -40,14 +40,24 @@ class FrameEncoder:
 
 
 def encode_frame(frame: Frame) -> bytes:
+    return _encode(frame, b"%d" % frame.seq)
+
+
+def encode_placed(frame: Frame, place: FramePlace) -> bytes:
+    """Encode a frame as the stream of a workspace has it: with its place there, and with its own number."""
+    return _encode(frame, str(place).encode(), seq=frame.seq)
+
+
+def _encode(frame: Frame, name: bytes, **more: int) -> bytes:
     own = {
         **frame.data,
         "kind": frame.kind,
         "event_id": frame.event_id,
         "zombie_id": frame.zombie_id,
         "at_ms": frame.at_ms,
+        **more,
     }
-    return b"id: %d\nevent: %b\ndata: %b\n\n" % (frame.seq, frame.kind.encode(), msgspec.json.encode(own))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (name, frame.kind.encode(), msgspec.json.encode(own))
 
 
 def pieces(body: bytes) -> Iterator[bytes]:

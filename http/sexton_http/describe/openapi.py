@@ -23,6 +23,7 @@ from sexton_http.describe.tags import TAGS
 from sexton_http.gateway.operations import MAX_SEQ, Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.identity.context import VERSION
 from sexton_http.pages.form_actions import FORM_TYPE
+from sexton_storage.records.frames import PLACE
 
 REF: Final = "#/components/schemas/{name}"
 DESCRIPTION: Final = (
@@ -78,6 +79,13 @@ PARAMETERS: Final = {
         "required": False,
         "description": "The last id that was seen: what was missed since comes first.",
         "schema": {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_SEQ},
+    },
+    "LastPlace": {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "required": False,
+        "description": "The last id that was seen: what was missed since comes first.",
+        "schema": {"type": "string", "pattern": PLACE},
     },
 }
 BINARY: Final = {"type": "string", "format": "binary"}
@@ -264,7 +272,7 @@ def _named_parameters(operation: Operation) -> list[str]:
     if operation.ranges:
         named += ["Range", "IfRange", "IfNoneMatch"]
     if operation.resumes:
-        named.append("LastEventId")
+        named.append(operation.resumes)
     return named
 
 

@@ -126,8 +126,8 @@ class Operation:
     """What it touches is more than one workspace's: a token that is limited to one does not reach it."""
     documented_body: type[msgspec.Struct] | None
     """A body that is described, and never looked at."""
-    resumes: bool
-    """A stream that goes on after the header Last-Event-ID."""
+    resumes: str
+    """A stream that goes on after the header Last-Event-ID: the component that describes it; else empty."""
     secret: bool
     """The answer has a secret: an Idempotency-Key has it repeated to whoever was given it, to nobody else."""
     takes_bytes: bool
@@ -321,7 +321,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     agents: str = "",
     tenant_wide: bool = False,
     documented_body: type[msgspec.Struct] | None = None,
-    resumes: bool = False,
+    resumes: str = "",
     secret: bool = False,
     takes_bytes: bool = False,
     ranges: bool = False,

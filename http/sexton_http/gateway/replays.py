@@ -4,16 +4,17 @@ from uuid import UUID
 
 import trio
 
-from sexton_http.bodies.sse import encode_frame
+from sexton_http.bodies.sse import encode_frame, encode_placed
 from sexton_http.gateway.byte_budget import ByteBudget
-from sexton_storage.records.frames import PAGE_BYTES, FrameStore
+from sexton_storage.records.frames import PAGE_BYTES, FramePlace, FrameStore, WorkspaceFrames
 
 FRAMES_A_READ = 256
 LOOK_S = 1.0
 ROOM_S = 5.0
 """How long a reader waits for room for its next page; then it is cut, and comes back by its number."""
 
-_Key = tuple[UUID, int]
+_Key = tuple[UUID, int | FramePlace]
+"""An agent and a number, or a workspace and a place."""
 
 
 class NoRoom(Exception):
@@ -23,7 +24,18 @@ class NoRoom(Exception):
 class ReplayPage:
     """The frames that follow one number, encoded; nothing in it when there are none."""
 
-    __slots__ = ("body", "charged", "has_room", "is_read", "key", "last", "owner", "readers", "ready")
+    __slots__ = (
+        "body",
+        "charged",
+        "found",
+        "has_room",
+        "is_read",
+        "key",
+        "last",
+        "owner",
+        "readers",
+        "ready",
+    )
 
     def __init__(self, key: _Key, owner: object) -> None:
         self.key = key
@@ -34,8 +46,10 @@ class ReplayPage:
         self.ready = trio.Event()
         self.body = b""
         self.is_read = False
-        self.last = key[1]
-        """The number of its last frame."""
+        self.last = 0 if isinstance(key[1], FramePlace) else key[1]
+        """The number of its last frame; of no meaning for a workspace."""
+        self.found: WorkspaceFrames | None = None
+        """What was read of a workspace, before it is encoded."""
 
 
 class Replays:
@@ -65,7 +79,13 @@ class Replays:
 
         Raises NoRoom and StorageError.
         """
-        key = (zombie_id, after)
+        return await self._take((zombie_id, after), owner)
+
+    async def take_of_workspace(self, owner: object, workspace_id: UUID, after: FramePlace) -> ReplayPage:
+        """The same of a workspace, after a place."""
+        return await self._take((workspace_id, after), owner)
+
+    async def _take(self, key: _Key, owner: object) -> ReplayPage:
         while True:
             page = self._pages.get(key)
             if page is None:
@@ -97,10 +117,7 @@ class Replays:
         page.readers = 1
         try:
             await self._charge(page)
-            frames = await self._frames.read(key[0], after=key[1], limit=FRAMES_A_READ)
-            if frames:
-                page.last = frames[-1].seq
-            page.body = b"".join(encode_frame(frame) for frame in frames)
+            await self._fill(page)
             self._recharge(page, len(page.body))
             page.is_read = True
         except BaseException:
@@ -110,6 +127,18 @@ class Replays:
         finally:
             page.ready.set()
         return page
+
+    async def _fill(self, page: ReplayPage) -> None:
+        owner_id, after = page.key
+        if isinstance(after, FramePlace):
+            found = await self._frames.read_workspace(owner_id, after=after, limit=FRAMES_A_READ)
+            page.found = found
+            page.body = b"".join(map(encode_placed, found.frames, found.places))
+            return
+        frames = await self._frames.read(owner_id, after=after, limit=FRAMES_A_READ)
+        if frames:
+            page.last = frames[-1].seq
+        page.body = b"".join(encode_frame(frame) for frame in frames)
 
     async def _charge(self, page: ReplayPage) -> None:
         page.has_room = await self.budget.take(page.owner, PAGE_BYTES, ROOM_S)

@@ -1,20 +1,20 @@
 """Event history, of one agent or of a whole workspace."""
 
-import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from sexton_http.answers import Problem
-from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
-from sexton_http.bodies.shapes import Cursor, Query, Shape, WaitMs
+from sexton_http.bodies.cursors import Place, SearchPlace, decode, decode_search, encode, fingerprint
+from sexton_http.bodies.shapes import Cursor, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, Wait, operation
-from sexton_http.routes.shared.event_lookup import find_event
-from sexton_http.routes.shared.event_wait import asked_wait_s, until_ended
+from sexton_http.gateway.operations import NoBody, operation
+from sexton_http.routes.shared.event_filters import EventFilterQuery, also, filter_of, given
+from sexton_storage.event_filter.parse import time_of
+from sexton_storage.paging import Page
+from sexton_storage.records.event_filters import Field
 from sexton_storage.records.events import Event, EventStatus, ListedEvent
 from sexton_storage.rules import has_ended
 
@@ -23,9 +23,6 @@ PAGE_BYTES = 4 * 1024 * 1024
 """Bound of a page; what is beyond it begins the next one."""
 ITEM_BYTES = 16 * 1024
 """What an item of a list is counted with until it is read."""
-UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 Glob = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 Since = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -81,7 +78,7 @@ class EventPage(Shape):
     next_cursor: str | None
 
 
-class EventQuery(Query):
+class EventQuery(EventFilterQuery, kw_only=True):
     cursor: Cursor | None = None
     actor: Glob | None = None
     """A glob over forms like ``webhook:github`` and ``steer:ann``."""
@@ -91,13 +88,7 @@ class EventQuery(Query):
     status: EventStatus | None = None
 
 
-class EventWait(Query):
-    wait_ms: WaitMs = 0
-    """How long to wait for its end; the header `Prefer: wait=SECONDS` does the same. When that is over the
-    event is shown as it is."""
-
-
-class WorkspaceEventQuery(EventQuery):
+class WorkspaceEventQuery(EventQuery, kw_only=True):
     zombie_id: UUID | None = None
 
 
@@ -121,52 +112,11 @@ async def list_workspace_events(call: Call[NoBody, WorkspaceEventQuery]) -> Even
     return await _page(call, call.query, call.query.zombie_id)
 
 
-@operation(
-    "GET",
-    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}",
-    tag=TAG,
-    wait=Wait.LONG_POLL,
-    codes=("UZ-ZMB-009", "UZ-EVENT-001"),
-    agents="UZ-AUTH-001",
-)
-async def get_zombie_event(call: Call[NoBody, EventWait]) -> EventItem:
-    """Show one event of an agent, whole; with `wait_ms` or `Prefer: wait`, once it has ended."""
-    zombie_id = call.id("zombie_id")
-    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    return await _whole(call, zombie_id)
-
-
-@operation(
-    "GET",
-    "/v1/workspaces/{workspace_id}/events/{event_id}",
-    tag=TAG,
-    wait=Wait.LONG_POLL,
-    codes=("UZ-EVENT-001",),
-)
-async def get_workspace_event(call: Call[NoBody, EventWait]) -> EventItem:
-    """Show one event of a workspace, whole; with `wait_ms` or `Prefer: wait`, once it has ended."""
-    return await _whole(call, None)
-
-
-async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> EventItem:
-    wait_s = asked_wait_s(call.query.wait_ms, call.head)
-    if wait_s:
-        event = await find_event(call, zombie_id)
-        call.leave_door()
-        await until_ended(call.ctx, event, wait_s)
-    await call.reserve(PAGE_BYTES)
-    event = await find_event(call, zombie_id)
-    sizes = Sizes(
-        len(event.request_json.encode()),
-        None if event.response_text is None else len(event.response_text.encode()),
-        None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
-    )
-    return view_event(event, sizes)
-
-
 async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:
     if query.cursor is not None and query.since is not None:
         raise Problem("UZ-REQ-001", "cursor and since exclude each other")
+    if any(given(query)):
+        return await _search(call, query, zombie_id)
     workspace_id = call.id("workspace_id")
     filters = fingerprint("events", workspace_id, zombie_id, query.actor, query.status)
     if query.cursor is None:
@@ -189,6 +139,38 @@ async def _page(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None)
     last = rows[len(shown) - 1] if more else None
     following = None if last is None else encode(Place(last.created_at, last.id, filters, since))
     return EventPage(shown, following)
+
+
+async def _search(call: Call[Any, Any], query: EventQuery, zombie_id: UUID | None) -> EventPage:
+    """Give a page of what a filter picks. One that looked through much may show little, and go on."""
+    workspace_id = call.id("workspace_id")
+    filters = fingerprint("search", workspace_id, zombie_id, query.actor, query.status, *given(query))
+    place = None if query.cursor is None else decode_search(query.cursor, filters)
+    asked_at = call.ctx.world.now_ms() if place is None else place.asked_at
+    since = parse_since(query.since, asked_at) if place is None else place.since
+    picked = filter_of(query, asked_at)
+    if query.actor is not None:
+        picked = also(picked, Field.ACTOR, query.actor)
+    if query.status is not None:
+        picked = also(picked, Field.STATUS, query.status)
+    if since is not None:
+        picked = also(picked, Field.AFTER, str(since))
+    await call.reserve(min(PAGE_BYTES, query.limit * ITEM_BYTES))
+    found = await call.ctx.world.storage.events.search(
+        workspace_id,
+        picked,
+        limit=query.limit + 1,
+        zombie_id=zombie_id,
+        before=None if place is None else place.page,
+    )
+    rows = found.events
+    shown = _within(rows[: query.limit])
+    last = found.stopped_at
+    if len(rows) > len(shown):
+        last = Page(rows[len(shown) - 1].created_at, rows[len(shown) - 1].id)
+    if last is None:
+        return EventPage(shown, None)
+    return EventPage(shown, encode(SearchPlace(last.created_at, last.id, filters, since, asked_at)))
 
 
 def _within(rows: Sequence[ListedEvent]) -> list[EventItem]:
@@ -215,14 +197,9 @@ def parse_since(text: str | None, now: int) -> int | None:
     """
     if text is None:
         return None
-    duration = _DURATION.fullmatch(text)
-    if duration:
-        return now - int(duration[1]) * UNIT_MS[duration[2]]
-    if _RFC3339.fullmatch(text):
-        try:
-            return int(datetime.fromisoformat(text.upper()).timestamp() * 1000)
-        except (ValueError, OverflowError):
-            pass
+    found = None if text.isdigit() else time_of(text, now)
+    if found is not None:
+        return found
     raise Problem(
         "UZ-REQ-001", "since: a duration such as 30m, or an RFC 3339 time", facts={"parameter": "since"}
     )

@@ -64,7 +64,7 @@ class StreamQuery(Query):
     media="text/event-stream",
     codes=("UZ-ZMB-009",),
     agents="UZ-AUTH-001",
-    resumes=True,
+    resumes="LastEventId",
 )
 async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     """Follow an agent's activity.

@@ -27,7 +27,7 @@ class Kind(Enum):
 class Scalar(msgspec.Struct, frozen=True, gc=False):
     kind: Kind
     text: str
-    """Of a number and a constant as it stands in the document."""
+    """A number and a constant are spelled as in the document."""
 
     def __repr__(self) -> str:
         return f"Scalar({self.kind.value!r}, {self.text!r})"

@@ -132,7 +132,7 @@ def _space(text: str, at: int) -> int:
 
 _Subject = tuple[Field, Op, tuple[str, ...]]
 _WORDS: Final[_Subject] = (Field.TEXT, Op.IS, ())
-"""Of a term without a field."""
+"""What a term without a field asks for."""
 
 
 def _term(text: str, start: int, now: int) -> tuple[Term, int]:

@@ -1,8 +1,7 @@
-"""Events, leases, gates, frames and metering rows, read from memory."""
+"""Events, leases, gates and metering rows, read from memory."""
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -26,7 +25,6 @@ from sexton_storage.records.events import (
     ListedEvent,
     ReadyAgent,
 )
-from sexton_storage.records.frames import PAGE_BYTES, Frame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import MeteringPeriod
@@ -291,44 +289,6 @@ class MemoryGates(MemoryStore):
         ]
         ordered = sorted(found, key=lambda gate: (gate.requested_at, gate.id))
         return [(gate.requested_at, gate.action_id) for gate in ordered[-limit:]]
-
-
-class MemoryFrames(MemoryStore):
-    async def read(
-        self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
-    ) -> Sequence[Frame]:
-        await self._round_trip()
-        found = [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after][:limit]
-        sums = accumulate(frame.size for frame in found)
-        return [
-            frame for frame, upto in zip(found, sums, strict=True) if upto <= max_bytes or frame is found[0]
-        ]
-
-    async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
-        await self._round_trip()
-        newest = self._tables.frames.get(zombie_id, [])[-among:]
-        return max((f.seq for f in newest if f.kind == kind and f.at_ms >= since), default=None)
-
-    async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
-        await self._round_trip()
-        head = self._tables.heads.get(zombie_id)
-        newest = 0 if head is None else head.frame_seq
-        kept = self._tables.frames.get(zombie_id)
-        return kept[0].seq if kept else newest + 1, newest
-
-    async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]:
-        await self._round_trip()
-        return {z: head.frame_seq for z in zombie_ids if (head := self._tables.heads.get(z))}
-
-    async def prune(self, *, keep_ms: int, keep_frames: int, limit: int) -> int:
-        await self._round_trip()
-        oldest_at, pruned = self._tables.now() - keep_ms, 0
-        for zombie_id, kept in self._tables.frames.items():
-            first_seq = self._tables.heads[zombie_id].frame_seq - keep_frames + 1
-            old = [f for f in kept if f.at_ms < oldest_at or f.seq < first_seq][: limit - pruned]
-            self._tables.frames[zombie_id] = [f for f in kept if f not in old]
-            pruned += len(old)
-        return pruned
 
 
 class MemoryMetering(MemoryStore):

@@ -15,6 +15,7 @@ from sexton_storage.memory.event_files import MemoryEventFiles
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.follow_ups import MemoryFollowUps
+from sexton_storage.memory.frames import MemoryFrames
 from sexton_storage.memory.grants import MemoryGrants
 from sexton_storage.memory.holdings import MemoryHoldings
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
@@ -27,7 +28,7 @@ from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
-from sexton_storage.memory.reads import MemoryEvents, MemoryFrames, MemoryGates, MemoryLeases, MemoryMetering
+from sexton_storage.memory.reads import MemoryEvents, MemoryGates, MemoryLeases, MemoryMetering
 from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (

@@ -7,16 +7,16 @@ from uuid import UUID
 import msgspec
 
 MAX_CHARS: Final = 1024
-"""Of a filter, as it is written."""
+"""The length of a filter, as it is written."""
 MAX_TERMS: Final = 16
 MAX_VALUES: Final = 32
-"""Of one term."""
+"""The values of one term."""
 MAX_PATH: Final = 8
 """Names of a path into a JSON document."""
 MAX_WORDS: Final = 16
-"""Of one phrase."""
+"""The words of one phrase."""
 SEARCHED_ELEMENTS: Final = 256
-"""Of an array at a path: so many from its beginning are looked at."""
+"""The first elements of an array at a path are looked at, up to here."""
 SEARCHED_CHARS: Final = 65_536
 """How much of a request, an answer and evidence is searched for words: so much of the beginning of each."""
 
@@ -27,7 +27,7 @@ class Field(StrEnum):
     """By its id where the value is a UUID, else by its name."""
     ACTOR = "actor"
     SOURCE = "source"
-    """Of an actor ``webhook:github`` it is ``github``, of ``steer:ann`` it is ``steer``."""
+    """Where an event comes from: ``github`` of ``webhook:github``, ``steer`` of ``steer:ann``."""
     TYPE = "type"
     CODE = "code"
     FAILURE = "failure"
@@ -56,7 +56,7 @@ class Op(StrEnum):
 LOOKED_THROUGH: Final = 10_000
 """Events that one search looks through at most; whoever wants more goes on from where it stopped."""
 LOOKED_BYTES: Final = 32 * 1024 * 1024
-"""Of their requests, answers and evidence, where a search reads those."""
+"""As much of their requests, answers and evidence, where a search reads those."""
 
 DOCUMENTS: Final = frozenset({Field.REQUEST, Field.EVIDENCE})
 TIMES: Final = frozenset({Field.AFTER, Field.BEFORE})

@@ -161,7 +161,7 @@ class EventStore(Protocol):
         ...
 
     async def picked_among(self, event_ids: Sequence[UUID], picked: EventFilter) -> frozenset[UUID]:
-        """Those of these events that the filter picks."""
+        """Give the ids of the events among these that the filter picks."""
         ...
 
     async def seen(

@@ -41,7 +41,7 @@ class RunnerState(msgspec.Struct, frozen=True, gc=False):
 
     id: UUID
     abilities: tuple[str, ...]
-    """Its labels and offers."""
+    """The labels and offers of the runner."""
     sandbox_tier: str
     admin_state: AdminState
     last_seen_at: int | None

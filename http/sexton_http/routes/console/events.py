@@ -16,15 +16,10 @@ from sexton_http.pages.templates.frame import Frame, show
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.event_actions import cancel_workspace_event, replay_workspace_event
-from sexton_http.routes.events import (
-    EventItem,
-    EventPage,
-    EventWait,
-    WorkspaceEventQuery,
-    get_workspace_event,
-    list_workspace_events,
-)
+from sexton_http.routes.event_details import EventWait, WholeEvent, get_workspace_event
+from sexton_http.routes.events import EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage
+from sexton_http.routes.shared.event_filters import NAMED
 from sexton_http.routes.zombies import ZombieQuery, list_zombies
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
@@ -87,6 +82,8 @@ def chosen_of(query: WorkspaceEventQuery) -> dict[str, str]:
         "zombie_id": query.zombie_id,
         "actor": query.actor,
         "since": query.since,
+        "q": query.q,
+        **{name: getattr(query, name) for name in NAMED},
     }
     return {name: str(value) for name, value in named.items() if value is not None}
 
@@ -130,7 +127,7 @@ async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
 
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
     who = frame.signed_in
-    event: EventItem = await act(call, who, get_workspace_event, query=EventWait())
+    event: WholeEvent = await act(call, who, get_workspace_event, query=EventWait())
     agent = await call.ctx.world.storage.zombies.load(event.zombie_id)
     asked = GateQuery(status=GateStatus.PENDING, zombie_id=event.zombie_id)
     gates: GatePage = await act(call, who, list_approvals, query=asked)

@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.schema import FRAMES
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.frames import PAGE_BYTES, Frame
+from sexton_storage.records.frames import (
+    NO_AGENT,
+    PAGE_BYTES,
+    Frame,
+    FramePlace,
+    WorkspaceFrames,
+    place_before,
+)
 
 # Frames go by age first, for all agents alike; then those of agents that have more than they may keep.
 _PRUNE_OLD = """
@@ -36,6 +44,38 @@ _BOUNDS = """
 SELECT (SELECT min(seq) FROM frames WHERE zombie_id = $1),
        (SELECT frame_seq FROM agent_heads WHERE zombie_id = $1)
 """
+_HORIZON = "SELECT txid_snapshot_xmin(txid_current_snapshot()), sexton_now_ms()"
+# By windows of commits: whoever comes back after a long time does not have all of it sorted for each page.
+_READ_WORKSPACE = f"""
+SELECT p.txid, {FRAMES.columns("p")} FROM (
+    SELECT f.*, sum(f.size) OVER (ORDER BY f.txid, f.zombie_id, f.seq ROWS UNBOUNDED PRECEDING) AS upto
+      FROM (SELECT f.txid, f.zombie_id, f.seq, f.event_id, f.kind, f.at_ms, f.data,
+                   coalesce(f.size, octet_length(f.data::text)) AS size
+              FROM frames f
+             WHERE f.txid >= $2 AND f.txid < $5 AND (f.txid, f.zombie_id, f.seq) > ($2, $3, $4)
+               AND EXISTS (SELECT FROM agent_heads h WHERE h.zombie_id = f.zombie_id AND h.workspace_id = $1)
+             ORDER BY f.txid, f.zombie_id, f.seq LIMIT $6) f) p
+ WHERE p.upto <= $7 OR p.upto = p.size
+ ORDER BY p.txid, p.zombie_id, p.seq
+"""
+WINDOW_COMMITS = 20_000
+WINDOWS = 16
+"""Looked through by one read."""
+_IS_KEPT = """
+SELECT EXISTS (
+    SELECT FROM frames f JOIN agent_heads h ON h.zombie_id = f.zombie_id AND h.workspace_id = $1
+     WHERE f.zombie_id = $2 AND f.seq = $3 AND f.txid = $4)
+"""
+# Those that are too old are older than the place. Of an agent that has as many as it may, the oldest one that
+# is kept tells how far the others are gone.
+_LOST_FRAMES = """
+SELECT EXISTS (
+    SELECT FROM agent_heads h
+     CROSS JOIN LATERAL (SELECT zombie_id, seq, txid FROM frames
+                          WHERE zombie_id = h.zombie_id ORDER BY zombie_id, seq LIMIT 1) f
+     WHERE h.workspace_id = $1 AND h.frame_seq > $5 AND h.frame_seq - f.seq + 1 >= $5 AND f.seq > 1
+       AND (f.txid, f.zombie_id, f.seq) > ($2, $3, $4))
+"""
 
 
 class PostgresFrames(PostgresStore):
@@ -53,6 +93,61 @@ class PostgresFrames(PostgresStore):
         oldest, newest = (None, 0) if row is None else (row[0], row[1] or 0)
         return newest + 1 if oldest is None else oldest, newest
 
+    async def workspace_head(self) -> FramePlace:
+        async def work(connection: Connection) -> FramePlace:
+            return place_before(*await _horizon(connection))
+
+        return await self._database.read(work)
+
+    async def read_workspace(
+        self, workspace_id: UUID, *, after: FramePlace, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> WorkspaceFrames:
+        async def work(connection: Connection) -> WorkspaceFrames:
+            horizon, now = await _horizon(connection)
+            place = after
+            for _ in range(WINDOWS):
+                end = min(horizon, place.commit + WINDOW_COMMITS)
+                rows = await connection.fetch(
+                    _READ_WORKSPACE,
+                    workspace_id,
+                    place.commit,
+                    place.zombie_id,
+                    place.seq,
+                    end,
+                    limit,
+                    max_bytes,
+                )
+                if rows:
+                    frames = tuple(FRAMES.record(row, 1) for row in rows)
+                    places = tuple(
+                        FramePlace(row[0], frame.zombie_id, frame.seq)
+                        for row, frame in zip(rows, frames, strict=True)
+                    )
+                    return WorkspaceFrames(frames, places, places[-1], is_all=False)
+                if end >= horizon:
+                    return WorkspaceFrames((), (), max(after, place_before(horizon, now)), is_all=True)
+                place = place_before(end, now)
+            return WorkspaceFrames((), (), place, is_all=False)
+
+        return await self._database.read(work)
+
+    async def has_gap(self, workspace_id: UUID, after: FramePlace, *, keep_ms: int, keep_frames: int) -> bool:
+        async def work(connection: Connection) -> bool:
+            if after.zombie_id != NO_AGENT:
+                kept = await connection.fetchval(
+                    _IS_KEPT, workspace_id, after.zombie_id, after.seq, after.commit
+                )
+                if not kept:
+                    return True
+            elif after.seq < (await _horizon(connection))[1] - keep_ms:
+                return True
+            lost: bool = await connection.fetchval(
+                _LOST_FRAMES, workspace_id, after.commit, after.zombie_id, after.seq, keep_frames
+            )
+            return lost
+
+        return await self._database.read(work)
+
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]:
         query = "SELECT zombie_id, frame_seq FROM agent_heads WHERE zombie_id = ANY($1)"
         return {row[0]: row[1] for row in await self._rows(query, list(zombie_ids))}
@@ -65,6 +160,14 @@ class PostgresFrames(PostgresStore):
             many = await self._database.read(lambda c: c.execute(_PRUNE_MANY, keep_frames, limit - pruned))
             pruned += _count(many)
         return pruned
+
+
+async def _horizon(connection: Connection) -> tuple[int, int]:
+    """Below which number every commit is there to be read, and the database's time."""
+    row = await connection.fetchrow(_HORIZON)
+    if row is None:
+        raise LookupError("a statement without a condition gave no row")
+    return row[0], row[1]
 
 
 def _count(command_tag: str) -> int:
