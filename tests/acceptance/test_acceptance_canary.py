@@ -289,7 +289,7 @@ async def planted(
     """Start a server whose vault holds the secrets."""
     setting("SEXTON_HTTP_ALLOW_LOOPBACK", "1")
     setting("SEXTON_EGRESS_PRIVATE_HOSTS", "localhost")
-    setting("SEXTON_EGRESS_CA_BUNDLE", str(git.ca))
+    setting("SEXTON_EGRESS_CA_BUNDLE", str(git.certificate))
     setting("SEXTON_OPENAI_BASE_URL", model.base_url)
     setting("HOST_CANARY", OF_THE_HOST)
     async with (
@@ -310,9 +310,9 @@ def _setting(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 
 
 @pytest.fixture(name="git")
-def _git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+async def _git(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[GitServer]:
     # Beside the folder that is searched: another's server has the token of its own.
-    with open_git_server(tmp_path_factory.mktemp("elsewhere"), LENT) as server:
+    async with open_git_server(tmp_path_factory.mktemp("elsewhere"), LENT) as server:
         yield server
 
 
@@ -334,7 +334,7 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             worked = await api.ended(worker)
             assert worked["status"] == "processed", worked
             assert f"looked for {len(LENT)} characters\nfound in: []" in worked["response_text"]
-            assert git.git("log", "--format=%s", "agent").splitlines() == ["Report", "The first"]
+            assert git.log("agent") == ["Report", "The first"]
 
             api.answers.clear()  # What a user sent or was shown before is not what is looked for.
             await api.read_everything(nosy)

@@ -86,7 +86,7 @@ def policy(server: GitServer, **changes: Any) -> dict[str, Any]:
 
 
 def reaching(server: GitServer) -> EgressSettings:
-    return EgressSettings(private_hosts=frozenset({"localhost"}), ca_bundle=server.ca)
+    return EgressSettings(private_hosts=frozenset({"localhost"}), ca_bundle=server.certificate)
 
 
 @asynccontextmanager
@@ -112,7 +112,7 @@ def said_by(plane: Plane) -> str:
 async def test_a_run_clones_and_pushes_with_a_token_that_it_never_has(
     tmp_path: Path, tier: SandboxTier
 ) -> None:
-    with open_git_server(tmp_path / "server", TOKEN) as server:
+    async with open_git_server(tmp_path / "server", TOKEN) as server:
         async with at_work(tmp_path, server, tier) as plane:
             plane.give(CLONE_AND_PUSH, policy=policy(server))
             await plane.until(plane.reports)
@@ -120,14 +120,14 @@ async def test_a_run_clones_and_pushes_with_a_token_that_it_never_has(
         said = said_by(plane)
         assert report.outcome == "processed", (report.response_text, said)
 
-        log = server.git("log", "--format=%s", "agent")
+        log = server.log("agent")
 
     refused = next(line for line in said.splitlines() if line.startswith("{"))
     everything = orjson.dumps([plane.frames(), report.response_text, report.evidence]).decode()
     connections = plane.frames("connection")
 
-    assert log.splitlines() == ["Report", "The first"]
-    assert {who.partition(" ")[0] for _, path, who in server.asked if path != "/echo"} == {"", "Basic"}
+    assert log == ["Report", "The first"]
+    assert {who.partition(" ")[0] for _, path, who in server.heard if path != "/echo"} == {"", "Basic"}
     assert f"you said Bearer {MASK}" in said, "what the server says back is masked"
     assert orjson.loads(refused)["detail"].startswith("the host elsewhere.example is not in network.allow")
     assert "curl: 56" in said
@@ -143,16 +143,15 @@ async def test_a_run_clones_and_pushes_with_a_token_that_it_never_has(
 
 
 async def test_nothing_leaves_but_by_the_proxy_and_gates_hold_requests(tmp_path: Path) -> None:
-    with open_git_server(tmp_path / "server", TOKEN) as server:
-        async with at_work(tmp_path, server) as plane:
-            plane.give(LOOK_AROUND, policy=policy(server))
-            await plane.until(plane.reports)
-            (looked,) = plane.reports()
-            plane.give(ASK, policy=policy(server, gates={"rules": RULES}))
-            for number, status in ((1, "approved"), (2, "denied")):
-                await plane.until(partial(has_gates, plane, number))
-                plane.resolve([*plane.gates][-1], status, "said Ann")
-            await plane.until(lambda: len(plane.reports()) == 2)
+    async with open_git_server(tmp_path / "server", TOKEN) as server, at_work(tmp_path, server) as plane:
+        plane.give(LOOK_AROUND, policy=policy(server))
+        await plane.until(plane.reports)
+        (looked,) = plane.reports()
+        plane.give(ASK, policy=policy(server, gates={"rules": RULES}))
+        for number, status in ((1, "approved"), (2, "denied")):
+            await plane.until(partial(has_gates, plane, number))
+            plane.resolve([*plane.gates][-1], status, "said Ann")
+        await plane.until(lambda: len(plane.reports()) == 2)
 
     asks = plane.of("open_gate")
     answers = said_by(plane).splitlines()[-5:]
@@ -177,12 +176,12 @@ async def test_nothing_leaves_but_by_the_proxy_and_gates_hold_requests(tmp_path:
     assert "a person was asked and said no: said Ann" in orjson.loads(answers[2])["detail"]
     assert "not found" in answers[3].lower() or answers[3] == "", "of what no rule tells nobody is asked"
     assert "a rule of this agent refuses it" in orjson.loads(answers[4])["detail"]
-    assert [path for _, path, _ in server.asked] == ["/echo", "/echo", "/free"]
+    assert [path for _, path, _ in server.heard] == ["/echo", "/echo", "/free"]
 
 
 async def test_programs_of_tools_and_servers_in_the_sandbox_reach_the_same(tmp_path: Path) -> None:
     tools = ToolSettings(mcp_servers={"local": McpServer(command=(PYTHON, "-I", "-c", SANDBOXED))})
-    with open_git_server(tmp_path / "server", TOKEN) as server:
+    async with open_git_server(tmp_path / "server", TOKEN) as server:
         given = policy(server, tools=["shell", "http_request", "mcp:local"])
         given["network_policy"]["rules"][0] |= {"paths": ["/echo"], "methods": ["GET"]}
         async with open_bench(tmp_path, policy=given, settings=tools, egress=reaching(server)) as bench:
@@ -203,4 +202,4 @@ async def test_programs_of_tools_and_servers_in_the_sandbox_reach_the_same(tmp_p
     assert "localhost" in offered
     assert "$HUB_TOKEN" in offered
     assert TOKEN not in offered
-    assert [path for _, path, _ in server.asked] == ["/echo"]
+    assert [path for _, path, _ in server.heard] == ["/echo"]

@@ -1,22 +1,16 @@
-"""A git server over TLS on loopback, by git's own http-backend, which lets in who knows a token."""
+"""The demo's git server, with one repository, and a page that says back what it was asked with."""
 
 import base64
-import os
-import ssl
-import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from tests.worlds.certificates import make_certificate
+from sexton_cli.demo import git_server as demo
+from sexton_cli.demo.stand_in import Reply
 
-CLEAN = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-BACKEND = ("git", "http-backend")
-AS_SOMEBODY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-
+SHOP = "shop"
 NO_OTHER_NAME = "export NO_PROXY= no_proxy=  # The server of the test has no other name than localhost."
 
 CLONE_AND_PUSH = f"""\
@@ -47,111 +41,44 @@ It needs the variables HUB_TOKEN, PORT, and BACKWARDS: the token as no redactor 
 """
 
 
-@dataclass
-class GitServer:
-    """One repository, ``shop.git``; ``asked`` is what came in, in order: method, path, and who it was by."""
+class GitServer(demo.GitServer):
+    """It lets in bearers of the token, too. ``heard`` is what came in: method, path, and who it was by."""
 
-    folder: Path
-    token: str
-    port: int = 0
-    ca: Path = Path()
-    asked: list[tuple[str, str, str]] = field(default_factory=list)
+    def __init__(self, folder: Path, token: str, program: Path) -> None:
+        super().__init__(folder, token, program)
+        self.heard: list[tuple[str, str, str]] = []
 
     @property
-    def repository(self) -> Path:
-        return self.folder / "repositories" / "shop.git"
+    def port(self) -> int:
+        return urlsplit(self.base_url).port or 0
 
-    def git(self, *words: str) -> str:
-        done = subprocess.run(
-            ["git", *AS_SOMEBODY, *words], cwd=self.repository, env=CLEAN, capture_output=True, check=True
-        )
-        return done.stdout.decode()
+    def admits(self, who: str) -> bool:
+        """Tell whether it is of somebody who knows the token."""
+        return super().admits(who) or who == f"Bearer {self.token}"
 
+    async def answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], body: bytes) -> Reply:
+        """Answer as the demo's, and ``/echo`` with what was sent."""
+        who = headers.get("authorization", "")
+        self.heard.append((scope["method"], scope["path"], who))
+        if scope["path"] == "/echo" and self.admits(who):
+            coded = base64.b64encode(who.encode()).decode()
+            return Reply(200, [], f"you said {who}, in base64 {coded}".encode())
+        return await super().answer(scope, headers, body)
 
-@contextmanager
-def open_git_server(folder: Path, token: str) -> Iterator[GitServer]:
-    """Serve a repository with one commit; ``/echo`` says back what it was asked with."""
-    server = GitServer(folder, token)
-    server.repository.mkdir(parents=True)
-    server.git("init", "--bare", "--quiet", ".")
-    tree = server.git("mktree").strip()
-    commit = server.git("commit-tree", tree, "-m", "The first").strip()
-    server.git("update-ref", "refs/heads/main", commit)
-    tls = make_certificate(folder, "localhost")
-    server.ca = tls.certificate
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tls.certificate, tls.key)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(server)) as http:
-        http.daemon_threads = True
-        http.socket = context.wrap_socket(http.socket, server_side=True)
-        server.port = http.server_address[1]
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    def log(self, branch: str) -> list[str]:
+        """Give the subjects of a branch's commits, the newest first."""
+        return self.git(SHOP, "log", "--format=%s", branch).splitlines()
 
 
-def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            path, _, query = self.path.partition("?")
-            who = self.headers.get("authorization", "")
-            server.asked.append((self.command, path, who))
-            if who not in (_basic(server.token), f"Bearer {server.token}"):
-                self._send(401, b"who are you", [("www-authenticate", 'Basic realm="shop"')])
-            elif path == "/echo":
-                self._send(200, f"you said {who}, in base64 {_coded(who)}".encode(), [])
-            else:
-                self._backend(path, query, body)
-
-        def _backend(self, path: str, query: str, body: bytes) -> None:
-            env = {
-                **CLEAN,
-                "GIT_PROJECT_ROOT": str(server.folder / "repositories"),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "REMOTE_USER": "agent",
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "REQUEST_METHOD": self.command,
-                "CONTENT_TYPE": self.headers.get("content-type", ""),
-                "CONTENT_LENGTH": str(len(body)),
-                "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
-                "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
-            }
-            done = subprocess.run(BACKEND, input=body, env=env, capture_output=True, check=True)
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
-            pairs = [line.split(": ", 1) for line in head.decode().split("\r\n")]
-            status = next((int(value[:3]) for name, value in pairs if name == "Status"), 200)
-            self._send(status, content, [(n, v) for n, v in pairs if n not in ("Status", "Content-Length")])
-
-        def _send(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
-            self.send_response(status)
-            for name, value in (*headers, ("content-length", str(len(body)))):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-    return Handler
-
-
-def _basic(token: str) -> str:
-    return f"Basic {_coded(f'x-access-token:{token}')}"
-
-
-def _coded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+@asynccontextmanager
+async def open_git_server(folder: Path, token: str) -> AsyncIterator[GitServer]:
+    """Serve ``shop.git``, which has one commit."""
+    program = demo.backend()
+    assert program is not None, "git has no http-backend here"
+    server = GitServer(folder / "repositories", token, program)
+    async with demo.serving_git(server):
+        (server.folder / f"{SHOP}.git").mkdir()
+        server.git(SHOP, "init", "--quiet", "--bare", "--initial-branch=main", ".")
+        commit = server.git(SHOP, "commit-tree", server.git(SHOP, "mktree"), "-m", "The first")
+        server.git(SHOP, "update-ref", "refs/heads/main", commit)
+        yield server

@@ -40,7 +40,7 @@ class GitServer(StandIn):
 
     def __init__(self, folder: Path, token: str, program: Path) -> None:
         super().__init__()
-        self.folder, self._token, self._program = folder, token, program
+        self.folder, self.token, self._program = folder, token, program
         self._git = shutil.which("git") or "git"
         self.certificate = Path()
 
@@ -55,10 +55,14 @@ class GitServer(StandIn):
         )
         return done.stdout.strip()
 
+    def admits(self, who: str) -> bool:
+        """Whether this header ``authorization`` is of somebody who knows the token."""
+        wanted = f"Basic {base64.b64encode(f'{USER}:{self.token}'.encode()).decode()}"
+        return hmac.compare_digest(who.encode(), wanted.encode())
+
     async def answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], body: bytes) -> Reply:
         """Let git answer whoever knows the token."""
-        wanted = f"Basic {base64.b64encode(f'{USER}:{self._token}'.encode()).decode()}"
-        if not hmac.compare_digest(headers.get("authorization", "").encode(), wanted.encode()):
+        if not self.admits(headers.get("authorization", "")):
             return Reply(401, [(b"www-authenticate", b'Basic realm="git"')], b"who are you\n")
         environment = {
             **_clean(),
@@ -107,13 +111,19 @@ def _clean() -> dict[str, str]:
 @asynccontextmanager
 async def open_git_server(folder: Path, token: str, program: Path) -> AsyncIterator[GitServer]:
     """Serve the repositories below ``folder`` on a free port of loopback, by the name localhost."""
-    repositories = folder / "repositories"
-    repositories.mkdir(parents=True)
-    tls = make_certificate(folder, "localhost")
-    server = GitServer(repositories, token, program)
+    server = GitServer(folder / "repositories", token, program)
+    async with serving_git(server):
+        yield server
+
+
+@asynccontextmanager
+async def serving_git(server: GitServer) -> AsyncIterator[None]:
+    """Serve it over TLS; its certificate stands beside its folder."""
+    server.folder.mkdir(parents=True)
+    tls = make_certificate(server.folder.parent, "localhost")
     server.certificate = tls.certificate
     async with serving(server, tls):
-        yield server
+        yield
 
 
 def make_repository(server: GitServer, name: str) -> str:
