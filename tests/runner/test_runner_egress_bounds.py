@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from sexton_runner.egress import sessions
+from sexton_runner.egress import programs
 from sexton_runner.egress.meter import BURST_S, MAX_PACE_S, Meter
 from sexton_runner.egress.policy import Bounds
 from sexton_runner.egress.refusals import Refused
@@ -171,7 +171,7 @@ async def test_who_asks_for_nothing_is_not_told_of(tmp_path: Path) -> None:
 
 
 async def test_a_head_that_comes_slowly_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "HEAD_S", 0.3)
+    monkeypatch.setattr(programs, "HEAD_S", 0.3)
     async with open_egress(tmp_path) as world:
         reply = await world.say(b"GET http://plain.example/ HTTP/1.1\r\n")
 

@@ -10,37 +10,26 @@ from trio.abc import Stream
 
 from sexton_runner.egress.answers import AnswerFilter
 from sexton_runner.egress.heads import (
-    END_OF_HEAD,
-    MAX_HEAD_BYTES,
     BadTarget,
     Origin,
     Target,
     end_to_end,
     is_host,
-    judge_head,
     judge_upgrade,
     read_target,
-    too_large,
 )
 from sexton_runner.egress.hosts import write_authority
 from sexton_runner.egress.placeholders import Filled, NotSendable, fill
 from sexton_runner.egress.policy import bindings_for, judge_request, reads_requests
+from sexton_runner.egress.programs import Program, ProgramGone, bad_request
 from sexton_runner.egress.records import Ask, Connection
-from sexton_runner.egress.refusals import Refusal, Refused, write_problem
+from sexton_runner.egress.refusals import Refusal, Refused
 from sexton_runner.egress.seen import Asked, Reason
 from sexton_runner.egress.servers import Server, answer_fault, open_server
-from sexton_runner.egress.streams import PIECE_BYTES, say_and_close
 from sexton_runner.tools.addresses import is_loopback
 
-HEAD_S = 15.0
-"""In this time a head has to be whole, from its first byte on."""
 MAX_HASHED_BYTES = 1 << 16
-GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NO_RANGES = frozenset({b"range", b"if-range"})
-
-
-class ProgramGone(Exception):
-    """The program ended its connection."""
 
 
 class Session:
@@ -49,15 +38,14 @@ class Session:
     def __init__(self, connection: Connection, stream: Stream, within: Origin | None = None) -> None:
         self._connection = connection
         self._run = connection.run
-        self._stream = stream
         self._within = within
-        self._conn = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._program = Program(connection, stream)
         self._server: Server | None = None
         self._answering = False
         self._method = b""
 
     def __repr__(self) -> str:
-        return f"<Session {self._conn.states}>"
+        return f"<Session of {self._program!r}>"
 
     async def serve(self) -> tuple[str, bytes] | None:
         """Serve until one side ends; gives the target of a CONNECT, and what followed it, to go on with."""
@@ -78,14 +66,11 @@ class Session:
     async def refuse(self, refusal: Refusal) -> None:
         """Tell the program why, as long as no other answer has begun, and end."""
         self._connection.record.finish(refusal)
-        if self._answering:
-            # The program sees an answer that is cut short, not one that looks whole.
-            await trio.aclose_forcefully(self._stream)
-        else:
-            await say_and_close(self._stream, write_problem(refusal, with_body=self._method != b"HEAD"))
+        with_body = self._method != b"HEAD"
+        await self._program.refuse(refusal, with_body=with_body, answering=self._answering)
 
     async def _serve(self) -> tuple[str, bytes] | None:
-        while (request := await self._next_request()) is not None:
+        while (request := await self._program.next_request()) is not None:
             self._method, self._answering = request.method, False
             if request.method == b"CONNECT":
                 found = self._tunnel(request)
@@ -94,47 +79,16 @@ class Session:
                 return found
             await self._pass_on(request)
             self._connection.record.finish()
-            if self._conn.states != {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}:
+            if not self._program.rest():
                 return None
-            self._conn.start_next_cycle()
         return None
-
-    async def _next_request(self) -> h11.Request | None:
-        """Read a head whole before the parser sees it; None at the end of the connection."""
-        head = bytearray(self._conn.trailing_data[0])
-        if not head:
-            head += await self._receive()
-            if not head:
-                return None
-            self._feed(bytes(head))
-        self._connection.begin()
-        with trio.move_on_after(HEAD_S) as limit:
-            while END_OF_HEAD not in head:
-                if len(head) > MAX_HEAD_BYTES:
-                    raise Refused(too_large(f"the head is longer than {MAX_HEAD_BYTES} bytes"))
-                data = await self._receive()
-                if not data:
-                    raise ProgramGone
-                self._feed(data)
-                head += data
-        if limit.cancelled_caught:
-            raise Refused(_too_slow())
-        raw = bytes(head[: head.index(END_OF_HEAD) + len(END_OF_HEAD)])
-        if len(raw) > MAX_HEAD_BYTES:
-            raise Refused(too_large(f"the head is longer than {MAX_HEAD_BYTES} bytes"))
-        if refusal := judge_head(raw):
-            raise Refused(refusal)
-        event = self._next_event()
-        if not isinstance(event, h11.Request):
-            raise Refused(_bad_request("there is no request"))
-        return event
 
     def _tunnel(self, request: h11.Request) -> tuple[str, bytes]:
         if self._within is not None:
-            raise Refused(_bad_request("a tunnel cannot lead through a tunnel"))
+            raise Refused(bad_request("a tunnel cannot lead through a tunnel"))
         if _has_body(request):
-            raise Refused(_bad_request("CONNECT has no body"))
-        return request.target.decode("ascii"), self._conn.trailing_data[0]
+            raise Refused(bad_request("CONNECT has no body"))
+        return request.target.decode("ascii"), self._program.read_ahead
 
     async def _pass_on(self, request: h11.Request) -> None:
         run, record = self._run, self._connection.record
@@ -146,8 +100,8 @@ class Session:
         if refusal := refusal or judge_upgrade(request.headers):
             raise Refused(refusal)
         await run.meter.pace()
-        if _has_body(request) and self._conn.they_are_waiting_for_100_continue:
-            await self._send_raw(GO_ON)
+        if _has_body(request):
+            await self._program.let_go_on()
         body: list[h11.Data | h11.EndOfMessage] = []
         if run.policy.inspects and run.ask is not None:
             body = await self._leave(run.ask, request, target)
@@ -168,9 +122,9 @@ class Session:
         try:
             target = read_target(request.target.decode("ascii"), self._within)
         except BadTarget as fault:
-            raise Refused(_bad_request(str(fault))) from fault
+            raise Refused(bad_request(str(fault))) from fault
         if request.method == b"TRACE":
-            raise Refused(_bad_request("TRACE is not passed on"))
+            raise Refused(bad_request("TRACE is not passed on"))
         hosts = [value for name, value in request.headers if name == b"host"]
         if any(not is_host(value, target.origin) for value in hosts):
             self._connection.record.note(host=target.origin.host, port=target.origin.port)
@@ -191,7 +145,7 @@ class Session:
         digest = None
         if _length(request) <= MAX_HASHED_BYTES:
             while not body or not isinstance(body[-1], h11.EndOfMessage):
-                body.append(await self._body_event())
+                body.append(await self._program.body_event())
             pieces = (bytes(event.data) for event in body if isinstance(event, h11.Data))
             digest = hashlib.sha256(b"".join(pieces)).hexdigest()
         asked = Asked(
@@ -252,7 +206,7 @@ class Session:
             await server.send(event)
         if ready:
             return
-        while isinstance(event := await self._body_event(), h11.Data):
+        while isinstance(event := await self._program.body_event(), h11.Data):
             await server.send(h11.Data(data=event.data))
         await server.send(h11.EndOfMessage())
 
@@ -264,57 +218,15 @@ class Session:
             raise Refused(answer_fault("the server sent no answer"))
         head = answer.head(event)
         self._answering = True
-        await self._send(head)
+        await self._program.send(head)
         while isinstance(event := await server.next_event(), h11.Data):
             for piece in answer.data(bytes(event.data)):
                 if answer.unpacks:
                     self._run.meter.count_in(len(piece))
-                await self._send(h11.Data(data=piece))
+                await self._program.send(h11.Data(data=piece))
         if rest := answer.end():
-            await self._send(h11.Data(data=rest))
-        await self._send(h11.EndOfMessage())
-
-    async def _body_event(self) -> h11.Data | h11.EndOfMessage:
-        while (event := self._next_event()) is h11.NEED_DATA:
-            data = await self._receive()
-            if not data:
-                raise ProgramGone
-            self._feed(data)
-        if isinstance(event, h11.Data | h11.EndOfMessage):
-            return event
-        raise ProgramGone
-
-    def _next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        try:
-            return self._conn.next_event()
-        except h11.RemoteProtocolError as fault:
-            raise Refused(_bad_request(f"the request cannot be read: {fault}")) from fault
-
-    def _feed(self, data: bytes) -> None:
-        self._conn.receive_data(data)
-
-    async def _receive(self) -> bytes:
-        try:
-            data = bytes(await self._stream.receive_some(PIECE_BYTES))
-        except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-            raise ProgramGone from fault
-        self._connection.pulse.touch()
-        return data
-
-    async def _send(self, event: h11.Event) -> None:
-        try:
-            data = self._conn.send(event)
-        except h11.LocalProtocolError as fault:
-            raise Refused(answer_fault(f"the server's answer cannot be passed on: {fault}")) from fault
-        if data:
-            await self._send_raw(data)
-
-    async def _send_raw(self, data: bytes) -> None:
-        try:
-            await self._stream.send_all(data)
-        except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-            raise ProgramGone from fault
-        self._connection.pulse.touch()
+            await self._program.send(h11.Data(data=rest))
+        await self._program.send(h11.EndOfMessage())
 
 
 async def _first_ends(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
@@ -354,23 +266,5 @@ def _length(request: h11.Request) -> int:
     return next((int(value) for name, value in request.headers if name == b"content-length"), 0)
 
 
-def _bad_request(why: str) -> Refusal:
-    return Refusal(
-        status=HTTPStatus.BAD_REQUEST,
-        reason=Reason.SMUGGLING,
-        why=why,
-        advice="Send a plain request of HTTP/1.1",
-    )
-
-
 def _no_secret(why: str) -> Refusal:
     return Refusal(reason=Reason.SECRET, why=why, advice="Ask the host over https, with a credential for it")
-
-
-def _too_slow() -> Refusal:
-    return Refusal(
-        status=HTTPStatus.REQUEST_TIMEOUT,
-        reason=Reason.HEAD,
-        why=f"the head of the request took longer than {HEAD_S:g} s",
-        advice="Send it at once",
-    )

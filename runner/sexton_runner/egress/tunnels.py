@@ -9,10 +9,11 @@ from sexton_runner.egress.client_hello import HANDSHAKE, UNRECOGNISED_NAME, Malf
 from sexton_runner.egress.heads import BadTarget, Origin, read_tunnel, same_name
 from sexton_runner.egress.hosts import is_address
 from sexton_runner.egress.policy import judge_host, opens_tls
+from sexton_runner.egress.programs import HEAD_S
 from sexton_runner.egress.records import Connection
 from sexton_runner.egress.refusals import Refusal, Refused, write_problem
 from sexton_runner.egress.seen import Reason, Verdict
-from sexton_runner.egress.sessions import HEAD_S, Session
+from sexton_runner.egress.sessions import Session
 from sexton_runner.egress.streams import PIECE_BYTES, ReadAhead, ServerStream, say_and_close
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
