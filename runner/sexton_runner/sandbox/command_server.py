@@ -1,40 +1,41 @@
 """Runs one command after another inside a sandbox, on orders from the runner outside.
 
-This file is copied into the sandbox and run there by itself: it uses the standard library only. Orders come
-as lines of JSON on standard input: ``{"argv", "env", "cwd", "stdin"}`` begins a command (``stdin`` as base64)
-and ``{"kill": true}`` ends it. What happens goes back on standard output as frames: a letter, the length in
-four bytes, the content. ``r`` ready, ``o`` and ``e`` output and errors, ``l`` what it left running, ``x``
-the exit status, ``f`` a command that could not be started.
+It is put into the sandbox with the modules that it imports (``command_bundle``), and run there by itself:
+they use the standard library only. Orders come as lines of JSON on standard input: ``{"argv", "env", "cwd",
+"stdin"}`` begins a command (``stdin`` as base64) and ``{"kill": true}`` ends it. What happens goes back on
+standard output as frames: a letter, the length in four bytes, the content. ``r`` ready, ``o`` and ``e``
+output and errors, ``l`` what it left running, ``x`` the exit status, ``f`` a command that could not be
+started.
 
 With ``--lasting`` what a command leaves running goes on until the sandbox ends, and what it still prints is
 written to a file. Otherwise it is killed with its command.
 """
 
 import base64
-import contextlib
 import ctypes
 import json
 import os
 import select
-import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import IO, Any
 
-READ_BYTES = 32768
-PR_SET_PDEATHSIG = 1
+from sexton_runner.sandbox.command_logs import BURY_MS, READ_BYTES, Logs
+from sexton_runner.sandbox.command_processes import (
+    bury,
+    children,
+    clear_away,
+    die_with_parent,
+    left_by,
+    stop,
+    told,
+)
+
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 LOWEST_PIDS = 20
 PIPE_BYTES = 65536
-BURY_MS = 1000
-LOG_BYTES = 1 << 20
-"""The size at which a log is put aside, once; so a process that goes on has at most twice that."""
-MAX_TOLD = 16
-MAX_COMMAND_CHARS = 200
 
 
 class Orders:
@@ -57,158 +58,11 @@ class Orders:
         return order
 
 
-class Logs:
-    """What commands that have ended left running still prints: a file for each command, bounded."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, tuple[IO[bytes], Path]] = {}
-        self._count = 0
-
-    def keep(self, streams: Iterable[IO[bytes]], folder: str) -> Path:
-        """Go on reading the streams, into a file of their own below the folder."""
-        self._count += 1
-        path = Path(folder) / "processes" / f"{self._count}.log"
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(exist_ok=True)
-            path.touch()
-        for stream in streams:
-            self._open[stream.fileno()] = (stream, path)
-        return path
-
-    def descriptors(self) -> tuple[int, ...]:
-        """Give what is read from."""
-        return tuple(self._open)
-
-    def take(self, descriptor: int) -> bool:
-        """Write down what is there to be read; False at its end."""
-        stream, path = self._open[descriptor]
-        piece = os.read(descriptor, READ_BYTES)
-        if not piece:
-            stream.close()
-            del self._open[descriptor]
-            return False
-        # Whatever a command did to the file, what is lost is its own.
-        with contextlib.suppress(OSError):
-            if path.stat().st_size > LOG_BYTES:
-                path.replace(path.with_suffix(".old"))
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-            file = os.open(path, flags, 0o600)
-            try:
-                os.write(file, piece)
-            finally:
-                os.close(file)
-        return True
-
-    def write_until_readable(self, descriptor: int) -> None:
-        """Write down what comes until there is something to read from ``descriptor``."""
-        while True:
-            poller = select.poll()
-            for each in (descriptor, *self._open):
-                poller.register(each, select.POLLIN | select.POLLHUP)
-            ready = [each for each, _ in poller.poll(BURY_MS)]
-            if not ready:
-                bury()
-            for each in ready:
-                if each in self._open:
-                    self.take(each)
-            if descriptor in ready:
-                return
-
-
 def send(kind: bytes, content: bytes = b"") -> None:
     """Write one frame, all of it."""
     frame = kind + len(content).to_bytes(4, "big") + content
     while frame:
         frame = frame[os.write(1, frame) :]
-
-
-def clear_away(*, alone: bool) -> None:
-    """Kill and reap whatever the last command left running.
-
-    In a process namespace or a Landlock domain of our own that is everything but ourselves. Elsewhere it is
-    our descendants, which become our children when their parents end.
-    """
-    while True:
-        if alone:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-        else:
-            for pid in children():
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
-
-
-def children() -> Iterator[int]:
-    """Give the processes whose parent is this one."""
-    me = str(os.getpid())
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, IndexError):
-            if file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1] == me:
-                yield int(file.parent.name)
-
-
-def parents() -> dict[int, int]:
-    """Give every living process with its parent."""
-    found = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            state, parent = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                found[int(file.parent.name)] = int(parent)
-    return found
-
-
-def left_by(child: int, before: Iterable[int]) -> list[int]:
-    """Give the processes of one command, those whose parents have ended as well.
-
-    ``before`` are our children that earlier commands have left; what those start is theirs.
-    """
-    tree, me, others = parents(), os.getpid(), {*before}
-    found = []
-    for pid in tree:
-        top = pid
-        while tree.get(top, me) not in (me, child) and top != child:
-            top = tree[top]
-        if pid not in (me, 1) and top in tree and top not in others and pid != child:
-            found.append(pid)
-    return found
-
-
-def stop(child: "subprocess.Popen[bytes]", before: Iterable[int]) -> None:
-    """Kill one command and what it started, and leave the others' processes alone."""
-    child.kill()
-    # Twice, as they may fork meanwhile; what gets away even so ends with the sandbox, and counts until then.
-    for _ in range(2):
-        for pid in left_by(child.pid, before):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def bury(child: int | None = None) -> None:
-    """Reap the dead whose parents ended before them, but never the command that is waited for."""
-    for pid in children():
-        if pid != child:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-
-
-def told(pids: Iterable[int]) -> list[dict[str, Any]]:
-    """Say which processes go on, by number and words."""
-    found = []
-    for pid in sorted(pids)[:MAX_TOLD]:
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip()
-            found.append({"pid": pid, "command": words.decode("utf-8", "replace")[:MAX_COMMAND_CHARS]})
-    return found
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def open_scratch() -> int:
@@ -379,7 +233,3 @@ def main(words: list[str]) -> int:
         if "argv" in order and not perform(order, orders, logs, alone=alone, lasting=lasting):
             break
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

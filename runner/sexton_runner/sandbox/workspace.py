@@ -12,12 +12,11 @@ import trio
 
 from sexton_runner.background_tasks import run_in_background
 from sexton_runner.network import Network
-from sexton_runner.sandbox import command_server
+from sexton_runner.sandbox.command_bundle import SERVER, bundled
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running, Sandbox
 from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.settings import SandboxTier
 
-COMMAND_SERVER = Path(command_server.__file__).resolve()
 HEAD_BYTES = 5
 MAX_FRAME_BYTES = 65536
 START_S = 20.0
@@ -270,7 +269,7 @@ class Workspace:
 
 def _furnish(run_dir: Path, folder: Path) -> None:
     (run_dir / "bin").mkdir(parents=True, exist_ok=True)
-    (run_dir / "bin" / "command_server.py").write_bytes(COMMAND_SERVER.read_bytes())
+    (run_dir / "bin" / SERVER).write_bytes(bundled())
     folder.mkdir(exist_ok=True)
 
 
@@ -294,7 +293,7 @@ async def open_workspace(
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
     walled = sandbox.tier.name is not SandboxTier.NONE
-    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/command_server.py", isolated=True)
+    argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/{SERVER}", isolated=True)
     argv += ["--alone"] * walled
     has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
     argv += ["--lasting"] * (lasting and has_root)
