@@ -25,7 +25,8 @@ from sexton_runner.runner import Runner
 from sexton_runner.sandbox.jobs import Sandbox
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import UNBOUNDED, Bound, make_sandbox, probe
-from sexton_runner.settings import RunnerSettings, SandboxTier
+from sexton_runner.sandbox.walls import WALLS
+from sexton_runner.settings import RunnerSettings
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Outfit
 from sexton_runner.timing import Timing
@@ -108,9 +109,9 @@ async def run_runner(
 def _offers(sandbox: Sandbox, most: Limits, settings: RunnerSettings) -> tuple[str, ...]:
     servers = [f"mcp:{name}" for name in settings.tools.mcp_servers]
     bounds = offered(most, keeps_share=sandbox.keeps_share)
-    # Only a mount namespace can show an image in place of what the host has.
-    has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
-    images = offered_images(settings.images) if has_root and settings.images is not None else ()
+    # Only a root of its own can show an image in place of what the host has.
+    own_root = sandbox.tier.walls.own_root
+    images = offered_images(settings.images) if own_root and settings.images is not None else ()
     return (*bounds, *servers, *images)
 
 
@@ -126,8 +127,8 @@ def _launching(given: Launcher | None, log_settings: LogSettings) -> Iterator[La
 
 
 async def _refuse_weakness(settings: RunnerSettings, bound: Bound) -> None:
-    if settings.sandbox_tier is SandboxTier.NONE:
-        raise TooWeak("tier 'none' shuts nothing in")
+    if not WALLS[settings.sandbox_tier].shuts_in:
+        raise TooWeak(f"tier {settings.sandbox_tier.value!r} shuts nothing in")
     if bound is Bound.NONE:
         raise TooWeak(UNBOUNDED)
     if weak := weaknesses(await examine(settings.state_dir)):

@@ -17,6 +17,7 @@ from sexton_runner.sandbox.jobs import Sandbox, entered
 from sexton_runner.sandbox.probe import make_sandbox, probe
 from sexton_runner.sandbox.process import start
 from sexton_runner.sandbox.tiers import Job
+from sexton_runner.sandbox.walls import WALLS
 from sexton_runner.settings import SandboxTier
 from tests.worlds.ordinary_user import may_lower
 from tests.worlds.sandbox import LIMITS, Cage
@@ -26,6 +27,7 @@ class Broken:
     """A tier that cannot be given: its program ends before anything of the command has begun."""
 
     name = SandboxTier.BUBBLEWRAP
+    walls = WALLS[name]
 
     def __init__(self, like: Sandbox, words: Sequence[str]) -> None:
         self._like, self._words = like.tier, list(words)
@@ -63,6 +65,7 @@ async def test_the_self_test_finds_a_sandbox_that_shuts_nothing_in(tmp_path: Pat
 
     class Pretender:
         name = SandboxTier.BUBBLEWRAP
+        walls = WALLS[name]
         inside = staticmethod(bare.tier.inside)
         wrap = staticmethod(bare.tier.wrap)
 

@@ -11,7 +11,6 @@ import trio
 
 from sexton_runner.sandbox import file_sender
 from sexton_runner.sandbox.jobs import Sandbox
-from sexton_runner.settings import SandboxTier
 
 PIPE: Final = "files"
 SENDER: Final = Path(file_sender.__file__).resolve()
@@ -22,7 +21,7 @@ def put_sender(sandbox: Sandbox, run_dir: Path) -> None:
     folder = run_dir / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SENDER.name).write_bytes(SENDER.read_bytes())
-    walls = "walled" if sandbox.tier.name is SandboxTier.BUBBLEWRAP else "open"
+    walls = "walled" if sandbox.tier.walls.own_root else "open"
     python = shlex.join(sandbox.interpreter("python", "")[:-1])
     words = f'exec {python} "$SEXTON_RUN/bin/{SENDER.name}" {sandbox.limits.disk_bytes} {walls} "$@"\n'
     (folder / "send-files").write_text(words, encoding="utf-8")

@@ -29,7 +29,6 @@ from sexton_runner.runtimes.verdict import Observed, judge
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.sandbox.tiers import Inside
 from sexton_runner.sandbox.workspace import WorkspaceGone, open_workspace
-from sexton_runner.settings import SandboxTier
 from sexton_runner.step_frames import StepFrames
 from sexton_runner.tools.completion_checks import Checks
 from sexton_runner.tools.request_gate import RequestGate
@@ -174,8 +173,7 @@ class _Attempt:
     def _argv(self, inside: Inside) -> list[str]:
         sandbox = self._run.sandbox
         # The program is not the first process any more; without walls it has to be told to end with that.
-        walled = sandbox.tier.name is SandboxTier.BUBBLEWRAP
-        guard = [] if walled else [sandbox.setpriv, "--pdeathsig", "KILL", "--"]
+        guard = [] if sandbox.tier.walls.own_processes else [sandbox.setpriv, "--pdeathsig", "KILL", "--"]
         program = sandbox.interpreter(self._block.language, f"{inside.run_dir}/program")
         return ["/bin/sh", f"{inside.run_dir}/bin/sexton-start", *guard, *program]
 

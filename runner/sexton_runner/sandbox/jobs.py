@@ -20,7 +20,6 @@ from sexton_runner.sandbox.process import Child, start
 from sexton_runner.sandbox.seccomp import open_filter
 from sexton_runner.sandbox.tiers import BROUGHT, Job, Root, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
-from sexton_runner.settings import SandboxTier
 
 # The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
 # parent any more, so nothing is started that nobody would end. Then the child enters its group before it
@@ -83,7 +82,7 @@ class Sandbox:
 
         Without walls there is no process namespace to look into.
         """
-        return self.layout is None and self.tier.name is SandboxTier.BUBBLEWRAP
+        return self.layout is None and self.tier.walls.own_processes
 
     @property
     def keeps_share(self) -> bool:
@@ -173,7 +172,7 @@ class Sandbox:
                     watchdog = Watchdog(child, self.limits.memory_bytes)
                     async with run_in_background(watchdog.run):
                         yield Running(child, group, watchdog, variables=variables)
-                elif self.tier.name is SandboxTier.LANDLOCK:
+                elif self.tier.walls.watches_disk:
                     disk = DiskWatch(child, job.workspace, self.limits.disk_bytes)
                     async with run_in_background(disk.run):
                         yield Running(child, group, disk=disk)
@@ -186,7 +185,7 @@ class Sandbox:
                 await group.empty()
 
     def _start(self, job: Job, group: Group | None) -> Child:
-        descriptor = open_filter(grouped=job.grouped, shares_user=self.tier.name is SandboxTier.LANDLOCK)
+        descriptor = open_filter(grouped=job.grouped, shares_user=self.tier.walls.shares_user)
         try:
             job = replace(job, seccomp=descriptor)
             runner = os.getpid()

@@ -18,6 +18,7 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.sandbox import landlock_start
 from sexton_runner.sandbox.limits import NICENESS
 from sexton_runner.sandbox.tiers import ETC, SYSTEM_LINKS, Inside, Job, bounds
+from sexton_runner.sandbox.walls import WALLS
 from sexton_runner.settings import SandboxTier
 
 PROGRAM: Final = Path(landlock_start.__file__).resolve()
@@ -56,6 +57,7 @@ class Landlock:
     """Files by Landlock, everything else by the filter; the folders of a run are seen where they are."""
 
     name = SandboxTier.LANDLOCK
+    walls = WALLS[name]
 
     def __init__(self, prlimit: str, nice: str) -> None:
         self._prlimit, self._nice = prlimit, nice

@@ -13,7 +13,7 @@ import trio
 from sexton_runner.background_tasks import run_in_background
 from sexton_runner.network import BUNDLE, DOOR, PORT, Network
 from sexton_runner.sandbox.tiers import Tier
-from sexton_runner.settings import SandboxTier
+from sexton_runner.sandbox.walls import Loopback
 
 HELPER = Path(__file__).resolve().parent.parent / "helper" / "sexton-network"
 TAKEN = b"p"
@@ -34,13 +34,13 @@ async def connected(
 
     ``python`` is a path inside.
     """
-    if network is None or tier.name is SandboxTier.LANDLOCK:
-        # The tier landlock has no sockets at all, and so nothing that could reach a proxy.
+    if network is None or tier.walls.loopback is Loopback.NONE:
+        # Without sockets there is nothing that could reach a proxy.
         yield argv, {}
         return
     inside = tier.inside(run_dir, workspace).run_dir
     furnish(network, run_dir)
-    if tier.name is SandboxTier.NONE:
+    if tier.walls.loopback is Loopback.HOST:
         async with open_own_port(network) as port:
             yield argv, network.environment(port=port, run_dir=inside)
         return

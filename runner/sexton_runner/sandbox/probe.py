@@ -24,6 +24,7 @@ from sexton_runner.sandbox.programs import find_program
 from sexton_runner.sandbox.registry import TIERS
 from sexton_runner.sandbox.seccomp import this_machine
 from sexton_runner.sandbox.tiers import Job, Tier
+from sexton_runner.sandbox.walls import WALLS
 from sexton_runner.sandbox.watchdog import Watchdog
 from sexton_runner.settings import SandboxTier
 
@@ -96,7 +97,7 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
     if layout is not None:
         remove_leftovers(layout, name)
     _refuse_unbounded_root(tier, layout)
-    if tier is SandboxTier.LANDLOCK and (
+    if WALLS[tier].by_landlock and (
         why := refusal(kernel_abi(), is_root=is_root(), has_groups=layout is not None)
     ):
         raise SandboxUnavailable(why)
@@ -107,7 +108,7 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
 
 def find_lowering(tier: Tier, state_dir: Path) -> PrivilegeDrop | None:
     """Give the way to run commands as nobody; None where it does not work, or the runner is not root."""
-    if tier.name is not SandboxTier.BUBBLEWRAP or not is_root():
+    if not tier.walls.own_root or not is_root():
         return None
     try:
         lowering = PrivilegeDrop(find_program("unshare", "util-linux"))
@@ -144,7 +145,7 @@ def group_name(state_dir: Path) -> str:
 
 
 def _refuse_unbounded_root(tier: SandboxTier, layout: Layout | None) -> None:
-    if layout is None and os.geteuid() == 0 and tier is not SandboxTier.NONE:
+    if layout is None and os.geteuid() == 0 and WALLS[tier].shuts_in:
         raise SandboxUnavailable(
             "control groups cannot be made here, and the kernel does not count the processes of uid 0: "
             "run the runner as an ordinary user"
@@ -161,7 +162,7 @@ class Bound(enum.StrEnum):
 
 async def probe(sandbox: Sandbox) -> Bound:
     """Run the self-test inside; raises ``SandboxUnavailable`` with what was found wrong."""
-    if sandbox.tier.name is SandboxTier.NONE:
+    if not sandbox.tier.walls.shuts_in:
         log.warning("no_sandbox", advice="tier 'none' shuts nothing in; it is for development only")
         bound = Bound.NONE if sandbox.layout is None else Bound.CONTROL_GROUPS
     else:
@@ -183,7 +184,7 @@ async def check(sandbox: Sandbox) -> Bound:
         secret.write_text("of the runner's\n", encoding="ascii")
         workspace.mkdir()
         known = f"FILTERED, RUNNER, SECRET = {this_machine() is not None}, {os.getpid()}, {str(secret)!r}\n"
-        known += f"NAMESPACES = {sandbox.tier.name is SandboxTier.BUBBLEWRAP}\n"
+        known += f"NAMESPACES = {sandbox.tier.walls.own_processes}\n"
         (run_dir / "program").write_text(known + SELF_TEST, encoding="utf-8")
         wrong, seen = await _self_test(sandbox, run_dir, workspace)
     if wrong:

@@ -11,6 +11,7 @@ from sexton_runner.sandbox.limits import (
     Limits,
     prlimit_words,
 )
+from sexton_runner.sandbox.walls import WALLS, Walls
 from sexton_runner.settings import SandboxTier
 
 RUN_DIR = "/run/sexton"
@@ -96,6 +97,7 @@ class Tier(Protocol):
     """One way to shut a command in."""
 
     name: SandboxTier
+    walls: Walls
 
     def __hash__(self) -> int:
         """Tell it from others, to know again what was found out about it."""
@@ -114,6 +116,7 @@ class Bubblewrap:
     """New user, pid, net, ipc, uts, cgroup namespaces; only memory-backed /tmp and /workspace to write to."""
 
     name = SandboxTier.BUBBLEWRAP
+    walls = WALLS[name]
 
     def __init__(self, program: str, features: str) -> None:
         self._program = program
@@ -199,6 +202,7 @@ class Bare:
     """No sandbox: limits and a parent-death signal only. For development, by explicit choice."""
 
     name = SandboxTier.NONE
+    walls = WALLS[name]
 
     def __init__(self, prlimit: str, env: str) -> None:
         self._prlimit, self._env = prlimit, env

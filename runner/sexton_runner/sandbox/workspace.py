@@ -15,7 +15,6 @@ from sexton_runner.network import Network
 from sexton_runner.sandbox.command_bundle import SERVER, bundled
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Running, Sandbox
 from sexton_runner.sandbox.tiers import Inside
-from sexton_runner.settings import SandboxTier
 
 HEAD_BYTES = 5
 MAX_FRAME_BYTES = 65536
@@ -292,11 +291,10 @@ async def open_workspace(
     """
     _furnish(run_dir, folder)
     inside = sandbox.tier.inside(run_dir, folder)
-    walled = sandbox.tier.name is not SandboxTier.NONE
+    walls = sandbox.tier.walls
     argv = sandbox.interpreter("python", f"{inside.run_dir}/bin/{SERVER}", isolated=True)
-    argv += ["--alone"] * walled
-    has_root = sandbox.tier.name is SandboxTier.BUBBLEWRAP
-    argv += ["--lasting"] * (lasting and has_root)
+    argv += ["--alone"] * walls.shuts_in
+    argv += ["--lasting"] * (lasting and walls.own_processes)
     env = {"PATH": INSIDE_PATH, "LANG": "C.UTF-8"}
     async with sandbox.open(
         argv,
@@ -307,7 +305,7 @@ async def open_workspace(
         network=network,
         brought=brought,
     ) as running:
-        cwd = "/workspace" if has_root else str(folder)
+        cwd = "/workspace" if walls.own_root else str(folder)
         workspace = Workspace(sandbox, running, inside, cwd, run_dir=run_dir)
         async with run_in_background(workspace.listen, workspace.listen_to_errors):
             await workspace.ready()

@@ -22,7 +22,6 @@ from sexton_runner.run_folder import remove_folder
 from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.jobs import Sandbox
-from sexton_runner.settings import SandboxTier
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
     Job,
@@ -156,7 +155,7 @@ def _asked_for(job: Job) -> Sandbox:
     limits = allotted(policy.resources, sandbox.limits, job.outfit.most)
     if policy.image is None:
         return replace(sandbox, limits=limits)
-    image = find(job.outfit.images, policy.image) if sandbox.tier.name is SandboxTier.BUBBLEWRAP else None
+    image = find(job.outfit.images, policy.image) if sandbox.tier.walls.own_root else None
     if image is None:
         raise SandboxUnavailable(f"this runner does not have the image {policy.image}")
     return replace(sandbox, limits=limits, image=image)

@@ -1,0 +1,39 @@
+"""What the tiers of the sandbox differ in stands in one table, which everything else asks."""
+
+import ast
+from pathlib import Path
+
+import sexton_runner
+from sexton_runner.sandbox.registry import TIERS
+from sexton_runner.sandbox.walls import WALLS
+from sexton_runner.settings import SandboxTier
+
+ROOT = Path(sexton_runner.__file__).parent
+NAMED_BY = {
+    "__main__.py": "which tier an operator may choose, and gets who chooses none",
+    "settings.py": "the same",
+    "doctor.py": "what this host gives the tier that is the default",
+    "sandbox/walls.py": "the table",
+    "sandbox/registry.py": "who makes each of them",
+    "sandbox/tiers.py": "each tier's own name",
+    "sandbox/landlock.py": "the same",
+}
+
+
+def names_a_tier(path: Path) -> bool:
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "SandboxTier"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def test_nothing_but_the_table_asks_which_tier_it_is() -> None:
+    found = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if names_a_tier(path)}
+
+    assert found == set(NAMED_BY)
+
+
+def test_each_tier_has_its_walls_and_somebody_who_makes_it() -> None:
+    assert set(WALLS) == set(SandboxTier) == set(TIERS)
