@@ -15,6 +15,8 @@ from sexton_storage.records.grants import GrantStatus
 GRANT_CHANGED = "grant_changed"
 GRANT_PENDING = "grant_pending"
 OWN = "UZ-APPROVAL-006"
+MCP = "mcp."
+"""Before the name of an MCP server of the workspace; no credential can have such a name."""
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -53,9 +55,14 @@ def reach_of(manifest: Manifest) -> Reach:
 
 
 def lent_names(manifest: Manifest) -> tuple[str, ...]:
-    """The credentials that the agent's files alone ask for; a command without a network could use none."""
+    """What the agent's files alone ask for; a command without a network could use no credential.
+
+    Beside credentials these are the MCP servers of the workspace, as ``mcp.NAME``: with a server, an agent is
+    lent what its workspace has the server sent.
+    """
     could_use = manifest.runtime is Runtime.AGENT or manifest.network_hosts
-    return manifest.ungated_credentials if could_use else ()
+    servers = tuple(f"{MCP}{name}" for name in manifest.mcp_servers)
+    return (*(manifest.ungated_credentials if could_use else ()), *servers)
 
 
 def covers(granted: Reach, asked: Reach) -> bool:

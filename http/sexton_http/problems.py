@@ -185,6 +185,7 @@ CODES = Table(
         ("UZ-CRED-003", 503, "Platform LLM key missing", "The platform has no key for the provider; an admin can add one.", _AE),
         ("UZ-VAULT-001", 400, "Credential data must be a non-empty JSON object", "data is an object with at least one key.", _A),
         ("UZ-VAULT-002", 400, "Credential data too large", "data is at most 4 KB as text.", _A),
+        ("UZ-MCP-001", 409, "Too many MCP servers", "A workspace declares 64 MCP servers at most; remove one first.", _A),
         ("UZ-PROVIDER-001", 400, "Credential reference missing", "A self-managed provider names its credential.", _A),
         ("UZ-PROVIDER-002", 400, "Provider credential not found", "The vault has no credential of this name.", _A),
         ("UZ-PROVIDER-003", 400, "Provider credential incomplete", "The credential lacks provider, api_key or model.", _A),

@@ -17,6 +17,10 @@ class TooWeak(RunnerError):
     """The host gives the sandbox less than a strict runner asks for: exit status 78."""
 
 
+class ToolsMissing(RunnerError):
+    """A run lacks tools that its workspace promises: it ends ``run_start``, before its model is asked."""
+
+
 class TooManyAsks(RunnerError):
     """A run has asked people for more decisions than a run may: it ends ``resource_kill``."""
 

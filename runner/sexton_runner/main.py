@@ -37,6 +37,8 @@ EXIT_NO_PERMISSION = 77
 EXIT_CONFIG = 78
 LABEL_RESERVED = "UZ-RUN-017"
 RUNS_FOLDER = "runs"
+WORKSPACE_SERVERS = "mcp:workspace.servers"
+"""The offer of every runner that can reach MCP servers which a workspace declares."""
 log = structlog.get_logger()
 
 
@@ -107,7 +109,7 @@ async def run_runner(
 
 
 def _offers(sandbox: Sandbox, most: Limits, settings: RunnerSettings) -> tuple[str, ...]:
-    servers = [f"mcp:{name}" for name in settings.tools.mcp_servers]
+    servers = [WORKSPACE_SERVERS, *(f"mcp:{name}" for name in settings.tools.mcp_servers)]
     bounds = offered(most, keeps_share=sandbox.keeps_share)
     # Only a root of its own can show an image in place of what the host has.
     own_root = sandbox.tier.walls.own_root

@@ -72,6 +72,19 @@ class Network:
         }
 
 
+@dataclass(slots=True, kw_only=True)
+class ServerNetwork:
+    """The way to the MCP servers that a workspace declares: their proxy's socket, and whom to trust there.
+
+    ``headers`` are by server, with placeholders in; ``refusals`` say by host why nothing came of a request.
+    """
+
+    headers: Mapping[str, Mapping[str, str]] = field(repr=False)
+    socket: str = ""
+    certificates: bytes = b""
+    refusals: dict[str, str] = field(default_factory=dict)
+
+
 def filled(text: str, placeholders: Mapping[str, str]) -> str:
     """Put placeholders in the places of secrets.
 

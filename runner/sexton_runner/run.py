@@ -10,7 +10,7 @@ from typing import Any
 from sexton_runner.client import ControlPlane
 from sexton_runner.frames import Frame
 from sexton_runner.lease import LiveLease
-from sexton_runner.network import Network
+from sexton_runner.network import Network, ServerNetwork
 from sexton_runner.providers.settings import ModelSettings
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
@@ -71,6 +71,8 @@ class Run:
     """The way out of its sandboxes; None: the agent may reach no host."""
     brought: Path | None = None
     """The folder with the files of its event, which is shown as ``in``; None: there are none."""
+    servers: ServerNetwork | None = None
+    """The way to the MCP servers that its workspace declares; None: it uses none that has an address."""
 
 
 Runtime = Callable[[Run], Awaitable[Ending]]

@@ -20,12 +20,15 @@ class McpServer:
     """One server of the Model Context Protocol: a ``command`` run in a sandbox, or a remote one's address.
 
     ``headers`` go with every request to the address. Their values may hold secrets of the operator's, so
-    they stay out of ``repr``.
+    they stay out of ``repr``. ``env`` are variables of the command. One that a workspace has ``declared`` is
+    reached by the proxy of such servers.
     """
 
     command: tuple[str, ...] = ()
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
+    declared: bool = False
 
     def problem(self) -> str | None:
         """Say what is wrong with it; None when it can be used."""

@@ -88,6 +88,24 @@ class FallbackModel(msgspec.Struct, frozen=True):
         return f"<FallbackModel {self.provider} {self.model}>"
 
 
+class DeclaredServer(msgspec.Struct, frozen=True):
+    """An MCP server of the workspace: at a ``url``, or a ``command`` that this runner offers.
+
+    ``secrets`` are by ``NAME.FIELD``, for the headers. Holds secrets, so it shows none of itself.
+    """
+
+    name: str
+    url: str = ""
+    command: str = ""
+    headers: dict[str, str] = {}
+    env: dict[str, str] = {}
+    tools: list[str] = []
+    secrets: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<DeclaredServer {self.name}>"
+
+
 class Policy(msgspec.Struct, frozen=True):
     """What the run may use. Holds secrets, so it shows none of itself."""
 
@@ -108,6 +126,7 @@ class Policy(msgspec.Struct, frozen=True):
     image: str | None = None
     fallbacks: list[FallbackModel] = []
     understands: list[str] = []
+    mcp_servers: list[DeclaredServer] = []
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from sexton_storage.records.instance import InstanceStore
 from sexton_storage.records.kept_workspaces import KeptWorkspaceStore
 from sexton_storage.records.key_uses import KeyUseStore
 from sexton_storage.records.leases import LeaseStore
+from sexton_storage.records.mcp_servers import McpServerStore
 from sexton_storage.records.members import MemberStore
 from sexton_storage.records.memories import MemoriesStore
 from sexton_storage.records.metering import MeteringStore
@@ -160,6 +161,8 @@ class Storage(Protocol):
     def event_files(self) -> EventFileStore: ...
     @property
     def blobs(self) -> BlobStore: ...
+    @property
+    def mcp_servers(self) -> McpServerStore: ...
     @property
     def transcripts(self) -> TranscriptStore: ...
     @property

@@ -21,6 +21,7 @@ import zstandard
 
 from sexton_runner.redact import MASK, forms
 from sexton_storage.embedded.programs import find_bindir
+from tests.fakes.mcp_server import open_mcp_server
 from tests.fakes.model_servers import Call, ModelServer, Say, open_model
 from tests.worlds.git_server import CLONE_AND_PUSH, GitServer, open_git_server
 from tests.worlds.server_process import ServerProcess, open_server
@@ -104,6 +105,24 @@ triggers:
 credentials: [hub]
 network: {{allow: [{{host: localhost, ports: [{port}], paths: [/shop.git, /echo]}}]}}
 env: {{HUB_TOKEN: "${{secrets.hub.token}}", PORT: "{port}", BACKWARDS: "{backwards}"}}
+---
+"""
+HERALD = """---
+name: herald
+description: Asks a server of the workspace, which is sent a token.
+version: 1.0.0
+---
+Ask who you are.
+"""
+HERALD_TRIGGER = """---
+name: herald
+model: m-1
+provider: openai
+triggers:
+  - type: webhook
+    source: any
+tools: [mcp:herons]
+mcp_servers: [herons]
 ---
 """
 PRY = """
@@ -230,7 +249,8 @@ class Api:
         for event in (await self.call("GET", f"{agent}/events"))["items"]:
             path = f"{self.workspace}/events/{event['event_id']}/transcript?whole=true&limit=200"
             told = await self.call("GET", path)
-            assert {one["kind"] for one in told["items"]} >= {"output", "end"} or len(told["items"]) > 20
+            kinds = {one["kind"] for one in told["items"]}
+            assert kinds >= {"output", "end"} or kinds >= {"tool_result", "end"} or len(told["items"]) > 20
         stream = f"{agent}/events/stream?last_event_id=0"
         async with self._http.stream("GET", stream, headers=self._headers) as answer:
             with trio.move_on_after(2):
@@ -288,7 +308,7 @@ async def planted(
 ) -> AsyncIterator[tuple[ServerProcess, Api]]:
     """Start a server whose vault holds the secrets."""
     setting("SEXTON_HTTP_ALLOW_LOOPBACK", "1")
-    setting("SEXTON_EGRESS_PRIVATE_HOSTS", "localhost")
+    setting("SEXTON_EGRESS_PRIVATE_HOSTS", "localhost, 127.0.0.1")
     setting("SEXTON_EGRESS_CA_BUNDLE", str(git.certificate))
     setting("SEXTON_OPENAI_BASE_URL", model.base_url)
     setting("HOST_CANARY", OF_THE_HOST)
@@ -316,8 +336,14 @@ async def _git(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[GitSer
         yield server
 
 
+@pytest.fixture(name="herons")
+def _herons() -> Iterator[str]:
+    with open_mcp_server(LENT) as address:
+        yield address
+
+
 async def test_no_planted_secret_is_found_in_anything_that_was_written(
-    tmp_path: Path, git: GitServer, setting: Callable[[str, str], None]
+    tmp_path: Path, git: GitServer, herons: str, setting: Callable[[str, str], None]
 ) -> None:
     async with open_model("openai") as model, open_web(echo_in_every_form) as web:
         model.script = [*script(web.url)]
@@ -336,11 +362,21 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             assert f"looked for {len(LENT)} characters\nfound in: []" in worked["response_text"]
             assert git.log("agent") == ["Report", "The first"]
 
+            # The server that the workspace declares wants the very token, and says it back.
+            model.script = [Say(calls=[Call("herons__who_am_i", {})]), Say(text="It knows me.")]
+            declared = {"url": herons, "headers": {"authorization": "Bearer ${secrets.hub.token}"}}
+            await api.call("PUT", f"{api.workspace}/mcp-servers/herons", declared)
+            herald = await api.install(HERALD, HERALD_TRIGGER)
+            heralded = await api.ended(herald)
+            assert (heralded["status"], heralded["response_text"]) == ("processed", "It knows me."), heralded
+            assert f"({len(LENT) + len('Bearer ')} characters)" in str(model.asked[-1]), "it came"
+
             api.answers.clear()  # What a user sent or was shown before is not what is looked for.
             await api.read_everything(nosy)
             await api.read_everything(blunt)
             await api.read_everything(worker)
             assert {"worker": await api.files(worked), "nosy": await api.files(event)} == LEFT
+            await api.read_everything(herald)
             assert found_in("\n".join(api.answers)) == []
 
             sql = dump(server.folder)
@@ -361,7 +397,7 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
 
     logs = [text for path, text in written(tmp_path) if path.suffix == ".log"]
     assert any(event["event_id"] in text for text in logs)
-    assert len(model.asked) == len(script("")), "the model was asked once a turn"
+    assert len(model.asked) == len(script("")) + 2, "the model was asked once a turn"
     assert any(LENT in seen.headers.get("authorization", "") for seen in web.seen), "it did go out"
     assert all(head["authorization"] == f"Bearer {MODEL_KEY}" for head in model.heads)
 

@@ -1,5 +1,6 @@
 """``keys``, ``workspace``, ``doctor`` and ``trigger`` against a real server."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+from sexton_cli.commands.mcp_server import mcp_server
 from sexton_cli.commands.trigger import trigger
 from sexton_cli.credentials import CredentialFile, Kept
 from tests.worlds.samples import skill_md
@@ -318,3 +320,38 @@ def test_a_sample_of_each_source_wakes_an_agent_of_a_real_server(
     assert (status, "order.lost woke nobody" in said) == (1, True), said
     assert send("gitlab")[0] == 2
     assert SECRET not in said
+
+
+# --- MCP servers --------------------------------------------------------------------------------------------
+
+
+def test_a_server_is_declared_listed_and_removed(server: ServerProcess, tmp_path: Path) -> None:
+    environment = {
+        "HOME": str(tmp_path),
+        "SEXTON_WORKSPACE": server.ready["workspace_id"],
+        "SEXTON_BASE_URL": server.ready["base_url"],
+        "SEXTON_TOKEN": server.ready["api_key"],
+    }
+
+    def said_by(*words: str, status: int = 0) -> str:
+        ended = CliRunner().invoke(mcp_server, words, env=environment)
+        assert ended.exit_code == status, ended.output
+        return ended.output
+
+    header = "authorization=Bearer ${secrets.hub.token}"
+    url = "https://mcp.example.com/mcp"
+    made = said_by("set", "hub", "--url", url, "--header", header, "--tool", "read", "--json")
+    shown = said_by("list")
+    wrong = said_by("set", "hub", "--url", f"{url}?key=1", status=1)
+    said_by("set", "hub", "--url", url, "--header", "no-value", status=2)
+
+    assert json.loads(made)["headers"] == {"authorization": "Bearer ${secrets.hub.token}"}
+    assert "mcp_servers: [local]" in said_by(
+        "set", "local", "--runner-server", "files", "--env", "LEVEL=debug"
+    )
+    assert [line.split()[:2] for line in shown.splitlines()] == [["NAME", "AT"], ["hub", url]]
+    assert "/url: must be https://HOST/PATH" in wrong
+
+    for name in ("hub", "local"):
+        assert said_by("remove", name) == f"Removed MCP server {name}.\n"
+    assert json.loads(said_by("list", "--json")) == {"items": [], "total": 0}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from sexton_runner.__main__ import read_arguments
 from sexton_runner.errors import BadSettings
 from sexton_runner.tool_settings import McpServer, ToolSettings, read_tool_settings
-from tests.fakes import mcp_server
+from tests.fakes.mcp_server import is_up, open_mcp_server
 from tests.worlds.runner import eventually, gone
 from tests.worlds.toolbox import open_bench
 
@@ -51,26 +50,8 @@ IN_SANDBOX = ToolSettings(mcp_servers={"local": McpServer(command=(PYTHON, "-I",
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, mcp_server.__file__, str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    yield f"http://127.0.0.1:{port}/mcp"
-    server.kill()
-    server.wait()
-
-
-async def up(address: str) -> None:
-    port = int(address.rsplit(":", 1)[1].split("/", maxsplit=1)[0])
-
-    def answers() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    await eventually(answers)
+    with open_mcp_server() as address:
+        yield address
 
 
 async def test_a_server_in_the_sandbox_gives_its_tools(tmp_path: Path) -> None:
@@ -131,7 +112,7 @@ async def test_a_server_in_the_sandbox_ends_with_the_run(tmp_path: Path) -> None
 # The SDK leaves streams of the HTTP client to the collector, and trio complains; they are closed by then.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_server_over_http_gives_its_tools(tmp_path: Path, remote: str) -> None:
-    await up(remote)
+    await eventually(partial(is_up, remote))
     settings = ToolSettings(mcp_servers={"herons": McpServer(url=remote, headers={"x-key": "k"})})
     async with open_bench(tmp_path, policy={"tools": ["mcp:herons"]}, settings=settings) as bench:
         told = await bench.call("herons__count", place="fens")

@@ -27,6 +27,7 @@ async def take(world: HttpWorld) -> None:
         "credential-grants",
         "events",
         "credentials",
+        "mcp-servers",
         "billing",
         "scoring",
     ):

@@ -22,6 +22,7 @@ from sexton_runner.run import Run
 from sexton_runner.run_network import open_network
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.probe import make_sandbox
+from sexton_runner.server_network import open_server_network
 from sexton_runner.settings import SandboxTier
 from sexton_runner.timing import Timing
 from sexton_runner.tool_settings import ToolSettings
@@ -90,8 +91,14 @@ async def open_bench(
         live.usage.go()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(sender.run)
-            async with open_network(lease.policy, egress, run.redactor, sender.put) as network:
-                run = replace(run, network=network)
+            run.folder.mkdir(parents=True, exist_ok=True)
+            async with (
+                open_network(lease.policy, egress, run.redactor, sender.put) as network,
+                open_server_network(
+                    lease.policy.mcp_servers, egress, run.redactor, sender.put, run.folder
+                ) as servers,
+            ):
+                run = replace(run, network=network, servers=servers)
                 async with open_toolbox(run) as box:
                     yield Bench(box, plane, run)
             await sender.flush()

@@ -66,6 +66,7 @@ def reach_of(manifest: Manifest) -> str:
         f"tools: {', '.join(manifest.tools) or 'none'}",
         f"hosts: {', '.join(manifest.network_reach) or 'none'}",
         f"credentials: {', '.join((*manifest.credentials, *manifest.integrations)) or 'none'}",
+        *([f"MCP servers: {', '.join(manifest.mcp_servers)}"] if manifest.mcp_servers else ()),
         f"at most {budget / NANOS_PER_DOLLAR:g} dollars a day" if budget else "no budget of its own",
     ]
     return _bounded("; ".join(parts), MAX_REACH_CHARS)

@@ -95,6 +95,16 @@ def goes_nowhere(need: Need) -> Warned:
     return Warned(TRIGGER_FILE, need.line, need.key, said)
 
 
+def undeclared(name: str, config: Fields) -> Warned:
+    """What is said of a server that the workspace does not declare."""
+    line, place = _lines(config, "mcp_servers").get(name, (config.line_of("mcp_servers"), "mcp_servers"))
+    said = (
+        f"the workspace declares no MCP server `{name}`, so events end as agent_error; declare it:"
+        f" sexton mcp-server set {name} --url URL"
+    )
+    return Warned(TRIGGER_FILE, line, config.path + place, said)
+
+
 def _listed(config: Fields, key: str, names: tuple[str, ...], use: str) -> Iterator[Need]:
     lines = _lines(config, key)
     for name in names:
@@ -117,7 +127,7 @@ def _tools(manifest: Manifest, config: Fields, around: Surroundings) -> Iterator
         if name in TOOLS:
             continue
         line, place = lines.get(name, (config.line_of("tools"), "tools"))
-        said = _of_server(name, around)
+        said = "" if mcp_server(name) in manifest.mcp_servers else _of_server(name, around)
         if said is None:
             said = f"there is no tool `{name}`{_meant(name, TOOLS)}"
         if said:

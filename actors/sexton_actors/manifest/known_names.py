@@ -40,6 +40,8 @@ PROVIDERS = frozenset(
 
 ALL_OF = "mcp:"
 """Before the name of an MCP server all of whose tools are meant."""
+WORKSPACE_SERVERS = "mcp:workspace.servers"
+"""The offer of a runner that can reach servers which a workspace declares; no server can have that name."""
 MCP_SERVER = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 
 

@@ -163,6 +163,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """May be given to a runner whose sandbox tier is ``none``."""
     fallbacks: tuple[ModelWish, ...] = ()
     """The rest of ``models``, or all of it where ``model`` stands beside it."""
+    mcp_servers: tuple[str, ...] = ()
+    """Servers that ``tools`` names and the workspace declares; the others there are a runner's."""
 
     @property
     def webhook_triggers(self) -> tuple[WebhookTrigger, ...]:

@@ -92,6 +92,17 @@ def _ports(fields: Fields) -> tuple[int, ...]:
     return tuple(found)
 
 
+def variable_fault(name: str) -> str | None:
+    """Say why a variable of this name cannot be set for a run's programs; None: it can.
+
+    >>> variable_fault("LOG_LEVEL"), variable_fault("PATH")
+    (None, 'is set by the runner; choose another name')
+    """
+    if not _VARIABLE.fullmatch(name):
+        return f"is no name of a variable; it must match {_VARIABLE.pattern}"
+    return "is set by the runner; choose another name" if _RUNNERS_OWN.fullmatch(name) else None
+
+
 def read_env(config: Fields) -> Mapping[str, str]:
     """The variables of ``env``; a place of a secret must name a credential of the same file."""
     fields = config.table("env")
@@ -104,10 +115,8 @@ def read_env(config: Fields) -> Mapping[str, str]:
     named = _names(config, "credentials") | _names(config, "integrations")
     found: dict[str, str] = {}
     for entry in entries:
-        if not _VARIABLE.fullmatch(entry.key):
-            fields.wrong(entry.key, f"is no name of a variable; it must match {_VARIABLE.pattern}")
-        elif _RUNNERS_OWN.fullmatch(entry.key):
-            fields.wrong(entry.key, "is set by the runner; choose another name")
+        if wrong := variable_fault(entry.key):
+            fields.wrong(entry.key, wrong)
         elif isinstance(entry.value, Scalar) and not entry.value.text and not entry.value.plain:
             found[entry.key] = ""
         else:

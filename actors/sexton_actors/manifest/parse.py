@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from sexton_actors.manifest.advice import Need, Warned, advise, needs
+from sexton_actors.manifest.advice import Need, Warned, advise, needs, undeclared
 from sexton_actors.manifest.command_block import NoCommand, find_command
 from sexton_actors.manifest.fields import Fields
 from sexton_actors.manifest.free_form import free_json
 from sexton_actors.manifest.front_matter import Front, split
 from sexton_actors.manifest.gate_fields import read_gates
 from sexton_actors.manifest.known_names import CONTEXT, Surroundings
+from sexton_actors.manifest.mcp_fields import read_mcp_servers
 from sexton_actors.manifest.model import Budget, Command, Manifest, ModelWish, Runtime, WorkspaceKind
 from sexton_actors.manifest.model_fields import read_models, read_provider
 from sexton_actors.manifest.model_options import option_faults
@@ -63,6 +64,7 @@ _CONFIG = frozenset(
         "allow_unsandboxed",
         "resources",
         "image",
+        "mcp_servers",
     }
 )
 _NAME = re.compile("[a-z0-9][a-z0-9-]{0,63}")
@@ -79,6 +81,8 @@ class Reading(msgspec.Struct, frozen=True):
     manifest: Manifest
     warnings: tuple[Warned, ...]
     needs: tuple[Need, ...]
+    undeclared: tuple[tuple[str, Warned], ...] = ()
+    """Each MCP server that the workspace has to declare, with what is to be said where it does not."""
 
 
 NOTHING_KNOWN = Surroundings()
@@ -98,7 +102,8 @@ def read(
     if isinstance(found, ManifestRejected):
         return found
     manifest, config = found
-    return Reading(manifest, advise(manifest, config, around), needs(manifest, config))
+    servers = tuple((name, undeclared(name, config)) for name in manifest.mcp_servers)
+    return Reading(manifest, advise(manifest, config, around), needs(manifest, config), servers)
 
 
 def _parts(source_markdown: str, trigger_markdown: str) -> tuple[Manifest, Fields] | ManifestRejected:
@@ -138,6 +143,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
     runtime = config.choice("runtime", Runtime, Runtime.AGENT)
     network = read_network(config.table("network"), most=MAX_NAMES)
     models = read_models(config, front)
+    tools = config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL)
     manifest = Manifest(
         name=name,
         description=front.text("description", most=MAX_DESCRIPTION_CHARS),
@@ -147,7 +153,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         required_tags=_tags(front),
         resources=read_resources(config.table("resources")),
         image=config.optional_text("image", most=160, pattern=_IMAGE),
-        tools=config.texts("tools", most=MAX_NAMES, chars=64, pattern=_TOOL),
+        tools=tools,
         credentials=config.texts("credentials", most=MAX_NAMES, chars=64, pattern=CREDENTIAL_NAME),
         integrations=config.texts("integrations", most=MAX_NAMES, chars=64, pattern=_SERVICE),
         network_allow=network.hosts,
@@ -163,6 +169,7 @@ def _manifest(skill: _File, trigger: _File) -> tuple[Manifest, Fields]:
         workspace=config.choice("workspace", WorkspaceKind, WorkspaceKind.FRESH),
         allow_unsandboxed=config.flag("allow_unsandboxed"),
         fallbacks=models[1:],
+        mcp_servers=read_mcp_servers(config, runtime, tools),
     )
     return manifest, config
 

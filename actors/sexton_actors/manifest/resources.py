@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sexton_actors.manifest.fields import Fields
-from sexton_actors.manifest.known_names import mcp_server
+from sexton_actors.manifest.known_names import WORKSPACE_SERVERS, mcp_server
 from sexton_actors.manifest.model import Manifest, Resources, Runtime
 from sexton_actors.manifest.nodes import Scalar
 from sexton_storage.offers import at_least
@@ -116,7 +116,7 @@ def needs_of(manifest: Manifest) -> tuple[str, ...]:
 def _servers(manifest: Manifest) -> Iterator[str]:
     for tool in manifest.tools:
         if (server := mcp_server(tool)) is not None:
-            yield f"mcp:{server}"
+            yield WORKSPACE_SERVERS if server in manifest.mcp_servers else f"mcp:{server}"
 
 
 def needs(resources: Resources) -> Iterator[str]:

@@ -62,6 +62,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "credentials:credentials",
         "List, set, delete and lend the workspace's credentials, and keep the key of its model provider.",
     ),
+    "mcp-server": Entry(
+        "mcp_server:mcp_server", "List, set and remove the MCP servers that the workspace gives its agents."
+    ),
     "proposals": Entry("proposals:proposals", "List, show, approve and reject an agent's proposals."),
     "balance": Entry("money:balance", "Show your tenant's balance, and whether it stops work."),
     "credit": Entry("money:credit", "Add DOLLARS to a tenant's balance; work that waited for it goes on."),

@@ -58,6 +58,22 @@ class FallbackModel(Shape):
     api_key: str
 
 
+class LeaseMcpServer(Shape):
+    """A server that the workspace declares: it has either a `url` or a `command`."""
+
+    name: str
+    url: str
+    command: str
+    """The name of a server that the runner offers."""
+    headers: dict[str, str]
+    """With `${secrets.NAME.FIELD}` where one of `secrets` belongs."""
+    env: dict[str, str]
+    tools: list[str]
+    """Those that the run may use; none: all."""
+    secrets: dict[str, str]
+    """By `NAME.FIELD`: for the headers, towards the host of `url`, and nothing else."""
+
+
 class LeasePolicy(Shape):
     tools: list[str]
     network_policy: NetworkPolicy
@@ -85,6 +101,7 @@ class LeasePolicy(Shape):
     resources: LeaseResources
     image: str | None
     """The root that the run has in place of its host's: a name, perhaps with `@` and a digest."""
+    mcp_servers: list[LeaseMcpServer]
 
 
 class LeaseHanded(Shape):

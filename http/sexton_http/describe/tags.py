@@ -18,6 +18,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Memories": "What an agent remembers from one run to the next.",
     "Preview": "A language model's answer to a draft, streamed.",
     "Credentials": "Secrets of a workspace; they can be written, and never read back.",
+    "MCP servers": "Servers of the Model Context Protocol that a workspace declares for its agents.",
     "Models and keys": "Which language model a tenant uses, and with whose key.",
     "Vault": "The master key that seals all secrets.",
     "Workspaces": "Make, rename, pause and list workspaces.",

@@ -157,7 +157,7 @@ class Sandbox:
         """Say where a folder with files is seen; where folders stand where they are, a link leads there."""
         if brought is None:
             return {}
-        if self.tier.name is SandboxTier.BUBBLEWRAP:
+        if self.tier.walls.own_root:
             return {Path(BROUGHT): brought}
         (workspace / Path(BROUGHT).name).symlink_to(brought)
         return {brought: brought}

@@ -22,6 +22,7 @@ from sexton_runner.run_folder import remove_folder
 from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.server_network import open_server_network
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
     Job,
@@ -113,6 +114,7 @@ async def _run(job: Job, live: LiveLease) -> Ending | None:
         sender = FrameSender(live, plane, timing, rng)
         redactor = Redactor(lease.policy.secrets_map, lease.policy.api_key)
         redactor.learn({"fallbacks": [one.api_key or "" for one in lease.policy.fallbacks]})
+        redactor.learn({one.name: one.secrets for one in lease.policy.mcp_servers})
         transcript = TranscriptSender(live, plane, timing=timing, rng=rng, redactor=redactor)
         voice = _Voice(sender, transcript)
         async with trio.open_nursery() as nursery:
@@ -194,9 +196,12 @@ async def _guarded(
     ending = failed("run_start", "the runner could not carry out the run; its log says more")
     try:
         job.folder.mkdir(mode=0o700, parents=True)
-        policy = live.lease.policy
-        async with open_network(policy, job.outfit.egress, run.redactor, run.show) as network:
-            ending = await _begun(replace(run, network=network))
+        policy, egress = live.lease.policy, job.outfit.egress
+        async with (
+            open_network(policy, egress, redactor, run.show) as network,
+            open_server_network(policy.mcp_servers, egress, redactor, run.show, job.folder) as servers,
+        ):
+            ending = await _begun(replace(run, network=network, servers=servers))
     except* TokenRejected:
         raise
     except* MemoryError:

@@ -123,8 +123,8 @@ def refused(over: Over) -> None:
 
 def _modules(job: Job) -> list[str]:
     """Name what is slow to import and needed by this run, and so by others like it."""
-    found = [SESSIONS] if job.outfit.tools.mcp_servers else []
     policy = job.lease.policy
+    found = [SESSIONS] if job.outfit.tools.mcp_servers or policy.mcp_servers else []
     providers = [policy.provider, *(one.provider for one in policy.fallbacks)]
     for provider in providers if job.lease.runtime == "agent" else ():
         with contextlib.suppress(ProviderMissing):

@@ -1,18 +1,21 @@
 """Tools of servers that speak the Model Context Protocol, by the names that an operator gave the servers."""
 
 import importlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import structlog
 import trio
 
+from sexton_runner.errors import ToolsMissing
 from sexton_runner.run import Run
 from sexton_runner.tool_settings import McpServer
 from sexton_runner.tools.base import Tool, ToolResult
 from sexton_runner.tools.truncation import clipped
+from sexton_runner.wire import DeclaredServer
 
 OPEN_S = 30.0
 CALL_S = 300.0
@@ -131,9 +134,14 @@ class Served:
         fault = group
         while isinstance(fault, BaseExceptionGroup):
             fault = fault.exceptions[0]
-        self._session, self.fault = None, f"{type(fault).__name__}"
+        self._session, self.fault = None, self._refusal() or type(fault).__name__
         log.warning("mcp_server_lost", server=self.name, fault=self.fault)
         self._answered.set()
+
+    def _refusal(self) -> str | None:
+        if self._run.servers is None or not self._settings.declared:
+            return None
+        return self._run.servers.refusals.get(urlsplit(self._settings.url).hostname or "")
 
     async def offered(self) -> Sequence[Offered] | None:
         """Wait for the server's tools; None when it cannot be used, and ``fault`` says why."""
@@ -157,7 +165,8 @@ class Servers:
 
     def __init__(self, run: Run, wanted: Sequence[str]) -> None:
         self._wanted = [found for name in wanted if (found := server_of(name)) is not None]
-        known = run.tools.mcp_servers
+        self._declared = {one.name: one for one in run.live.lease.policy.mcp_servers}
+        known = {**run.tools.mcp_servers, **dict(_settings_of(run, self._declared.values()))}
         names = dict.fromkeys(name for name, _ in self._wanted if name in known)
         self._served = {name: Served(name, known[name], run) for name in names}
 
@@ -172,19 +181,44 @@ class Servers:
         return found is not None and found[0] in self._served
 
     async def tools(self) -> tuple[dict[str, Tool], list[str]]:
-        """Wait for the servers; give their tools, and a sentence for each server or tool that is missing."""
+        """Wait for the servers; give their tools, and a sentence for each server or tool that is missing.
+
+        Raises ``ToolsMissing`` for those that the workspace declares: a run does not begin without them.
+        """
         tools: dict[str, Tool] = {}
         missing: list[str] = []
         for name, served in self._served.items():
+            declared = self._declared.get(name)
             offered = await served.offered()
             if offered is None:
-                missing.append(f"the MCP server {name} cannot be used: {served.fault}")
+                lack = f"the MCP server {name} cannot be used: {served.fault}"
+                if declared is not None:
+                    raise ToolsMissing(lack)
+                missing.append(lack)
                 continue
+            if declared is not None and declared.tools:
+                offered = [one for one in offered if one.name in declared.tools]
             wanted = {tool for server, tool in self._wanted if server == name}
             names = {one.name for one in offered}
             for one in offered:
                 if None in wanted or one.name in wanted:
                     tools[called(name, one.name)] = McpTool(served, one)
             lacking = sorted(one for one in wanted if one is not None and one not in names)
-            missing += [f"UZ-TOOL-005: the MCP server {name} has no tool {tool}" for tool in lacking]
+            lacks = [f"UZ-TOOL-005: the MCP server {name} has no tool {tool}" for tool in lacking]
+            if declared is not None and lacks:
+                raise ToolsMissing("; ".join(lacks))
+            missing += lacks
         return tools, missing
+
+
+def _settings_of(run: Run, declared: Iterable[DeclaredServer]) -> Iterator[tuple[str, McpServer]]:
+    for one in declared:
+        if one.url:
+            headers = {} if run.servers is None else run.servers.headers.get(one.name, {})
+            yield one.name, McpServer(url=one.url, headers=headers, declared=True)
+        elif (offered := run.tools.mcp_servers.get(one.command)) is not None:
+            yield one.name, replace(offered, env=one.env)
+        else:
+            raise ToolsMissing(
+                f"this runner does not offer the MCP server {one.command}, by which {one.name} is run"
+            )

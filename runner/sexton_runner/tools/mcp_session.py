@@ -21,6 +21,7 @@ from sexton_runner.sandbox.jobs import INSIDE_PATH, Running
 from sexton_runner.tool_settings import McpServer
 from sexton_runner.tools.base import Found, ToolResult
 from sexton_runner.tools.mcp import MAX_TOOLS, Offered
+from sexton_runner.tools.mcp_transport import ProxyTransport
 
 MAX_LINE_BYTES = 4 << 20
 READ_BYTES = 65536
@@ -75,7 +76,7 @@ def _picture(block: types.ContentBlock) -> bytes | None:
 @asynccontextmanager
 async def open_session(server: McpServer, run: Run, name: str) -> AsyncIterator[Conversation]:
     """Open a conversation and ask for the server's tools."""
-    streams = _over_http(server) if server.url else _in_sandbox(server, run, name)
+    streams = _over_http(server, run) if server.url else _in_sandbox(server, run, name)
     async with (
         streams as (read, write),
         ClientSession(read, write, read_timeout_seconds=QUESTION_S) as session,
@@ -102,11 +103,12 @@ async def _tools(session: ClientSession) -> list[Offered]:
 
 
 @asynccontextmanager
-async def _over_http(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
+async def _over_http(server: McpServer, run: Run) -> AsyncIterator[tuple[Any, Any]]:
     # An answer may be streamed while a tool works; the call has its own bound.
     patience = httpx2.Timeout(QUESTION_S, read=None)
+    transport = ProxyTransport(run.servers) if server.declared and run.servers is not None else None
     async with (
-        httpx2.AsyncClient(headers=dict(server.headers), timeout=patience) as http,
+        httpx2.AsyncClient(headers=dict(server.headers), timeout=patience, transport=transport) as http,
         streamable_http_client(server.url, http_client=http) as streams,
     ):
         yield streams[0], streams[1]
@@ -119,7 +121,10 @@ async def _in_sandbox(server: McpServer, run: Run, name: str) -> AsyncIterator[t
     await trio.to_thread.run_sync(partial(run_dir.mkdir, parents=True))
     await trio.to_thread.run_sync(workspace.mkdir)
     inside = run.sandbox.tier.inside(run_dir, workspace)
-    env = {"PATH": INSIDE_PATH, "HOME": inside.home, "TMPDIR": inside.home, "LANG": "C.UTF-8"}
+    own = {
+        key: value if run.network is None else run.network.fill(value) for key, value in server.env.items()
+    }
+    env = {**own, "PATH": INSIDE_PATH, "HOME": inside.home, "TMPDIR": inside.home, "LANG": "C.UTF-8"}
     serial = f"{run.live.lease.lease_id}-{name}"
     heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, said = anyio.create_memory_object_stream[SessionMessage](0)

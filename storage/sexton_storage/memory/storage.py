@@ -24,6 +24,7 @@ from sexton_storage.memory.insights import MemoryInsights
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.kept_workspaces import MemoryKeptWorkspaces
 from sexton_storage.memory.key_uses import MemoryKeyUses
+from sexton_storage.memory.mcp_servers import MemoryMcpServers
 from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
 from sexton_storage.memory.overview import MemoryFleet
@@ -93,6 +94,7 @@ class MemoryStorage:
         self.artefacts = MemoryArtefacts(tables, faults, journal)
         self.event_files = MemoryEventFiles(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
+        self.mcp_servers = MemoryMcpServers(tables, faults, journal)
         self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)

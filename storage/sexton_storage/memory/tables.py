@@ -31,6 +31,7 @@ from sexton_storage.records.improvement import Proposal, Score
 from sexton_storage.records.kept_workspaces import Snapshot, Start
 from sexton_storage.records.key_uses import KeyUse
 from sexton_storage.records.leases import Lease
+from sexton_storage.records.mcp_servers import McpServer
 from sexton_storage.records.memories import Memory
 from sexton_storage.records.metering import MeteringPeriod
 from sexton_storage.records.plans import Plan
@@ -109,6 +110,8 @@ class Tables:
     chat_posts: dict[UUID, ChatPost] = field(default_factory=dict)
     """By gate."""
     agent_keys: dict[UUID, AgentKey] = field(default_factory=dict)
+    mcp_servers: dict[tuple[UUID, str], McpServer] = field(default_factory=dict)
+    """By workspace and name."""
     grants: dict[UUID, Grant] = field(default_factory=dict)
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""

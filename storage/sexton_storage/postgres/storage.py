@@ -43,6 +43,7 @@ from sexton_storage.postgres.stores.instance import PostgresInstance
 from sexton_storage.postgres.stores.kept_workspaces import PostgresKeptWorkspaces
 from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
 from sexton_storage.postgres.stores.leases import PostgresLeases
+from sexton_storage.postgres.stores.mcp_servers import PostgresMcpServers
 from sexton_storage.postgres.stores.members import PostgresMembers
 from sexton_storage.postgres.stores.memories import PostgresMemories
 from sexton_storage.postgres.stores.metering import PostgresMetering
@@ -117,6 +118,7 @@ class PostgresStorage:
         self.artefacts = PostgresArtefacts(database)
         self.event_files = PostgresEventFiles(database)
         self.blobs = PostgresBlobs(database)
+        self.mcp_servers = PostgresMcpServers(database)
         self.transcripts = PostgresTranscripts(database)
         self.kept_workspaces = PostgresKeptWorkspaces(database)
         self.instance = PostgresInstance(database)

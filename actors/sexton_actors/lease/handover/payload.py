@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_actors.event_files import names_files, told as told_files
 from sexton_actors.lease.handover.feedback import feedback
+from sexton_actors.lease.handover.mcp_servers import NotToBeHad, open_mcp_servers
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.lease.handover.secrets import (
     MissingCredential,
@@ -30,7 +31,7 @@ UNDERSTANDS: Final = ("cache_write_tokens", "fallbacks", "retry_after_ms")
 """What a runner of this release may send, and an older server would refuse."""
 
 
-async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingCredential:
+async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingCredential | NotToBeHad:
     """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
     lease, manifest = grant.lease, grant.manifest
     # Most agents have neither, and the claim has said so: no question is asked in vain.
@@ -39,6 +40,9 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
     secrets = await open_credentials(lease.workspace_id, credential_names(manifest, services), world)
     if isinstance(secrets, MissingCredential):
         return secrets
+    servers = await open_mcp_servers(lease, manifest, world)
+    if isinstance(servers, NotToBeHad):
+        return servers
     if manifest.runtime is not Runtime.AGENT and not manifest.network_hosts:
         # A command that reaches nothing could use none, and what is not sent cannot be lost.
         secrets = {}
@@ -57,6 +61,7 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
         choice=grant.provider,
         fallbacks=grant.fallbacks,
         files=await world.storage.event_files.list(grant.event.id) if names_files(grant.event) else (),
+        mcp_servers=servers,
     )
 
 
@@ -117,6 +122,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
     choice: ProviderChoice | None = None,
     fallbacks: Sequence[ProviderChoice] = (),
     files: Sequence[EventFile] = (),
+    mcp_servers: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Pure part of ``lease_payload``."""
     return {
@@ -153,6 +159,7 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
             "gates": msgspec.to_builtins(manifest.gates),
             "resources": policy_of(manifest.resources),
             "image": manifest.image,
+            "mcp_servers": mcp_servers,
         },
         "instructions": manifest.instructions,
         "runtime": manifest.runtime,

@@ -20,6 +20,7 @@ class MissingCredential(msgspec.Struct, frozen=True):
     """The run must not start without it."""
 
     name: str
+    label: str = "secret_missing"
 
     @property
     def detail(self) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.manifest.advice import Need, Warned, goes_nowhere, missing
 from sexton_actors.manifest.model import Manifest, Runtime
-from sexton_actors.manifest.parse import read
+from sexton_actors.manifest.parse import Reading, read
 from sexton_actors.manifest.problems import TRIGGER_FILE, ManifestRejected
 from sexton_actors.protocol.zombie import Configured
 from sexton_actors.refusal import Refusal
@@ -60,6 +60,7 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
         if found.manifest.runtime is Runtime.AGENT or found.manifest.network_hosts:
             lent = [need for need in found.needs if need.is_lent and need.name not in absent]
             said += [goes_nowhere(n) for n in lent if not await _hosts_of(ctx, zombie, found.manifest, n)]
+        said += await _undeclared(ctx, zombie, found)
         if found.manifest.runtime is Runtime.AGENT:
             said += await _without_model(ctx, zombie, found.manifest)
     except (StorageUnavailable, VaultError):
@@ -71,6 +72,15 @@ async def warnings_of(ctx: HttpContext, zombie: Zombie, source: str, trigger: st
 async def _hosts_of(ctx: HttpContext, zombie: Zombie, manifest: Manifest, need: Need) -> tuple[str, ...]:
     named = await ctx.world.secrets.hosts(zombie.workspace_id, need.name)
     return secret_hosts(need.name, named, manifest.network_hosts)
+
+
+async def _undeclared(ctx: HttpContext, zombie: Zombie, found: Reading) -> list[Warned]:
+    if not found.undeclared:
+        return []
+    names = [name for name, _ in found.undeclared]
+    declared = await ctx.world.storage.mcp_servers.named(zombie.workspace_id, names)
+    known = {server.name for server in declared}
+    return [warned for name, warned in found.undeclared if name not in known]
 
 
 async def _without_model(ctx: HttpContext, zombie: Zombie, manifest: Manifest) -> list[Warned]:

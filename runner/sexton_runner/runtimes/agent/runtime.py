@@ -4,7 +4,7 @@ import msgspec
 import structlog
 
 from sexton_runner import frames
-from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected, TooManyAsks
+from sexton_runner.errors import RunnerError, SandboxUnavailable, TokenRejected, ToolsMissing, TooManyAsks
 from sexton_runner.kept_workspace import LOST, WorkspaceLost, with_workspace
 from sexton_runner.lease import RETRY_AFTER
 from sexton_runner.providers.faults import KeyRefused, ModelFault, ModelRefused, ModelsBusy, ProviderMissing
@@ -39,6 +39,8 @@ async def run_agent(run: Run) -> Ending:
         return failed("invalid_config", f"the gates of this agent cannot be read: {fault}")
     except ProviderMissing as fault:
         return failed("agent_init", str(fault))
+    except ToolsMissing as fault:
+        return failed("run_start", run.redactor.text(str(fault)))
 
 
 async def _within_time_limit(run: Run, limits: RunLimits) -> Ending:
