@@ -36,7 +36,19 @@ ALL = (
     "egress",
     "pgqueuer",
 )
-BY_NAME = ("memory", "peaks", "files", "soak", "day", "attacks", "workers", "refusals", "pythons", "searches")
+BY_NAME = (
+    "memory",
+    "peaks",
+    "files",
+    "soak",
+    "day",
+    "attacks",
+    "workers",
+    "refusals",
+    "pythons",
+    "searches",
+    "bulk_replay",
+)
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
 """A benchmark that takes longer hangs."""

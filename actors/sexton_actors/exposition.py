@@ -82,6 +82,7 @@ class OperatorsCollector(Collector):
         yield _counter("late_writes_refused", "Writes under leases that were lost", meters.late, "write")
         yield _counter("lease_races", "Decisions that another node's write overtook", meters.races, "write")
         yield _counter("queue_full", "Events refused because too many waited", meters.queue_full, "bound")
+        yield _counter("bulk_events", "Events that bulk jobs dealt with here", meters.bulk, "outcome")
         yield _counter(
             "transcripts", "Bytes of transcripts taken, and attempts cut", meters.transcripts, "what"
         )

@@ -37,6 +37,7 @@ LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 
 FINISHED: Final = ("processed", "agent_error", "cancelled", "dead_lettered")
 RACING: Final = ("renew", "end")
+BULK: Final = ("done", "skipped", "failed")
 VERDICTS: Final = ("allowed", "refused", "bound", "failed")
 MAX_TOLD: Final = 1_000_000
 MAX_TOLD_BYTES: Final = 1 << 40
@@ -66,6 +67,8 @@ class Meters:
         """Decisions about leases that were made again, as another node had written first; by write."""
         self.queue_full: Counter[str] = Counter(dict.fromkeys((AGENT, WORKSPACE, AGE), 0))
         """Events that were refused because too many waited, by the bound that was reached."""
+        self.bulk: Counter[str] = Counter(dict.fromkeys(BULK, 0))
+        """Events of bulk jobs that were dealt with here, by outcome."""
         self.connections: Counter[str] = Counter(dict.fromkeys(VERDICTS, 0))
         """Requests and connections of runs to the network, as their runners told them, by verdict."""
         self.connection_bytes: Counter[str] = Counter({"in": 0, "out": 0})

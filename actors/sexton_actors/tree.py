@@ -14,11 +14,14 @@ from sexton_actors.dispatcher.actor import Dispatcher
 from sexton_actors.gate.actor import GateActor
 from sexton_actors.grants.actor import GrantsActor
 from sexton_actors.hub.actor import Hub
+from sexton_actors.jobs.actor import JobActor
 from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
+from sexton_actors.periodic.failure_rounds import FailureRounds
 from sexton_actors.periodic.file_mover import FileMover
+from sexton_actors.periodic.job_rounds import JobRounds
 from sexton_actors.periodic.memory_keeper import MemoryKeeper
 from sexton_actors.periodic.reclaimer import Reclaimer
 from sexton_actors.periodic.sweeper import Sweeper
@@ -95,6 +98,7 @@ def tree(world: World) -> SupervisorSpec:
                 family(LeaseActor, LeaseActor, LEASE_IDLE_S),
                 family(AuthSessionActor, AuthSessionActor),
             ),
+            branch("jobs", family(JobActor, JobActor)),
             branch(
                 "rounds",
                 one(Reclaimer, Reclaimer),
@@ -103,6 +107,8 @@ def tree(world: World) -> SupervisorSpec:
                 one(CensusTaker, CensusTaker),
                 one(FileMover, FileMover),
                 one(ChatRounds, ChatRounds),
+                one(JobRounds, JobRounds),
+                one(FailureRounds, FailureRounds),
                 one(MemoryKeeper, MemoryKeeper),
                 one(VaultKeeper, VaultKeeper),
             ),

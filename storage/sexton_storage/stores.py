@@ -16,6 +16,7 @@ from sexton_storage.records.credentials import CredentialStore
 from sexton_storage.records.crons import CronStore
 from sexton_storage.records.event_files import EventFileStore
 from sexton_storage.records.events import EventStore
+from sexton_storage.records.failures import FailureStore
 from sexton_storage.records.fleet import FleetStore
 from sexton_storage.records.follow_ups import FollowUpStore
 from sexton_storage.records.frames import FrameStore
@@ -25,6 +26,7 @@ from sexton_storage.records.holdings import HoldingStore
 from sexton_storage.records.improvement import ImprovementStore
 from sexton_storage.records.insights import InsightStore
 from sexton_storage.records.instance import InstanceStore
+from sexton_storage.records.jobs import JobStore
 from sexton_storage.records.kept_workspaces import KeptWorkspaceStore
 from sexton_storage.records.key_uses import KeyUseStore
 from sexton_storage.records.leases import LeaseStore
@@ -117,6 +119,10 @@ class Storage(Protocol):
     def crons(self) -> CronStore: ...
     @property
     def follow_ups(self) -> FollowUpStore: ...
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def failures(self) -> FailureStore: ...
     @property
     def leases(self) -> LeaseStore: ...
     @property

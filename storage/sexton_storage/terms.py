@@ -42,3 +42,9 @@ KILL_FRAMES_MAX = 10_000
 """Ends that a kill writes to the stream, of the newest events: as many frames as are kept of an agent."""
 COUNT_KEEP_DAYS = 7
 """Only today's count is asked for."""
+JOBS_KEEP_MS = 90 * 24 * 3_600_000
+"""How long a bulk job that is over is known."""
+EVENTS_COUNTED = 1_000_000
+"""The events that are counted before a bulk job; of more, nobody is told how many."""
+HOURS_KEEP = 48
+"""Hours of which the failures of a group are counted one by one."""

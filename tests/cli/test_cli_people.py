@@ -102,6 +102,28 @@ def test_an_event_is_cancelled_and_done_again(shell: Shell, gated: str) -> None:
     assert (gone.returncode, "UZ-EVENT-001" in said(gone)) == (1, True)
 
 
+def test_many_events_are_cancelled_and_done_again_and_their_job_is_shown(shell: Shell, gated: str) -> None:
+    event_id = shell("steer", gated, "please", "--no-wait").stdout.strip()
+    wait_until(lambda: shell.json("approvals", "list", "--agent", gated)["items"])
+    mine = f"id:{event_id}"
+    counted = shell("events", "cancel", "--filter", mine, "--dry-run").stdout
+    assert counted == f"1 events.\n  {event_id}\n"
+
+    job_id = shell("events", "cancel", "--filter", mine).stdout.strip()
+    assert re.search(r"^done +1$", shell("jobs", "wait", job_id).stdout, re.MULTILINE)
+    assert shell.json("event", "show", event_id)["status"] == "cancelled"
+    assert job_id in shell("jobs", "list").stdout
+    assert "UZ-REQ-009" in said(shell("jobs", "pause", job_id))
+
+    made = shell.json("events", "replay", "--filter", mine, "--merge", '{"message": "again"}', "--rate", "9")
+    assert shell("jobs", "wait", made["job"]["job_id"]).returncode == 0
+    assert shell.json("events", gated, "--limit", "1")["items"][0]["resumes_event_id"] == event_id
+    assert shell("events", "replay", "--filter", "x:y").returncode == 1
+    assert shell("events", "replay", "--filter", mine, "--merge", "[]").returncode == 2
+    assert shell("failures").returncode == 0
+    assert "UZ-FAILURE-001" in said(shell("failures", "mute", NOWHERE))
+
+
 # --- grants and proposals -----------------------------------------------------------------------------------
 
 

@@ -46,6 +46,8 @@ BODIES: dict[str, Any] = {
     "change_credential_grant": {"status": "approved"},
     "create_proposal": {"title": "t", "rationale": "r", "source_markdown": "s"},
     "reject_proposal": {"rejection_reason": "no"},
+    "replay_events": {"filter": "after:0"},
+    "cancel_events": {"filter": "after:0"},
     "schedule_follow_up": {"call_id": "c", "message": "m", "delay_s": 60},
 }
 NOT_FOUND = {

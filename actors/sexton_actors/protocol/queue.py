@@ -97,6 +97,13 @@ class Cancel(msgspec.Struct, Message[Cancelling | Refusal], frozen=True):
     by: str
 
 
+class CancelMany(msgspec.Struct, Message[tuple[Cancelling | Refusal, ...]], frozen=True):
+    """As ``Cancel``, for several events; the replies are in their order."""
+
+    event_ids: tuple[UUID, ...]
+    by: str
+
+
 class SettleClaim(msgspec.Struct, Message[None], frozen=True):
     """The database went away while this lease was being granted: see whether it was, for nobody has it."""
 

@@ -138,6 +138,23 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     """What the new event is to be called."""
 
 
+class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refusal, ...]], frozen=True):
+    """As ``Replay``, for several events of a bulk job; the replies are in their order.
+
+    The id of each new event comes of the job's and the event's: whoever asks again for the same is told of
+    the event that is there.
+    """
+
+    event_ids: tuple[UUID, ...]
+    job_id: UUID
+    asked_at: int
+    """When the job was made, in Unix ms."""
+    by: str
+    request_json: str | None = None
+    """What is asked instead of what the events asked, or merged into that; None: the same."""
+    merges: bool = False
+
+
 class StatusChanged(msgspec.Struct, frozen=True):
     zombie: Zombie
 

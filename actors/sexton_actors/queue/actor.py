@@ -9,7 +9,7 @@ from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.errors import StorageUnavailable
 
-Message = readiness.News | m.Claim | m.SettleClaim | m.Cancel
+Message = readiness.News | m.Claim | m.SettleClaim | m.Cancel | m.CancelMany
 
 
 class QueueActor(Actor):
@@ -36,6 +36,8 @@ class QueueActor(Actor):
                 await claims.settle(self._queue, message)
             case m.Cancel():
                 return await cancellation.cancel(self._queue, message)
+            case m.CancelMany():
+                return await cancellation.cancel_many(self._queue, message)
             case _:
                 await readiness.hear(self._queue, message)
         return None

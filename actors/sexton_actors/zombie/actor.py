@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
@@ -16,7 +17,7 @@ from sexton_actors.zombie.proposals import Proposals
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import Rejections
 from sexton_actors.zombie.removal import remove
-from sexton_actors.zombie.replays import replay
+from sexton_actors.zombie.replays import replay, replay_many
 from sexton_actors.zombie.steers import steer
 from sexton_actors.zombie.wakeups import Waker
 from sexton_engine import Actor, Context, MailboxSpec
@@ -25,7 +26,8 @@ from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
-WakingMessage = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | m.Replay
+Replays = m.Replay | m.ReplayMany
+WakingMessage = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | Replays
 StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken | m.DecideCredential
 ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
@@ -67,10 +69,8 @@ class ZombieActor(Actor):
                 if zombie is None or manifest is None:
                     return self._held.unknown()
                 return await steer(self._held, self._waker, zombie, manifest, message)
-            case m.Replay():
-                if zombie is None or manifest is None:
-                    return self._held.unknown()
-                return await replay(self._held, self._waker, zombie, manifest, message)
+            case m.Replay() | m.ReplayMany():
+                return await self._replay(zombie, manifest, message)
             case m.Fire():
                 if zombie is not None and manifest is not None:
                     return await self._firings.fire(zombie, manifest, message)
@@ -87,6 +87,13 @@ class ZombieActor(Actor):
             case _:
                 assert_never(message)
         return None
+
+    async def _replay(self, zombie: Zombie | None, manifest: Manifest | None, message: Replays) -> Any:
+        if isinstance(message, m.ReplayMany):
+            return await replay_many(self._held, self._waker, zombie, manifest, message)
+        if zombie is None or manifest is None:
+            return self._held.unknown()
+        return await replay(self._held, self._waker, zombie, manifest, message)
 
     async def _change(self, message: StatusMessage) -> Any:
         match message:

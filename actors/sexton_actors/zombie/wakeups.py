@@ -1,12 +1,15 @@
 """Wakes an agent: past its gates into the journal, and on to its queue."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, assert_never
 from uuid import UUID
 
 import msgspec
 
 from sexton_actors.backlog import may_wait
+from sexton_actors.entitlements import Entitled
 from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
 from sexton_actors.gate_requests.evidence import evidence_of
 from sexton_actors.gate_rules.anomaly import Observation
@@ -24,13 +27,16 @@ from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, RATE_LIMITED, Rejections
 from sexton_actors.zombie.transitions import WakeUp
 from sexton_engine import DEFERRED, ReplyPort
+from sexton_storage.errors import StorageError
 from sexton_storage.records.gates import Gate, GateStatus
-from sexton_storage.records.zombies import Zombie
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.vault import VaultError
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 
 Kept = Appended | Duplicate | OverBudget | Lost | Exception
+Reply = m.Accepted | m.AlreadyAccepted | Refusal
+Then = Callable[[Sequence[Reply]], Any]
 
 
 class Waker:
@@ -51,10 +57,76 @@ class Waker:
 
         Events of one agent are kept in the order of their arrival all the same: the journal keeps it.
         """
-        world, now = self._held.world, self._held.world.now_ms()
-        entitled = await world.entitlements.of(zombie.tenant_id)
+        entitled = await self._held.world.entitlements.of(zombie.tenant_id)
         if isinstance(entitled, Refusal):
             return entitled
+        write = await self._write(zombie, manifest, waking, entitled, webhook=webhook)
+        if not isinstance(write, AppendEvent):
+            return write
+        port = self._held.context.defer()
+        self._begin(write)
+
+        def kept(outcome: Kept) -> None:
+            reply = self._kept(write, self._landed(write, outcome), webhook=webhook)
+            if isinstance(reply, Exception):
+                port.set_exception(reply)
+            else:
+                port.set(reply)
+
+        self._held.world.storage.journal.submit(write, kept)
+        return DEFERRED
+
+    async def wake_many(
+        self, zombie: Zombie, manifest: Manifest, wakings: Sequence[WakeUp], then: Then
+    ) -> Any:
+        """As ``wake``, for several events: they are written together; ``then`` makes the reply of theirs.
+
+        Of those that are kept when storage fails, whoever asks again is told: they have their ids.
+        """
+        entitled = await self._held.world.entitlements.of(zombie.tenant_id)
+        if isinstance(entitled, Refusal):
+            return then((entitled,) * len(wakings))
+        batch = Replies(len(wakings), then)
+        writes: list[tuple[AppendEvent, Callable[[Kept], None]]] = []
+        try:
+            for place, waking in enumerate(wakings):
+                if (refusal := self._paused_since(zombie)) is not None:
+                    batch.put(place, refusal)
+                    continue
+                write = await self._write(zombie, manifest, waking, entitled, webhook=False)
+                if isinstance(write, AppendEvent):
+                    self._begin(write)
+                    writes.append((write, partial(self._one_kept, batch, place, write)))
+                else:
+                    batch.put(place, write)
+        except StorageError as fault:
+            batch.fail(fault, len(wakings) - len(writes))
+        if not writes:
+            return batch.whole()
+        batch.port = self._held.context.defer()
+        self._held.world.storage.journal.submit_all(writes)
+        return DEFERRED
+
+    def _paused_since(self, zombie: Zombie) -> Refusal | None:
+        # One of the events before may have been one too many for an anomaly rule.
+        known = self._held.record or zombie
+        if known.status is ZombieStatus.ACTIVE:
+            return None
+        return Refusal("UZ-ZMB-012", f"The agent is {known.status}.", {"current_state": str(known.status)})
+
+    def _one_kept(self, batch: "Replies", place: int, write: AppendEvent, outcome: Kept) -> None:
+        reply = self._kept(write, self._landed(write, outcome), webhook=False, alone=False)
+        if isinstance(reply, m.Accepted) and write.gate is None and batch.queued_at is None:
+            batch.queued_at = write.event.created_at
+        batch.put(place, reply)
+        if batch.is_whole and batch.queued_at is not None:
+            self._held.context.tell("queue", self._held.id, EventQueued(batch.queued_at))
+
+    async def _write(
+        self, zombie: Zombie, manifest: Manifest, waking: WakeUp, entitled: Entitled, *, webhook: bool
+    ) -> AppendEvent | m.AlreadyAccepted | Refusal:
+        """What is to be kept, past repeats, bounds and gates."""
+        world, now = self._held.world, self._held.world.now_ms()
         if (first := await self._repeated(manifest, waking)) is not None:
             return m.AlreadyAccepted(first)
         if full := self._full(zombie, waking, now):
@@ -71,25 +143,25 @@ class Waker:
             write = transitions.held_at(write, gate)
             if gate.status is GateStatus.AUTO_KILLED and (refusal := await self._pause(gate)):
                 return refusal
-        port = self._held.context.defer()
-        key = write.dedup_key
-        if key is not None:
-            self._in_flight[key] += 1
+        return write
 
-        if gate is None:
-            world.backlog.add(zombie.id, zombie.workspace_id)
+    def _begin(self, write: AppendEvent) -> None:
+        if write.dedup_key is not None:
+            self._in_flight[write.dedup_key] += 1
+        if write.gate is None:
+            self._held.world.backlog.add(write.event.zombie_id, write.event.workspace_id)
 
-        def kept(outcome: Kept) -> None:
-            if key is not None:
-                self._landed(key)
-            if not isinstance(outcome, Appended):
-                self._actions.withdraw((waking.event_type, waking.actor), now)
-                if gate is None:
-                    world.backlog.add(zombie.id, zombie.workspace_id, -1)
-            self._kept(write, outcome, port, webhook=webhook)
-
-        world.storage.journal.submit(write, kept)
-        return DEFERRED
+    def _landed(self, write: AppendEvent, outcome: Kept) -> Kept:
+        if write.dedup_key is not None:
+            self._in_flight[write.dedup_key] -= 1
+            if not self._in_flight[write.dedup_key]:
+                del self._in_flight[write.dedup_key]
+        if not isinstance(outcome, Appended):
+            event = write.event
+            self._actions.withdraw((event.event_type, event.actor), event.created_at)
+            if write.gate is None:
+                self._held.world.backlog.add(event.zombie_id, event.workspace_id, -1)
+        return outcome
 
     async def seen(self, dedup_key: bytes, body_key: bytes | None) -> UUID | None:
         """The event that this would be a repeat of. Raises StorageUnavailable."""
@@ -124,11 +196,6 @@ class Waker:
         if waking.dedup_key is None or not (manifest.gates.rules or manifest.gates.anomaly_rules):
             return None
         return await self.seen(waking.dedup_key, waking.body_key)
-
-    def _landed(self, key: bytes) -> None:
-        self._in_flight[key] -= 1
-        if not self._in_flight[key]:
-            del self._in_flight[key]
 
     async def _gate(
         self, zombie: Zombie, manifest: Manifest, waking: WakeUp, write: AppendEvent, now: int
@@ -176,25 +243,28 @@ class Waker:
         paused = await self._held.change(lambda zombie, now: transitions.pause(zombie, reason, now))
         return paused if isinstance(paused, Refusal) else None
 
-    def _kept(self, write: AppendEvent, outcome: Kept, port: ReplyPort, *, webhook: bool) -> None:
+    def _kept(
+        self, write: AppendEvent, outcome: Kept, *, webhook: bool, alone: bool = True
+    ) -> Reply | Exception:
+        """What is answered, once it is told to whom it concerns; the queue is told once of several."""
         match outcome:
             case Appended(event_id=event_id):
-                port.set(m.Accepted(event_id))
-                self._appended(write)
+                self._appended(write, alone=alone)
+                return m.Accepted(event_id)
             case Duplicate(event_id=event_id):
-                port.set(m.AlreadyAccepted(event_id))
+                return m.AlreadyAccepted(event_id)
             case OverBudget():
                 now = self._held.world.now_ms()
                 refusal = over_budget(now, outcome.period, status=503 if webhook else None)
                 if webhook:
                     reason = RATE_LIMITED if outcome.period == "plan" else "budget_exceeded"
                     refusal = self._rejections.refuse(refusal, reason, _source(write))
-                port.set(refusal)
+                return refusal
             case Lost():
                 self._held.doubt()
-                port.set(self._closed(write) if webhook else self._held.unknown())
+                return self._closed(write) if webhook else self._held.unknown()
             case Exception():
-                port.set_exception(outcome)
+                return outcome
             case _:
                 assert_never(outcome)
 
@@ -202,12 +272,57 @@ class Waker:
         gone = Refusal("UZ-WH-004", "The agent was killed.", {"current_state": "killed"})
         return self._rejections.refuse(gone, NOT_ACTIVE, _source(write))
 
-    def _appended(self, write: AppendEvent) -> None:
+    def _appended(self, write: AppendEvent, *, alone: bool) -> None:
         gate, context = write.gate, self._held.context
-        if gate is None:
+        if gate is None and alone:
             context.tell("queue", self._held.id, EventQueued(write.event.created_at))
-        elif gate.status is GateStatus.PENDING:
+        elif gate is not None and gate.status is GateStatus.PENDING:
             context.tell("gate", gate.id, Opened(gate))
+
+
+class Replies:
+    """Collects the replies to a message about several events; the asker is answered with the last of them."""
+
+    def __init__(self, count: int, then: Then) -> None:
+        self.port: ReplyPort | None = None
+        self.queued_at: int | None = None
+        """When the first came that waits to be leased."""
+        self._then = then
+        self._replies: list[Reply | None] = [None] * count
+        self._missing = count
+        self._fault: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<Replies, {self._missing} of {len(self._replies)} missing>"
+
+    @property
+    def is_whole(self) -> bool:
+        return self._missing == 0
+
+    def put(self, place: int, reply: Reply | Exception) -> None:
+        """Note one; a fault of one is the fault of all."""
+        if isinstance(reply, Exception):
+            self._fault = self._fault or reply
+        else:
+            self._replies[place] = reply
+        self._missing -= 1
+        if self._missing == 0 and self.port is not None:
+            if self._fault is None:
+                self.port.set(self.whole())
+            else:
+                self.port.set_exception(self._fault)
+
+    def fail(self, fault: Exception, missing: int) -> None:
+        """No more than the others will come."""
+        already = sum(reply is not None for reply in self._replies)
+        self._fault = fault
+        self._missing -= missing - already
+
+    def whole(self) -> Any:
+        """All of them, where none is waited for. Raises what went wrong."""
+        if self._fault is not None:
+            raise self._fault
+        return self._then([reply for reply in self._replies if reply is not None])
 
 
 def _source(write: AppendEvent) -> str:

@@ -12,6 +12,8 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.jobs import begin, document_of
+from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_cli.file_uploads import send_files
@@ -44,7 +46,12 @@ COLUMNS = (
 )
 
 
-@click.command()
+@click.group("events", cls=ListingGroup)
+def events() -> None:
+    """List events, newest first; replay or cancel many of them."""
+
+
+@events.command("list")
 @click.argument("agent", required=False)
 @click.option(
     "--actor", metavar="GLOB", help="Only events from this source: webhook:github, steer:*, cron:*."
@@ -59,8 +66,11 @@ COLUMNS = (
 )
 @click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
 @calling
-def events(caller: Caller, *, agent: str | None, limit: int, **filters: str | None) -> None:
-    """List events, newest first: of one AGENT, or of the whole workspace."""
+def list_(caller: Caller, *, agent: str | None, limit: int, **filters: str | None) -> None:
+    """List events, newest first: of one AGENT, or of the whole workspace.
+
+    The word ``list`` may be left out.
+    """
     with caller.client() as client:
         workspace = workspace_path(caller, client)
         zombie_id = None if agent is None else agent_id(client, workspace, agent)
@@ -237,6 +247,33 @@ def cancel(caller: Caller, *, event: str) -> None:
         caller.output.document(answer)
         return
     caller.output.say(f"Event {event}: {answer.get('status')}.")
+
+
+@events.command("replay")
+@click.option("--filter", "picked", required=True, metavar="FILTER", help="Which events: see the reference.")
+@click.option("--dry-run", is_flag=True, help="Count, and show some, without replaying any.")
+@click.option("--rate", type=click.IntRange(1, 100_000), help="Events a second, at most.")
+@click.option("--request", metavar="JSON", help="What the new events ask, in place of what the old ones did.")
+@click.option("--merge", metavar="JSON", help="What is merged into each old request; null takes away.")
+@calling
+def replay_many(
+    caller: Caller, *, picked: str, dry_run: bool, rate: int | None, request: str | None, merge: str | None
+) -> None:
+    """Do all events again that are over and that a filter picks; a job does it, whose id is printed."""
+    asked = {"request": document_of("--request", request), "merge": document_of("--merge", merge)}
+    body = {"filter": picked, "dry_run": dry_run, "rate": rate, **asked}
+    begin(caller, "events:replay", {name: value for name, value in body.items() if value is not None})
+
+
+@events.command("cancel")
+@click.option("--filter", "picked", required=True, metavar="FILTER", help="Which events: see the reference.")
+@click.option("--dry-run", is_flag=True, help="Count, and show some, without cancelling any.")
+@click.option("--rate", type=click.IntRange(1, 100_000), help="Events a second, at most.")
+@calling
+def cancel_many(caller: Caller, *, picked: str, dry_run: bool, rate: int | None) -> None:
+    """Cancel all events that are not over and that a filter picks; a job does it, whose id is printed."""
+    body = {"filter": picked, "dry_run": dry_run, "rate": rate}
+    begin(caller, "events:cancel", {name: value for name, value in body.items() if value is not None})
 
 
 def _act(caller: Caller, event_id: str, verb: str) -> Row:

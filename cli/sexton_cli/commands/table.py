@@ -39,7 +39,12 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "keys": Entry("keys:keys", "List, make, revoke and delete API keys."),
     "agent": Entry("agent:agent", "Write, try, install, update, check, look at, stop and delete agents."),
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
-    "events": Entry("events:events", "List events, newest first: of one AGENT, or of the whole workspace."),
+    "events": Entry("events:events", "List events, newest first; replay or cancel many of them."),
+    "jobs": Entry("jobs:jobs", "List bulk jobs, see how far one is, pause it, let it go on, or stop it."),
+    "failures": Entry(
+        "failures:failures",
+        "List what fails alike, the last seen first; mark it as known, mute it, or have it done again.",
+    ),
     "event": Entry("event:event", "Show one event whole, or wait for its end."),
     "files": Entry("files:files", "List, get and delete the files that an event's runs left."),
     "transcript": Entry(

@@ -8,6 +8,8 @@ TAGS: Final[Mapping[str, str]] = {
     "Agent profiles": "How an agent has done: its status, trust and scores.",
     "Agent keys": "Keys for programs that act for one agent and for no other.",
     "Events": "What woke an agent and what came of it; the activity stream; replay and cancel.",
+    "Bulk jobs": "Replay or cancel many events by a filter; progress, pause and stop.",
+    "Failures": "What fails alike, in groups: known, muted, or done again.",
     "Files": "What runs leave: listed, read whole or in ranges, deleted.",
     "Follow-ups": "Wake-ups that a run has asked for, up to thirty days ahead.",
     "Approvals": "Gates: what a run may not do before a person has said yes.",

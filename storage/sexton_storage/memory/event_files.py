@@ -67,6 +67,8 @@ class MemoryEventFiles(MemoryStore):
 
     def _put(self, files: Sequence[EventFile]) -> None:
         for file in files:
+            if (file.event_id, file.number) in self._tables.event_files:
+                continue
             self._tables.event_files[file.event_id, file.number] = file
             _count(self._tables, file, 1)
 

@@ -9,7 +9,9 @@ from sexton_storage.errors import Conflict
 from sexton_storage.memory.apply_follow_ups import sweep_follow_ups
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
+from sexton_storage.memory.failures import sweep_failures
 from sexton_storage.memory.identity import sweep_identity
+from sexton_storage.memory.jobs import sweep_jobs
 from sexton_storage.memory.key_uses import sweep_key_uses
 from sexton_storage.memory.overview import sweep_changes
 from sexton_storage.paging import RUNNER_SORTS, sort_key
@@ -142,4 +144,6 @@ class MemoryInstance(MemoryStore):
             + sweep_changes(tables, now)
             + sweep_memories(tables, now)
             + sweep_follow_ups(tables, now)
+            + sweep_jobs(tables, now)
+            + sweep_failures(tables, now)
         )

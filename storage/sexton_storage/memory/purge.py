@@ -18,6 +18,11 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
         del tables.events[event_id]
         tables.waits_at.pop(event_id, None)
         tables.lease_counts.pop(event_id, None)
+        tables.unsorted_failures.pop(event_id, None)
+        tables.failure_of.pop(event_id, None)
+    gone = {group.id for group in tables.failure_groups.values() if group.zombie_id == zombie_id}
+    tables.failure_groups = {i: row for i, row in tables.failure_groups.items() if i not in gone}
+    tables.failure_hours = {key: n for key, n in tables.failure_hours.items() if key[0] not in gone}
     tables.leases = {i: row for i, row in tables.leases.items() if row.zombie_id != zombie_id}
     tables.gates = {i: row for i, row in tables.gates.items() if row.zombie_id != zombie_id}
     tables.configs = {i: row for i, row in tables.configs.items() if row.zombie_id != zombie_id}

@@ -38,6 +38,11 @@ class MemoryEvents(MemoryStore):
         event = self._tables.events.get(event_id)
         return None if event is None else self._charged(event)
 
+    async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
+        await self._round_trip()
+        found = [self._tables.events[i] for i in event_ids if i in self._tables.events]
+        return [replace(e, checkpoint=None, response_text=None, evidence=None) for e in found]
+
     def _charged(self, event: Event) -> Event:
         if event.status is not EventStatus.RUNNING:
             return event

@@ -12,6 +12,7 @@ from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.event_files import MemoryEventFiles
+from sexton_storage.memory.failures import MemoryFailures
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
 from sexton_storage.memory.follow_ups import MemoryFollowUps
@@ -21,6 +22,7 @@ from sexton_storage.memory.holdings import MemoryHoldings
 from sexton_storage.memory.identity import MemoryAuthSessions, MemorySignIns
 from sexton_storage.memory.improvement import MemoryImprovement
 from sexton_storage.memory.insights import MemoryInsights
+from sexton_storage.memory.jobs import MemoryJobs
 from sexton_storage.memory.journal import Listener, MemoryJournal
 from sexton_storage.memory.kept_workspaces import MemoryKeptWorkspaces
 from sexton_storage.memory.key_uses import MemoryKeyUses
@@ -72,6 +74,8 @@ class MemoryStorage:
         self.events = MemoryEvents(tables, faults, journal)
         self.crons = MemoryCrons(tables, faults, journal)
         self.follow_ups = MemoryFollowUps(tables, faults, journal)
+        self.jobs = MemoryJobs(tables, faults, journal)
+        self.failures = MemoryFailures(tables, faults, journal)
         self.leases = MemoryLeases(tables, faults, journal)
         self.gates = MemoryGates(tables, faults, journal)
         self.frames = MemoryFrames(tables, faults, journal)

@@ -23,11 +23,13 @@ from sexton_storage.records.credentials import Credential
 from sexton_storage.records.crons import CronEntry
 from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.failures import FAILED, FailureGroup
 from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.frames import Frame, NewFrame
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.grants import Grant
 from sexton_storage.records.improvement import Proposal, Score
+from sexton_storage.records.jobs import Job
 from sexton_storage.records.kept_workspaces import Snapshot, Start
 from sexton_storage.records.key_uses import KeyUse
 from sexton_storage.records.leases import Lease
@@ -92,6 +94,14 @@ class Tables:
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
     follow_ups: dict[UUID, FollowUp] = field(default_factory=dict)
+    jobs: dict[UUID, Job] = field(default_factory=dict)
+    unsorted_failures: dict[UUID, None] = field(default_factory=dict)
+    """Events that failed and are in no group yet; kept by ``put_event``."""
+    failure_of: dict[UUID, UUID] = field(default_factory=dict)
+    """Event to the group of its failure."""
+    failure_groups: dict[UUID, FailureGroup] = field(default_factory=dict)
+    failure_hours: dict[tuple[UUID, int], int] = field(default_factory=dict)
+    """By group and hour since 1970."""
     proposals: dict[UUID, Proposal] = field(default_factory=dict)
     scores: dict[UUID, Score] = field(default_factory=dict)
     """By event."""
@@ -233,6 +243,8 @@ class Tables:
             self.waits_at.pop(event.id, None)
         else:
             self.waits_at[event.id] = row.waits_at
+        if event.status in FAILED and event.id not in self.failure_of:
+            self.unsorted_failures[event.id] = None
         waiting = self.waiting.setdefault(event.zombie_id, set())
         if event.status is EventStatus.RECEIVED:
             waiting.add(event.id)

@@ -30,6 +30,7 @@ from sexton_storage.postgres.stores.credentials import PostgresCredentials
 from sexton_storage.postgres.stores.crons import PostgresCrons
 from sexton_storage.postgres.stores.event_files import PostgresEventFiles
 from sexton_storage.postgres.stores.events import PostgresEvents
+from sexton_storage.postgres.stores.failures import PostgresFailures
 from sexton_storage.postgres.stores.fleet import PostgresFleet
 from sexton_storage.postgres.stores.follow_ups import PostgresFollowUps
 from sexton_storage.postgres.stores.frames import PostgresFrames
@@ -40,6 +41,7 @@ from sexton_storage.postgres.stores.identity import PostgresAuthSessions, Postgr
 from sexton_storage.postgres.stores.improvement import PostgresImprovement
 from sexton_storage.postgres.stores.insights import PostgresInsights
 from sexton_storage.postgres.stores.instance import PostgresInstance
+from sexton_storage.postgres.stores.jobs import PostgresJobs
 from sexton_storage.postgres.stores.kept_workspaces import PostgresKeptWorkspaces
 from sexton_storage.postgres.stores.key_uses import PostgresKeyUses
 from sexton_storage.postgres.stores.leases import PostgresLeases
@@ -96,6 +98,8 @@ class PostgresStorage:
         self.events = PostgresEvents(database)
         self.crons = PostgresCrons(database)
         self.follow_ups = PostgresFollowUps(database)
+        self.jobs = PostgresJobs(database)
+        self.failures = PostgresFailures(database)
         self.leases = PostgresLeases(database)
         self.gates = PostgresGates(database)
         self.frames = PostgresFrames(database)

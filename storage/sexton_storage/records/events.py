@@ -126,6 +126,10 @@ class AgentBacklog(msgspec.Struct, frozen=True, gc=False):
 
 class EventStore(Protocol):
     async def load(self, event_id: UUID) -> Event | None: ...
+    async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
+        """Give the events that exist, in no certain order, without answers, evidence and checkpoints."""
+        ...
+
     async def list(
         self,
         workspace_id: UUID,

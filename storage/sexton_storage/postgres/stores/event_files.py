@@ -31,6 +31,7 @@ INSERT INTO event_files (
     event_id, number, zombie_id, workspace_id, name, media_type, blob_id, sha256, size, created_at)
 SELECT $2, number, zombie_id, workspace_id, name, media_type, blob_id, sha256, size, sexton_now_ms()
   FROM event_files WHERE event_id = $1
+    ON CONFLICT (event_id, number) DO NOTHING
 """
 _DROP = "DELETE FROM event_files WHERE event_id = $1 AND NOT EXISTS (SELECT FROM events WHERE id = $1)"
 _PRUNE = """

@@ -33,6 +33,8 @@ _SO_FAR = (
     " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
 )
 _COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+_LEFT_OUT = {"checkpoint", "response_text", "evidence"}
+_REQUESTS = ", ".join("NULL" if name in _LEFT_OUT else f"e.{name}" for name in EVENTS.names)
 _REQUEST_BYTES = "octet_length(e.request_json)"
 _RESPONSE_BYTES = "octet_length(e.response_text)"
 _EVIDENCE_BYTES = "octet_length(e.evidence::text)"
@@ -146,6 +148,10 @@ SELECT EXISTS (SELECT FROM waiting_events e WHERE e.zombie_id = h.zombie_id),
 class PostgresEvents(PostgresStore):
     async def load(self, event_id: UUID) -> Event | None:
         return EVENTS.maybe(await self._row(f"SELECT {_COLUMNS} FROM events e WHERE e.id = $1", event_id))
+
+    async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
+        query = f"SELECT {_REQUESTS} FROM events e WHERE e.id = ANY($1)"
+        return EVENTS.many(await self._rows(query, list(event_ids)))
 
     async def list(
         self,

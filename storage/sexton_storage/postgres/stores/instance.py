@@ -3,9 +3,11 @@
 from sexton_storage.periods import day_of
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.postgres.stores.failures import sweep_failures
 from sexton_storage.postgres.stores.fleet import sweep_changes
 from sexton_storage.postgres.stores.follow_ups import sweep_follow_ups
 from sexton_storage.postgres.stores.identity import sweep_identity
+from sexton_storage.postgres.stores.jobs import sweep_jobs
 from sexton_storage.postgres.stores.key_uses import sweep_key_uses
 from sexton_storage.postgres.stores.memories import sweep_memories
 from sexton_storage.postgres.stores.tenants import insert_tenant
@@ -77,6 +79,8 @@ class PostgresInstance(PostgresStore):
             swept += await sweep_changes(connection, now, SWEEP_LIMIT)
             swept += await sweep_memories(connection, now, SWEEP_LIMIT)
             swept += await sweep_follow_ups(connection, now, SWEEP_LIMIT)
+            swept += await sweep_jobs(connection, now, SWEEP_LIMIT)
+            swept += await sweep_failures(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

@@ -28,6 +28,9 @@ HISTORY: Final = (
     "workspace_snapshots",
     "workspace_starts",
     "workspace_resets",
+    "failure_events",
+    "failure_hours",
+    "failure_groups",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")

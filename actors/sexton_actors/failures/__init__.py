@@ -1,0 +1,1 @@
+"""Failures in groups: what makes two of them alike."""

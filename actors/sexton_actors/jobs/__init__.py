@@ -1,0 +1,1 @@
+"""Bulk jobs: what is done to many events at once."""
