@@ -376,6 +376,7 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             await api.read_everything(blunt)
             await api.read_everything(worker)
             assert {"worker": await api.files(worked), "nosy": await api.files(event)} == LEFT
+
             await api.read_everything(herald)
             assert found_in("\n".join(api.answers)) == []
 
