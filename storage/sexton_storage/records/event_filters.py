@@ -55,7 +55,7 @@ class Op(StrEnum):
 
 LOOKED_THROUGH: Final = 10_000
 """Events that one search looks through at most; whoever wants more goes on from where it stopped."""
-LOOKED_BYTES: Final = 32 * 1024 * 1024
+LOOKED_BYTES: Final = 8 * 1024 * 1024
 """As much of their requests, answers and evidence, where a search reads those."""
 
 DOCUMENTS: Final = frozenset({Field.REQUEST, Field.EVIDENCE})
