@@ -114,6 +114,19 @@ def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pyte
     assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e"]
 
 
+def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = {"kind": "needs", "says": "None of 4 runners has gpu.", "advice": "Enrol one."}
+    found = {"event_id": "e", "status": "received", "says": reason["says"], "reasons": [reason], "place": 3}
+    server = Server(httpx2.Response(200, json=found))
+    monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
+    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    said = CliRunner().invoke(event.event, ["why", "e"])
+
+    assert "None of 4 runners has gpu." in said.output
+    assert "Enrol one." in said.output
+    assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e/why"]
+
+
 def waited(monkeypatch: pytest.MonkeyPatch, server: Server, *words: str) -> Result:
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
     monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
