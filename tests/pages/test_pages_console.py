@@ -8,7 +8,7 @@ import pytest
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
-from tests.worlds.http_agents import report, steer
+from tests.worlds.http_agents import UNKNOWN, report, steer
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
 
@@ -57,9 +57,11 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     assert "startup_posture" in shown
 
     await check_console_page(screen, "now")
-    for place in ("events", "approvals", "agents", "fleet", "money", "credentials"):
+    for place in ("events", "approvals", "agents", "fleet", "tree", "money", "credentials"):
         await screen.open(f"{home}/-/{place}")
         await check_console_page(screen, place)
+    await screen.open(f"{home}/parts")
+    await check_console_page(screen, "parts")
     here = f"{home}/{world.installation.workspace_id}"
     await screen.open(f"{here}/events/{failing['event']['event_id']}")
     await screen.sees("[U+202E]␛[31m")
@@ -73,3 +75,26 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
 
     decided = await world.get(f"{world.ws}/approvals/{gate['gate_id']}")
     assert decided.json()["status"] == "approved"
+
+
+async def test_a_page_that_is_left_open_shows_what_happens(screen: Screen, world: HttpWorld) -> None:
+    zombie = await world.install()
+    await sign_in(screen, world)
+    await screen.open(f"{world.base_url}/console/-/events")
+    await screen.sees("live")
+    assert "steer:" not in await screen.text("#events")
+
+    await steer(world, zombie)
+
+    await screen.sees("steer:admin")
+
+
+async def test_whoever_asks_for_what_is_not_there_is_told_on_a_page(screen: Screen, world: HttpWorld) -> None:
+    await sign_in(screen, world)
+    here = f"{world.base_url}/console/{world.installation.workspace_id}"
+    await screen.open(f"{here}/events/{UNKNOWN}")
+
+    shown = await screen.sees("The workspace has no event")
+
+    assert "UZ-EVENT-001" in shown
+    screen.complaints.clear()

@@ -10,10 +10,11 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Operation, operation
 from sexton_http.identity.principals import SignedIn
+from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.form_actions import MEDIA, TAG, form_operation
 from sexton_http.pages.forms import CLIENT_FAULT, sentence
 from sexton_http.pages.people import sign_in_page
-from sexton_http.pages.templates.frame import Frame
+from sexton_http.pages.templates.frame import Frame, show
 from sexton_storage.records.gates import GateStatus
 
 MOST_COUNTED: Final = 99
@@ -46,7 +47,14 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
             who = await call.services.browsers.find(call.head)
             if who is None:
                 return sign_in_page(call.services.ways, f"?next={call.head.path}")
-            return await handler(call, await frame_of(call, who, here, title))
+            try:
+                return await handler(call, await frame_of(call, who, here, title))
+            except Problem as problem:
+                if problem.status not in CLIENT_FAULT or not prefers_pages(call.head):
+                    raise
+                frame = Frame(problem.row.title, here, who)
+                trace = f"{problem.code}, request {call.request_id}"
+                return refused_page(frame, sentence(problem.detail), problem.status, problem.code, trace)
 
         declared = operation(
             "GET", f"/console/{{workspace_id}}/{path}", tag=TAG, auth=Auth.PUBLIC, media=MEDIA
@@ -54,6 +62,11 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
         return declared(look)
 
     return declare
+
+
+def refused_page(frame: Frame, words: str, status: int, code: str = "", trace: str = "") -> Answer:
+    """Tell a person on a page what an answer to a program would say in a document."""
+    return show(frame, "refused", status=status, sentence=words, code=code, trace=trace)
 
 
 async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -> Frame:

@@ -35,7 +35,9 @@ ATTEMPTS: Final = Quota(count=20, window_s=60)
 COOKIE: Final = "sexton-login"
 MAX_NAME_CHARS: Final = 128
 # Named one by one: whatever else an address says would lead to somebody else's page sooner or later.
-_WHERE_TO: Final = re.compile(r"/auth/device/[0-9a-f-]{36}|/keys|/workspaces")
+_WHERE_TO: Final = re.compile(
+    r"/auth/device/[0-9a-f-]{36}|/keys|/workspaces|/members|/grants|/console(/[0-9a-z-]{1,40}){0,4}"
+)
 _REASON: Final = re.compile(r"[a-z_]{1,64}")
 
 Text = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -43,7 +45,7 @@ Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 class Departure(Query):
     next: Text | None = None
-    """A page of this server to go on to: the approval of a terminal, the keys, the workspaces."""
+    """A page of this server to go on to: the approval of a terminal, the console, another of its pages."""
 
 
 class SignInReturn(Query):

@@ -74,3 +74,76 @@ document.addEventListener("keydown", (event) => {
     if (search) { event.preventDefault(); search.focus(); }
   }
 });
+
+// --- staying up to date -------------------------------------------------------------------------------------
+
+// Whatever happens in the workspace makes the page ask for itself again, once a second at most, and puts what has
+// changed in its place.
+const live = document.querySelector("[data-live]");
+const LEAST_MS = 1000;
+const AWAY_MS = 3000;
+let wanted = false;
+let running = false;
+
+const pause = (ms) => new Promise((go) => { setTimeout(go, ms); });
+
+function say(state, tone) {
+  live.textContent = `● ${state}`;
+  live.className = `state ${tone}`;
+}
+
+function replace(fresh) {
+  for (const part of document.querySelectorAll("[data-part]")) {
+    const next = fresh.getElementById(part.id);
+    const busy = part.contains(document.activeElement) || part.querySelector("details[open]");
+    if (next && !busy && next.innerHTML !== part.innerHTML) {
+      part.replaceChildren(...next.childNodes);
+      part.classList.remove("changed");
+      void part.offsetWidth; // So that the fade begins again.
+      part.classList.add("changed");
+    }
+  }
+}
+
+async function refresh() {
+  wanted = true;
+  if (running || document.hidden) return;
+  running = true;
+  try {
+    while (wanted) {
+      wanted = false;
+      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      if (!answer.ok) throw new Error(answer.statusText);
+      replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      say("live", "green");
+      await pause(LEAST_MS);
+    }
+  } catch {
+    say("behind", "amber");
+  } finally {
+    running = false;
+  }
+}
+
+async function follow(address) {
+  for (;;) {
+    try {
+      const answer = await fetch(address, { headers: { accept: "text/event-stream" } });
+      if (answer.status === 401 || answer.status === 403) { say("signed out: reload the page", "red"); return; }
+      if (!answer.ok) throw new Error(answer.statusText);
+      say("live", "green");
+      refresh();
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        if (read.value.includes("event:")) refresh();
+      }
+    } catch { /* The server is not there for a moment. */ }
+    say("away", "amber");
+    await pause(AWAY_MS * (1 + Math.random()));
+  }
+}
+
+if (live) {
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+  follow(live.dataset.live);
+}

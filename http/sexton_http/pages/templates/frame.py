@@ -32,7 +32,10 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
         ),
     ),
     ("World", (Place("credentials", "Credentials", "credentials"), Place("grants", "Grants", "/grants"))),
-    ("Machine", (Place("fleet", "Fleet", "fleet"), Place("money", "Money", "money"))),
+    (
+        "Machine",
+        (Place("fleet", "Fleet", "fleet"), Place("tree", "Tree", "tree"), Place("money", "Money", "money")),
+    ),
     (
         "House",
         (

@@ -5,7 +5,7 @@ from typing import Any, Final
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody
-from sexton_http.pages.console import console_operation
+from sexton_http.pages.console import console_operation, refused_page
 from sexton_http.pages.form_actions import act, may
 from sexton_http.pages.templates.frame import Frame, show
 from sexton_http.routes.fleet import (
@@ -31,7 +31,7 @@ async def show_fleet(call: Call[NoBody, RunnerQuery], frame: Frame) -> Answer:
     """Show runners, live leases and the queue, to platform admins."""
     who = frame.signed_in
     if not may(who, list_runners):
-        return show(frame, "refused", sentence=REFUSED, status=403)
+        return refused_page(frame, REFUSED, status=403)
     runners: FleetPage = await act(call, who, list_runners, query=call.query)
     leases: LeaseList = await act(call, who, list_live_leases, query=LeaseQuery())
     queue: QueueState = await act(call, who, view_queue)

@@ -3,11 +3,12 @@
 from typing import Final
 
 from sexton_http.gateway.operations import Operation
-from sexton_http.routes.console import agents, approvals, credentials, events, fleet, money, now
+from sexton_http.routes.console import agents, approvals, credentials, events, fleet, money, now, parts, tree
 
 PAGES: Final[tuple[Operation, ...]] = (
     now.open_console,
     now.open_place,
+    parts.show_parts,
     now.show_now,
     events.show_events,
     events.show_event,
@@ -19,5 +20,6 @@ PAGES: Final[tuple[Operation, ...]] = (
     agents.submit_agent,
     credentials.show_credentials,
     fleet.show_fleet,
+    tree.show_tree,
     money.show_money,
 )
