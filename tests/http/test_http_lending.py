@@ -22,6 +22,10 @@ CREDENTIALS = {"loose": [], "bound": [GOOD_HOST]}
 ASK_FIRST = 'gates: {rules: [{tool: message, action: "*", behavior: approve}]}'
 
 
+WRITERS = (Role.USER, Role.OPERATOR, Role.ADMIN)
+"""Who may write agents."""
+
+
 def as_person(world: HttpWorld, subject: str, role: Role = Role.USER) -> str:
     now_s = world.actors_world.now_ms() / 1000
     tenant_id = world.installation.tenant_id
@@ -93,7 +97,7 @@ Row = tuple[Role, str, str, dict[str, Any]]
 
 async def an_agent_of_each_kind(world: HttpWorld) -> list[Row]:
     rows: list[Row] = []
-    for role, credential, host in product(Role, CREDENTIALS, (OWN_HOST, GOOD_HOST)):
+    for role, credential, host in product(WRITERS, CREDENTIALS, (OWN_HOST, GOOD_HOST)):
         config = f"credentials: [{credential}]\nnetwork: {{allow: [{host}]}}\ntools: [http_request]"
         token = as_person(world, "u1", role)
         rows.append((role, credential, host, await install(world, f"agent-{len(rows)}", config, token)))

@@ -8,9 +8,8 @@ import httpx2
 import pytest
 
 from sexton_http.gateway.operations import Auth, Operation
-from sexton_http.identity.principals import RANK
 from sexton_http.routes.table import OPERATIONS
-from sexton_storage.records.users import Role
+from sexton_storage.records.users import Rank, Role
 from tests.worlds.bearer_tokens import KINDS, TENANT_B, WORKSPACE_B, Worth, settle_tenant_b
 from tests.worlds.http import HttpWorld, open_http_world
 
@@ -92,7 +91,7 @@ def _to_platform(worth: Worth) -> str:
 
 
 def _within(operation: Operation, worth: Worth) -> str:
-    if RANK[worth.role] < RANK[operation.role or Role.USER]:
+    if not Rank(worth.role).reaches(operation.role or Role.VIEWER):
         return "UZ-AUTH-009"
     if operation.tenant_wide and worth.limited:
         return "UZ-AUTH-001"

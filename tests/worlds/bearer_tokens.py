@@ -296,6 +296,7 @@ KINDS: dict[str, Kind] = {
     "API key of another tenant": Kind(
         neighbours_key, Worth(member="", role=Role.ADMIN, workspace="UZ-WORKSPACE-001")
     ),
+    "API key of role viewer": Kind(api_key(Role.VIEWER), Worth(member="", role=Role.VIEWER)),
     "API key of role user": Kind(api_key(Role.USER), Worth(member="", role=Role.USER)),
     "API key of role operator": Kind(api_key(Role.OPERATOR), Worth(member="", role=Role.OPERATOR)),
     "API key of role admin": Kind(api_key(Role.ADMIN), ADMIN),

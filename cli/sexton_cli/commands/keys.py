@@ -57,7 +57,7 @@ def list_(caller: Caller) -> None:
 @click.argument("name")
 @click.option(
     "--role",
-    type=click.Choice(["user", "operator", "admin"]),
+    type=click.Choice(["viewer", "user", "operator", "admin"]),
     help="The key's role, at most your own. [default: operator]",
 )
 @click.option(

@@ -13,7 +13,7 @@ from sexton_cli.output import Column, moment
 
 MEMBERS: Final = "/v1/members"
 MEMBER: Final[Mapping[str, type]] = {"id": str, "name": str, "subject": str, "role": str, "status": str}
-ROLES: Final = click.Choice(["user", "operator", "admin"])
+ROLES: Final = click.Choice(["viewer", "user", "operator", "admin"])
 COLUMNS: Final = (
     Column("shown", "NAME", elastic=True),
     Column("id", "ID"),

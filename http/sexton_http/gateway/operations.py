@@ -203,7 +203,7 @@ class Operation:
             mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
         if self.agents:
             mine.add(self.agents)
-        if self.auth is Auth.MEMBER and self.role is not Role.USER:
+        if self.role not in {None, Role.VIEWER}:
             mine.add("UZ-AUTH-009")
         if self.has_body or self.takes_nothing:
             mine.add("UZ-REQ-001")
@@ -298,7 +298,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     *,
     tag: str,
     auth: Auth = Auth.MEMBER,
-    role: Role = Role.USER,
+    role: Role | None = None,
     status: int = 200,
     codes: tuple[str, ...] = (),
     answer: Any = None,
@@ -327,7 +327,11 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
     ranges: bool = False,
     intake: Intake | None = None,
 ) -> Callable[[Handler], Operation]:
-    """Declare a route; the types of its body, query and answer are those of the handler's signature."""
+    """Declare a route; the types of its body, query and answer are those of the handler's signature.
+
+    ``role``: the least that may call it, where members do. None: a viewer may look, a user may change.
+    """
+    least = role or (Role.VIEWER if method == "GET" else Role.USER)
 
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
@@ -341,7 +345,7 @@ def operation(  # noqa: PLR0913 - a declaration says many things, by keyword
             handler=handler,
             tag=tag,
             auth=auth,
-            role=role if auth is Auth.MEMBER else None,
+            role=least if auth is Auth.MEMBER else None,
             body=body,
             query=query,
             answer=answer if answer is not None else _answer_of(hints["return"]),

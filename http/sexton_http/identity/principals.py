@@ -10,8 +10,6 @@ from sexton_storage.records.sign_ins import BrowserSession
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Rank, Role, User
 
-RANK: dict[Role, int] = {Role.USER: 0, Role.OPERATOR: 1, Role.ADMIN: 2}
-
 
 class Member(msgspec.Struct, frozen=True):
     """A person or a program of a tenant."""
@@ -130,7 +128,7 @@ NOBODY = Nobody()
 
 
 def is_enough(role: Role, needed: Role) -> bool:
-    return RANK[role] >= RANK[needed]
+    return Rank(role).reaches(needed)
 
 
 def may_grant(member: Member) -> bool:

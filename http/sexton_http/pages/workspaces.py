@@ -19,6 +19,7 @@ _INTRO: Final = (
 _NEW: Final = """<section aria-labelledby="new"><h2 id="new">Create a workspace</h2>
 <form method="post" action="/workspaces">{error}{field}
 <p class="actions"><button class="go">Create workspace</button></p></form></section>"""
+_NOT_YOURS: Final = '<p class="soft">Creating a workspace needs the role {needed}; yours is {role}.</p>'
 _LIST: Final = """<section aria-labelledby="all"><h2 id="all">Workspaces ({total})</h2>
 <ul class="items">{rows}</ul></section>"""
 _ITEM: Final = """<li class="card"><h3>{name}</h3>
@@ -37,13 +38,19 @@ def workspaces_page(
     who: SignedIn,
     listed: WorkspaceList,
     *,
+    creatable: bool,
+    needed: str,
     changeable: bool,
     typed: dict[str, str],
     trouble: Trouble | None = None,
 ) -> Answer:
     """All workspaces, and a form for another; ``typed`` is what a form that comes back had in its fields."""
     own = typed.get("name", "") if trouble is not None and not trouble.item else ""
-    body = Safe(_INTRO) + safe(_NEW, error=error(trouble), field=text_field(NAME, own, trouble))
+    body = Safe(_INTRO)
+    if creatable:
+        body += safe(_NEW, error=error(trouble), field=text_field(NAME, own, trouble))
+    else:
+        body += error(trouble) + safe(_NOT_YOURS, needed=needed, role=who.user.role)
     rows = [_item(row, changeable=changeable, typed=typed, trouble=trouble) for row in listed.items]
     body += safe(_LIST, total=listed.total, rows=joined(rows))
     return page(TITLE, body, who=who, here="workspaces", status=OK if trouble is None else trouble.status)

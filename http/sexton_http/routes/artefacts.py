@@ -170,6 +170,7 @@ async def delete_artefact(call: Call[NoBody, NoQuery]) -> None:
     "GET",
     f"{OF_ONE}/content",
     tag=TAG,
+    role=Role.USER,
     wait=Wait.STREAM,
     media=DEFAULT_MEDIA_TYPE,
     extra_statuses=(PARTIAL, NOT_MODIFIED),

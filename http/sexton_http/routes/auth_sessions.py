@@ -25,6 +25,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.auth_sessions import AuthSession
+from sexton_storage.records.users import Role
 
 TAG = "Auth sessions"
 CREATIONS = Quota(count=10, window_s=60)
@@ -187,6 +188,7 @@ def _view(call: Call[NoBody, NoQuery], seen: Seen) -> SessionView:
     "PATCH",
     "/v1/auth/sessions/{session_id}",
     tag=TAG,
+    role=Role.VIEWER,
     codes=(
         "UZ-AUTH-005",
         "UZ-AUTH-006",
@@ -207,6 +209,7 @@ async def complete_auth_session(call: Call[Completion, NoQuery]) -> Completed | 
     "PATCH",
     "/v1/auth/sessions/{session_id}/approve",
     tag=TAG,
+    role=Role.VIEWER,
     codes=(
         "UZ-AUTH-005",
         "UZ-AUTH-006",
@@ -268,7 +271,7 @@ async def verify_auth_session(call: Call[Verification, NoQuery]) -> HandOver | R
     return HandOver(given.dashboard_public_key, given.ciphertext, given.nonce)
 
 
-@operation("DELETE", "/v1/auth/sessions/all", tag=TAG)
+@operation("DELETE", "/v1/auth/sessions/all", tag=TAG, role=Role.VIEWER)
 async def abort_auth_sessions(call: Call[NoBody, NoQuery]) -> Aborted:
     """End the open sessions that the caller approved; for a platform admin, all that are open.
 

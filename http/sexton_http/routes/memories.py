@@ -21,6 +21,7 @@ from sexton_http.gateway.operations import KIB, Auth, NoBody, NoQuery, operation
 from sexton_http.routes.shared.held_lease import check_live
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.leases import LeaseToken
+from sexton_storage.records.users import Role
 from sexton_storage.terms import MEMORY_LIMIT
 
 TAG = "Memories"
@@ -59,6 +60,7 @@ class MemoryKept(Shape):
     "GET",
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/memories",
     tag=TAG,
+    role=Role.USER,
     codes=("UZ-MEM-002", "UZ-MEM-003"),
     agents="UZ-MEM-001",
 )

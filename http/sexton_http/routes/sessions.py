@@ -74,6 +74,7 @@ async def list_sessions(call: Call[NoBody, SessionQuery]) -> SessionList:
     "DELETE",
     PATH + "/{session_id}",
     tag=TAG,
+    role=Role.VIEWER,
     tenant_wide=True,
     status=204,
     codes=("UZ-AUTH-005", "UZ-AUTH-009"),
@@ -93,7 +94,9 @@ async def end_session(call: Call[NoBody, NoQuery]) -> None:
     await call.services.browsers.sign_out(session_id)
 
 
-@operation("DELETE", PATH, tag=TAG, tenant_wide=True, codes=("UZ-AUTH-009", "UZ-MEMBER-001"))
+@operation(
+    "DELETE", PATH, tag=TAG, role=Role.VIEWER, tenant_wide=True, codes=("UZ-AUTH-009", "UZ-MEMBER-001")
+)
 async def end_sessions(call: Call[NoBody, SessionsQuery]) -> SessionsEnded:
     """End all sessions of the caller, this one too, or as an admin all of a member's."""
     person = await _person(call, call.query.member_id)

@@ -15,6 +15,7 @@ from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind
+from sexton_storage.records.users import Role
 
 TAG = "Sign-ins"
 MAX_LISTED = 200
@@ -65,6 +66,7 @@ class Renewed(Shape):
     "POST",
     "/v1/auth/sign-ins",
     tag=TAG,
+    role=Role.VIEWER,
     tenant_wide=True,
     status=201,
     creates=Creates.AGAIN,
@@ -113,6 +115,7 @@ async def list_sign_ins(call: Call[NoBody, NoQuery]) -> SignInList:
     "DELETE",
     "/v1/auth/sign-ins/{sign_in_id}",
     tag=TAG,
+    role=Role.VIEWER,
     status=204,
     codes=("UZ-AUTH-001", "UZ-AUTH-005"),
 )

@@ -26,6 +26,7 @@ from sexton_storage.records.transcripts import (
     Transcript,
     TranscriptEntry,
 )
+from sexton_storage.records.users import Role
 
 EVENTS: Final = "Events"
 MAX_ENTRIES: Final = 256
@@ -168,6 +169,7 @@ def _entry(place: int, entry: EntryIn) -> NewEntry:
     "GET",
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/{event_id}/transcript",
     tag=EVENTS,
+    role=Role.USER,
     codes=("UZ-ZMB-009", "UZ-EVENT-001"),
     agents="UZ-AUTH-001",
 )
@@ -182,6 +184,7 @@ async def get_zombie_transcript(call: Call[NoBody, TranscriptQuery]) -> Transcri
     "GET",
     "/v1/workspaces/{workspace_id}/events/{event_id}/transcript",
     tag=EVENTS,
+    role=Role.USER,
     codes=("UZ-EVENT-001",),
 )
 async def get_workspace_transcript(call: Call[NoBody, TranscriptQuery]) -> TranscriptPage:

@@ -18,13 +18,15 @@ from sexton_http.routes.workspaces import (
     create_workspace,
     list_workspaces,
 )
+from sexton_storage.records.users import Role
 
 HOME: Final = "/workspaces"
 # With these the page comes back and says why.
-NOT_MADE: Final = (400, 402, 409)
+NOT_MADE: Final = (400, 402, 403, 409)
 NOT_CHANGED: Final = (400, 403, 409)
 _NEW: Final = FormDecoder(NewWorkspace)
 _PATCH: Final = FormDecoder(WorkspacePatch)
+_MAKERS: Final = create_workspace.role or Role.USER
 
 
 @page_operation(HOME)
@@ -60,5 +62,11 @@ async def submit_change(call: Call[NoBody, NoQuery]) -> Answer:
 async def _page(call: Call[NoBody, NoQuery], who: SignedIn, trouble: Trouble | None = None) -> Answer:
     listed: WorkspaceList = await act(call, who, list_workspaces)
     return workspaces_page(
-        who, listed, changeable=may(who, change_workspace), typed=sent_fields(call.raw), trouble=trouble
+        who,
+        listed,
+        creatable=may(who, create_workspace),
+        needed=_MAKERS.value,
+        changeable=may(who, change_workspace),
+        typed=sent_fields(call.raw),
+        trouble=trouble,
     )

@@ -8,6 +8,9 @@ import msgspec
 
 
 class Role(StrEnum):
+    """What somebody may do, from the least to the most: a viewer sees and changes nothing."""
+
+    VIEWER = "viewer"
     USER = "user"
     OPERATOR = "operator"
     ADMIN = "admin"
@@ -19,6 +22,14 @@ class Rank(msgspec.Struct, frozen=True, gc=False):
     role: Role
     platform_admin: bool = False
 
+    def reaches(self, needed: Role) -> bool:
+        """Whether what needs this role may be done.
+
+        >>> Rank(Role.USER).reaches(Role.VIEWER), Rank(Role.VIEWER, platform_admin=True).reaches(Role.USER)
+        (True, False)
+        """
+        return _ORDER[self.role] >= _ORDER[needed]
+
     def covers(self, other: "Rank") -> bool:
         """Whether nothing of the other is above this: the one rule for who may grant, change or end what.
 
@@ -28,8 +39,7 @@ class Rank(msgspec.Struct, frozen=True, gc=False):
         >>> admin.covers(platform), platform.covers(admin)
         (False, False)
         """
-        in_role = _ORDER[self.role] >= _ORDER[other.role]
-        return in_role and (self.platform_admin or not other.platform_admin)
+        return self.reaches(other.role) and (self.platform_admin or not other.platform_admin)
 
     def capped(self, by: "Rank") -> "Rank":
         """What is left of this under somebody who may do no more than that.
