@@ -8,6 +8,7 @@ from uuid import UUID
 from sexton_storage.records.agent_keys import AgentKeyStore
 from sexton_storage.records.api_keys import ApiKeyStore
 from sexton_storage.records.artefacts import ArtefactStore
+from sexton_storage.records.audit import AuditStore
 from sexton_storage.records.auth_sessions import AuthSessionStore
 from sexton_storage.records.blobs import BlobStore
 from sexton_storage.records.charges import ChargeStore
@@ -173,6 +174,8 @@ class Storage(Protocol):
     def transcripts(self) -> TranscriptStore: ...
     @property
     def kept_workspaces(self) -> KeptWorkspaceStore: ...
+    @property
+    def audit(self) -> AuditStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.records.audit import AuditEntry
 from sexton_storage.records.crons import Firing
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
@@ -286,6 +287,8 @@ class ResolveGate(msgspec.Struct, Write[GateResolved | Lost], frozen=True, gc=Fa
     event_status: EventStatus
     failure_label: str | None
     frames: tuple[NewFrame, ...]
+    audit: AuditEntry | None = None
+    """Kept as a line with the answer; None: nobody's."""
 
 
 # --- activity -----------------------------------------------------------------------------------------------
@@ -339,3 +342,5 @@ class CancelEvent(msgspec.Struct, Write[Cancelled | Lost], frozen=True, gc=False
     now: int
     frames: tuple[NewFrame, ...]
     """Appended only when the outcome is ended, after those of its gates."""
+    audit: AuditEntry | None = None
+    """Kept as a line, unless the event was closed before."""

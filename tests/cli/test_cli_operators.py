@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import httpx2
+import orjson
 import pytest
 from rich.console import Console
 
@@ -182,3 +183,31 @@ def test_what_a_server_says_cannot_steer_the_screen() -> None:
 
     assert "\x1b" not in text
     assert "[bold]x[/bold]" in text
+
+
+def test_the_audit_log_is_listed_exported_and_verified(shell: Shell, tmp_path: Path) -> None:
+    made = shell.json("keys", "create", "robot", "--role", "viewer")
+    listed = shell.json("audit", "list", "--action", "api_key.*", "--limit", "1")["items"]
+    shown = shell("audit", "list", "--here")
+    whole = shell("audit", "verify")
+    kept = whole.stdout.split()[-1]
+    export = tmp_path / "audit.jsonl"
+    export.write_text(shell("audit", "export").stdout)
+    by_file = shell("audit", "verify", "--file", str(export), "--expect", kept)
+    lines = export.read_text().splitlines(keepends=True)
+    export.write_text("".join([*lines[:-1], lines[-1].replace("viewer", "admin")]))
+    edited = shell("audit", "verify", "--file", str(export))
+    export.write_text("".join(lines[1:]))
+    gap = shell("audit", "verify", "--file", str(export))
+    export.write_text("".join(lines[:-1]))
+    cut = shell("audit", "verify", "--file", str(export), "--expect", kept)
+    platform = shell("audit", "verify", "--platform")
+
+    assert [(one["action"], one["target"]) for one in listed] == [("api_key.create", made["id"])]
+    assert (shown.returncode, platform.returncode) == (0, 0), said(shown)
+    assert (whole.returncode, by_file.returncode) == (0, 0), said(whole)
+    assert kept == f"{len(lines)}:{orjson.loads(lines[-1])['hash']}"
+    assert [wrong.returncode for wrong in (edited, gap, cut)] == [1, 1, 1]
+    assert "it was changed" in said(edited)
+    assert "a line is missing" in said(gap)
+    assert "what was kept of it" in said(cut)

@@ -16,6 +16,9 @@ THEIR_OWN = {
 }
 """What a viewer may change: where they are signed in, themselves."""
 NOT_SHOWN = {
+    "export_audit",
+    "list_audit",
+    "list_workspace_audit",
     "get_workspace_transcript",
     "get_zombie_transcript",
     "list_memories",

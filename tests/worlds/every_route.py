@@ -32,6 +32,8 @@ async def take(world: HttpWorld) -> None:
         "scoring",
     ):
         await world.get(f"{ws}/{path}")
+    for path in ("/v1/audit", "/v1/admin/audit", f"{ws}/audit"):
+        await world.get(path, admin, params={"limit": "1"})
     for path in ("healthz", "readyz", ".well-known/jwks.json", "v1/whoami"):
         await world.get(f"/{path}")
 

@@ -5,9 +5,11 @@ from typing import Any, Final
 from sexton_actors.auth_session import transitions
 from sexton_actors.auth_session.record import HeldSession
 from sexton_actors.protocol import auth_session as m
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.auth_sessions import AuthSession, SessionsFull
 
@@ -36,7 +38,8 @@ class AuthSessionActor(Actor):
             case m.Open():
                 return await self._open(message)
             case _:
-                return await self._ask(message)
+                with attributed(message.audit if isinstance(message, Attributed) else None):
+                    return await self._ask(message)
 
     async def _open(self, message: m.Open) -> AuthSession | Refusal:
         world = self._held.world

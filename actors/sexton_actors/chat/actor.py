@@ -7,6 +7,7 @@ from sexton_actors.chat.state import ChatState
 from sexton_actors.protocol import chat as m
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 
 Message = m.Install | m.Uninstall | m.Probe | m.Look | m.Work
@@ -38,9 +39,11 @@ class ChatActor(Actor):
             case m.Work():
                 return await posts.take_turn(chat)
             case m.Install():
-                return await installs.install(chat, message)
+                with attributed(message.audit):
+                    return await installs.install(chat, message)
             case m.Uninstall():
-                return await installs.uninstall(chat)
+                with attributed(message.audit):
+                    return await installs.uninstall(chat)
             case m.Probe():
                 return await installs.probe(chat)
             case _:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from sexton_actors.gate import transitions
 from sexton_actors.gate.origin import may_approve, read_origin
 from sexton_actors.gate.record import HeldGate
@@ -19,7 +21,9 @@ async def resolve(held: HeldGate, message: m.Resolve) -> m.Resolved | Refusal:
         write = await _allowed(held, gate, message) or transitions.resolve(gate, message, now)
         if isinstance(write, Refusal):
             return write
-        saved = await held.save(write)
+        # A time-out that was due is nobody's answer.
+        answered = write.status is not GateStatus.TIMED_OUT
+        saved = await held.save(replace(write, audit=message.audit) if answered else write)
         if isinstance(saved, Lost):
             return saved
         # What was due already is a time-out, whoever happens to write it.

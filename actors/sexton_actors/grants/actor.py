@@ -11,6 +11,7 @@ from sexton_actors.protocol import grants as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.leases import LeaseToken
@@ -39,9 +40,11 @@ class GrantsActor(Actor):
         """Dispatch."""
         match message:
             case m.Request():
-                return await self._request(message)
+                with attributed(message.audit):
+                    return await self._request(message)
             case m.Decide():
-                done = await self._decide(message)
+                with attributed(message.audit):
+                    done = await self._decide(message)
                 return done if isinstance(done, Refusal) else done.grant
             case _:
                 assert_never(message)

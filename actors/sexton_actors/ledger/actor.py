@@ -12,6 +12,7 @@ from sexton_actors.protocol.dispatcher import TenantCredited
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import RowRefused, StorageUnavailable
 from sexton_storage.records.plans import Plan
 from sexton_storage.signals import Signal, Topic
@@ -57,9 +58,13 @@ class LedgerActor(Actor):
                 tenant = await self._world.storage.tenants.load(key)
                 return tenant or Refusal("UZ-BILLING-002", f"There is no ledger for tenant {key}.")
             case m.Credit():
-                return await self._credit(key, message)
-            case m.ReadPlan() | m.Subscribe() | m.TakeBillingEvent():
+                with attributed(message.audit):
+                    return await self._credit(key, message)
+            case m.ReadPlan():
                 return await self._plans.change(key, partial(_decide, message))
+            case m.Subscribe() | m.TakeBillingEvent():
+                with attributed(message.audit):
+                    return await self._plans.change(key, partial(_decide, message))
             case m.EndGrace():
                 await self._plans.change(key, lambda plan, now: transitions.end_grace(plan, now) or plan)
                 return None

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.auth_sessions import AuthSession
@@ -38,14 +39,14 @@ class Read(msgspec.Struct, Message[Seen | Refusal], frozen=True):
     take: bool = True
 
 
-class Complete(msgspec.Struct, Message[AuthSession | Refusal], frozen=True):
+class Complete(Attributed, Message[AuthSession | Refusal], frozen=True):
     """Attach a token; ``sealed_token`` opens only for this session."""
 
     sealed_token: bytes
     by: str
 
 
-class Approve(msgspec.Struct, Message[AuthSession | Refusal], frozen=True):
+class Approve(Attributed, Message[AuthSession | Refusal], frozen=True):
     """Attach a token that only the terminal can read, behind a code that only the person sees."""
 
     dashboard_public_key: str
@@ -62,7 +63,7 @@ class Verify(msgspec.Struct, Message[HandedOver | Refusal], frozen=True):
     client_mac: bytes
 
 
-class Abort(msgspec.Struct, Message[bool | Refusal], frozen=True):
+class Abort(Attributed, Message[bool | Refusal], frozen=True):
     """End it; True when it was open until now."""
 
 

@@ -3,19 +3,20 @@
 import msgspec
 
 from sexton_actors.ports.chat import BotIdentity
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.chats import ChatInstall
 
 
-class Install(msgspec.Struct, Message[ChatInstall], frozen=True):
+class Install(Attributed, Message[ChatInstall], frozen=True):
     """Keep the install and its bot's token, in place of one before."""
 
     install: ChatInstall
     token: str
 
 
-class Uninstall(msgspec.Struct, Message[bool], frozen=True):
+class Uninstall(Attributed, Message[bool], frozen=True):
     """Give the token back and forget the install; False when there was none."""
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.gates import Gate
@@ -11,7 +12,7 @@ class Resolved(msgspec.Struct, frozen=True):
     gate: Gate
 
 
-class Resolve(msgspec.Struct, Message[Resolved | Refusal], frozen=True):
+class Resolve(Attributed, Message[Resolved | Refusal], frozen=True):
     """Approve or deny; ``by`` is ``user:<id>``, ``api:<id>`` or ``slack:<id>``; the first answer stands."""
 
     approve: bool

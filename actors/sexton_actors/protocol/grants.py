@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.grants import Grant, GrantStatus
@@ -16,7 +17,7 @@ class Requested(msgspec.Struct, frozen=True):
     """This request is the one that is pending; otherwise there was an open grant before."""
 
 
-class Request(msgspec.Struct, Message[Requested | Refusal], frozen=True):
+class Request(Attributed, Message[Requested | Refusal], frozen=True):
     """Ask for a service (``[a-z0-9_-]{1,64}``); an open grant for it, pending or approved, is the answer."""
 
     grant_id: UUID
@@ -33,7 +34,7 @@ class Request(msgspec.Struct, Message[Requested | Refusal], frozen=True):
     """The lease of the run that asks; it must hold still."""
 
 
-class Decide(msgspec.Struct, Message[Grant | Refusal], frozen=True):
+class Decide(Attributed, Message[Grant | Refusal], frozen=True):
     """Approve, deny or revoke; ``by`` is ``user:<id>``, ``api:<id>`` or ``slack:<id>``."""
 
     grant_id: UUID

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.plans import Plan
@@ -14,7 +15,7 @@ class ReadBalance(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
     pass
 
 
-class Credit(msgspec.Struct, Message[Tenant | Refusal], frozen=True):
+class Credit(Attributed, Message[Tenant | Refusal], frozen=True):
     """Add ``amount_nanos`` (above 0) and let waiting work go on.
 
     ``credit_id``: the same again is the same credit, and adds nothing. None: it cannot be asked for again.
@@ -30,14 +31,14 @@ class ReadPlan(msgspec.Struct, Message[Plan | Refusal], frozen=True):
     pass
 
 
-class Subscribe(msgspec.Struct, Message[Plan | Refusal], frozen=True):
+class Subscribe(Attributed, Message[Plan | Refusal], frozen=True):
     """The tenant has paid for the plan ``pro``."""
 
     subscription_id: str
     by: str
 
 
-class TakeBillingEvent(msgspec.Struct, Message[Plan | Refusal], frozen=True):
+class TakeBillingEvent(Attributed, Message[Plan | Refusal], frozen=True):
     """What the payment provider says: ``event_type`` is one of the three that there are."""
 
     event_type: str

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.manifest.model import Manifest
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
@@ -90,7 +91,7 @@ class Cancelling(msgspec.Struct, frozen=True):
     """``cancelled``, or ``cancelling`` while its runner is being told."""
 
 
-class Cancel(msgspec.Struct, Message[Cancelling | Refusal], frozen=True):
+class Cancel(Attributed, Message[Cancelling | Refusal], frozen=True):
     """End an event that is not over; ``by`` is ``user:<id>`` or ``api:<id>``."""
 
     event_id: UUID

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
@@ -60,7 +61,7 @@ class Describe(msgspec.Struct, Message[Runner | Refusal], frozen=True):
     pass
 
 
-class SetAdminState(msgspec.Struct, Message[Runner | Refusal], frozen=True):
+class SetAdminState(Attributed, Message[Runner | Refusal], frozen=True):
     admin_state: str
     by: str = "system:admin"
     """Who wants it, for the runner's history."""

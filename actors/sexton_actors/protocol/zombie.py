@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_actors.loans import CredentialGrant
 from sexton_actors.proposal.drafts import Draft
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.configs import ConfigVersion
@@ -24,7 +25,7 @@ class Installed(msgspec.Struct, frozen=True):
     """Shown in this answer only."""
 
 
-class Install(msgspec.Struct, Message[Installed | Refusal], frozen=True):
+class Install(Attributed, Message[Installed | Refusal], frozen=True):
     """Make the agent of this key from its two files (1 byte to 64 KiB each)."""
 
     workspace_id: UUID
@@ -78,7 +79,7 @@ class TokenRotated(msgspec.Struct, frozen=True):
     zombie: Zombie
 
 
-class RotateToken(msgspec.Struct, Message[TokenRotated | Refusal], frozen=True):
+class RotateToken(Attributed, Message[TokenRotated | Refusal], frozen=True):
     """Put another approval token in place of the agent's; only its SHA-256 is kept."""
 
     token_hash: bytes
@@ -120,7 +121,7 @@ class FollowUpDue(msgspec.Struct, Message[None], frozen=True):
     follow_up_id: UUID
 
 
-class CancelFollowUp(msgspec.Struct, Message[Refusal | None], frozen=True):
+class CancelFollowUp(Attributed, Message[Refusal | None], frozen=True):
     """Take back a follow-up that waits; one that was taken back before stays so."""
 
     follow_up_id: UUID
@@ -159,7 +160,7 @@ class StatusChanged(msgspec.Struct, frozen=True):
     zombie: Zombie
 
 
-class ChangeStatus(msgspec.Struct, Message[StatusChanged | Refusal], frozen=True):
+class ChangeStatus(Attributed, Message[StatusChanged | Refusal], frozen=True):
     """Ask for active, stopped or killed."""
 
     status: str
@@ -176,7 +177,7 @@ class Configured(msgspec.Struct, frozen=True):
     """Some of the paths hold a secret that is shown in this answer only."""
 
 
-class Reconfigure(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+class Reconfigure(Attributed, Message[Configured | Refusal], frozen=True):
     """Give it new files; one that is None stays as it is. A status is changed in the same commit."""
 
     source_markdown: str | None
@@ -187,7 +188,7 @@ class Reconfigure(msgspec.Struct, Message[Configured | Refusal], frozen=True):
     """As of an installation."""
 
 
-class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+class DraftVersion(Attributed, Message[ConfigVersion | Refusal], frozen=True):
     """Keep two files as its next version, uncompiled; the same as the newest draft is that one."""
 
     source_markdown: str
@@ -195,13 +196,13 @@ class DraftVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True
     by: str = ""
 
 
-class CompileVersion(msgspec.Struct, Message[ConfigVersion | Refusal], frozen=True):
+class CompileVersion(Attributed, Message[ConfigVersion | Refusal], frozen=True):
     """Say whether a draft makes an agent; one that was compiled before comes back as it is."""
 
     config_version_id: UUID
 
 
-class ActivateVersion(msgspec.Struct, Message[Configured | Refusal], frozen=True):
+class ActivateVersion(Attributed, Message[Configured | Refusal], frozen=True):
     """Make a compiled version, or one that was active before, the active one."""
 
     config_version_id: UUID
@@ -210,7 +211,7 @@ class ActivateVersion(msgspec.Struct, Message[Configured | Refusal], frozen=True
     """As of an installation."""
 
 
-class Propose(msgspec.Struct, Message[Proposal | Refusal], frozen=True):
+class Propose(Attributed, Message[Proposal | Refusal], frozen=True):
     """Propose a change of its files on top of the active version."""
 
     draft: Draft
@@ -223,7 +224,7 @@ class Decided(msgspec.Struct, frozen=True):
     """What came of one that was applied."""
 
 
-class ApproveProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+class ApproveProposal(Attributed, Message[Decided | Refusal], frozen=True):
     """Apply it, unless the configuration has changed meanwhile or its files do not compile."""
 
     proposal_id: UUID
@@ -232,7 +233,7 @@ class ApproveProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
     """As of an installation."""
 
 
-class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
+class RejectProposal(Attributed, Message[Decided | Refusal], frozen=True):
     """The reason is told to the agent with its next lease."""
 
     proposal_id: UUID
@@ -240,7 +241,7 @@ class RejectProposal(msgspec.Struct, Message[Decided | Refusal], frozen=True):
     by: str
 
 
-class DecideCredential(msgspec.Struct, Message[CredentialGrant | Refusal], frozen=True):
+class DecideCredential(Attributed, Message[CredentialGrant | Refusal], frozen=True):
     """Approve, deny or revoke the lending of a credential that the agent's files name."""
 
     credential: str
@@ -252,7 +253,7 @@ class Removed(msgspec.Struct, frozen=True):
     pass
 
 
-class Remove(msgspec.Struct, Message[Removed | Refusal], frozen=True):
+class Remove(Attributed, Message[Removed | Refusal], frozen=True):
     """Kill it, whatever its status, and purge it with its history. May be asked again after a crash."""
 
     by: str

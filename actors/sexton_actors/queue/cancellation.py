@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import trio
+from msgspec.structs import replace
 
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.gate import Refresh
@@ -19,7 +20,7 @@ from sexton_storage.writes import CancelEvent, Cancelled
 async def cancel(queue: QueueState, message: m.Cancel) -> m.Cancelling | Refusal:
     """Answered when it is kept. Raises StorageUnavailable."""
     write = transitions.cancel(queue.id, message.event_id, message.by, queue.world.now_ms())
-    outcome = await queue.world.storage.journal.write(write)
+    outcome = await queue.world.storage.journal.write(replace(write, audit=message.audit))
     await _tell(queue, [outcome])
     return transitions.answer(message.event_id, outcome)
 

@@ -8,6 +8,7 @@ from sexton_actors.runner import admin_state, heartbeats, polls, transitions
 from sexton_actors.runner.record import HeldRunner
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.runners import Runner
 
@@ -68,7 +69,8 @@ class RunnerActor(Actor):
             case m.Describe():
                 return transitions.revoked(runner) or runner
             case m.SetAdminState():
-                return await admin_state.set_admin_state(held, message)
+                with attributed(message.audit):
+                    return await admin_state.set_admin_state(held, message)
             case _:
                 assert_never(message)
 

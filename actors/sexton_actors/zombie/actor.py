@@ -4,6 +4,7 @@ from typing import Any, assert_never
 
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import status
@@ -21,6 +22,7 @@ from sexton_actors.zombie.replays import replay, replay_many
 from sexton_actors.zombie.steers import steer
 from sexton_actors.zombie.wakeups import Waker
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.improvement import Proposal
@@ -55,7 +57,8 @@ class ZombieActor(Actor):
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the record is looked at again when it may be stale."""
         if isinstance(message, m.Install):
-            return await install(self._held, message)
+            with attributed(message.audit):
+                return await install(self._held, message)
         zombie = await self._held.refresh()
         manifest = self._held.manifest
         match message:
@@ -77,7 +80,17 @@ class ZombieActor(Actor):
             case m.FollowUpDue():
                 return await self._follow_ups.due(message)
             case m.CancelFollowUp():
-                return await self._follow_ups.cancel(message)
+                with attributed(message.audit):
+                    return await self._follow_ups.cancel(message)
+            case _:
+                with attributed(message.audit if isinstance(message, Attributed) else None):
+                    return await self._asked(zombie, message)
+        return None
+
+    async def _asked(
+        self, zombie: Zombie | None, message: StatusMessage | ConfigurationMessage | ProposalMessage
+    ) -> Any:
+        match message:
             case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove() | m.DecideCredential():
                 return await self._change(message)
             case m.Reconfigure() | m.DraftVersion() | m.CompileVersion() | m.ActivateVersion():
@@ -86,7 +99,6 @@ class ZombieActor(Actor):
                 return self._held.unknown() if zombie is None else await self._decide(zombie, message)
             case _:
                 assert_never(message)
-        return None
 
     async def _replay(self, zombie: Zombie | None, manifest: Manifest | None, message: Replays) -> Any:
         if isinstance(message, m.ReplayMany):

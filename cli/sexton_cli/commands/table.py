@@ -76,6 +76,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "top": Entry(
         "top:top", "Show the queue, leases with the time they have left, runners and actors, until Ctrl-C."
     ),
+    "audit": Entry("audit:audit", "Show, export and verify the log of who changed what; for admins."),
     "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
     "doctor": Entry(
         "doctor:doctor", "Check server, clock, token, workspace, and this machine's sandbox and database."

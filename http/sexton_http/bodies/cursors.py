@@ -49,7 +49,14 @@ class EntryCursor(msgspec.Struct, frozen=True, array_like=True):
     filters: str
 
 
-P = TypeVar("P", Place, SearchPlace, NamedPlace, EntryCursor)
+class Numbered(msgspec.Struct, frozen=True, array_like=True):
+    """Before which line of a log to go on."""
+
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    filters: str
+
+
+P = TypeVar("P", Place, SearchPlace, NamedPlace, EntryCursor, Numbered)
 
 
 def fingerprint(*filters: Any) -> str:
@@ -57,7 +64,7 @@ def fingerprint(*filters: Any) -> str:
     return hashlib.sha256(repr(filters).encode()).hexdigest()[:16]
 
 
-def encode(place: Place | NamedPlace | EntryCursor) -> str:
+def encode(place: Place | NamedPlace | EntryCursor | Numbered) -> str:
     """Base64url without padding."""
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
 
@@ -80,6 +87,11 @@ def decode_name(text: str, filters: str) -> NamedPlace:
 def decode_entry(text: str, filters: str) -> EntryCursor:
     """The same for a transcript."""
     return _decode(text, filters, EntryCursor)
+
+
+def decode_numbered(text: str, filters: str) -> Numbered:
+    """The same for a log."""
+    return _decode(text, filters, Numbered)
 
 
 def _decode(text: str, filters: str, shape: type[P]) -> P:

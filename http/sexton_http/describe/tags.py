@@ -28,6 +28,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Members": "Who is admitted to a tenant, as what, and until when.",
     "Sessions": "Where people of a tenant are signed in, for them and for its admins.",
     "Auth sessions": "Device login: a terminal asks, a signed-in person approves.",
+    "Audit": "Who changed what, when and from where; each line is bound to the one before it.",
     "Browser": "Pages and forms of the dashboard, and signing in and out.",
     "Sign-ins": "Sign-in sessions of people and their terminals: which there are, and ending them.",
     "Chat": "Approvals in a chat platform.",

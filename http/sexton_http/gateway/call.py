@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import RequestHead
+from sexton_http.gateway.audit_action import Audit
 from sexton_http.gateway.byte_budget import ROOM_S, Room, no_room
 from sexton_http.gateway.seeds import Seed
 from sexton_http.gateway.services import Services
@@ -40,6 +41,8 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     """What its answer has of the bytes under way; None: of a route whose answers are small."""
     leave_door: Callable[[], None] = _nothing
     """Let the next one of the line in: this one only waits from now on, and costs the server nothing."""
+    audit: Audit | None = None
+    """What the audit log says of what this changes."""
 
     async def reserve(self, size: int) -> None:
         """Have room for so large an answer before it is read, so that it is not in memory while it waits.

@@ -13,6 +13,7 @@ import msgspec
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.gateway.admission import Ingress
+from sexton_http.gateway.audit_action import Audit
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.incoming_form import Intake
 from sexton_http.gateway.limits import Quota
@@ -136,6 +137,8 @@ class Operation:
     """The answer is a file, of which a range can be asked for (RFC 9110)."""
     intake: Intake | None
     """A form with files is taken in place of JSON, part by part; for members only."""
+    audit: Audit | None = None
+    """What the audit log says of it; ``routes.audit_actions`` has all of them."""
 
     @property
     def name(self) -> str:

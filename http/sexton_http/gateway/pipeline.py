@@ -20,6 +20,7 @@ from sexton_http.bodies.shapes import Nothing
 from sexton_http.bodies.weight import SMALL_BODY
 from sexton_http.ceilings import Ceiling, Claim, Full, Standing, network_of
 from sexton_http.gateway.admission import Overloaded
+from sexton_http.gateway.audit_entries import entry_of
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
@@ -40,6 +41,7 @@ from sexton_http.identity.principals import (
     owner_of,
 )
 from sexton_http.wire.asgi import Receive
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 
 NO_CONTENT: Final = 204
@@ -320,6 +322,7 @@ class Mounted:
             traceparent=traceparent_of(head),
             room=ticket.room,
             leave_door=ticket.leave_door,
+            audit=operation.audit,
         )
 
     async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:
@@ -350,10 +353,14 @@ class Mounted:
         return decoder.decode(body) if len(body) <= SMALL_BODY else await decoder.decode_in_steps(body)
 
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
-        result = await self._handle(call)
+        result = await (self._handle(call) if call.audit is None else self._handle_attributed(call))
         if isinstance(result, Answer | StreamAnswer):
             return result
         return self._spell(result, call.request_id)
+
+    async def _handle_attributed(self, call: Call[Any, Any]) -> Any:
+        with attributed(entry_of(call)):
+            return await self._handle(call)
 
     async def _handle(self, call: Call[Any, Any]) -> Any:
         operation = self.operation

@@ -12,11 +12,13 @@ import msgspec
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.decoding import query_decoder_of
+from sexton_http.gateway.audit_entries import entry_of
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import refused
 from sexton_http.gateway.operations import Auth, Handler, NoBody, NoQuery, Operation, operation
 from sexton_http.identity.principals import SignedIn, check_platform, check_role, is_enough
 from sexton_http.pages.people import sign_in_page
+from sexton_storage.attribution import attributed
 
 TAG: Final = "Browser"
 MEDIA: Final = "text/html"
@@ -120,9 +122,9 @@ async def act(
         check_platform(member)
     if route.in_workspace:
         await call.services.scopes.workspace(member, call.id("workspace_id"))
-    answer = await route.handler(
-        msgspec.structs.replace(call, principal=member, body=body or NoBody(), query=query or NoQuery())
-    )
+    asked = msgspec.structs.replace(call, principal=member, body=body or NoBody(), query=query or NoQuery())
+    with attributed(entry_of(asked)):
+        answer = await route.handler(asked)
     if isinstance(answer, Refusal):
         raise refused(answer)
     return answer

@@ -21,6 +21,7 @@ from sexton_http.bodies.sealed_token import (
 )
 from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.ceilings import networks_of
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
@@ -201,7 +202,7 @@ async def complete_auth_session(call: Call[Completion, NoQuery]) -> Completed | 
     """Attach a token in plain text."""
     session_id, token = call.id("session_id"), call.body.token
     sealed = call.ctx.keys.seal(token, session_id.bytes)
-    done = await call.ctx.system.ask("session", session_id, Complete(sealed, call.member.by))
+    done = await ask(call.ctx.system, "session", session_id, Complete(sealed, call.member.by))
     return done if isinstance(done, Refusal) else Completed(Target.COMPLETE, token)
 
 
@@ -233,7 +234,7 @@ async def approve_auth_session(call: Call[Approval, NoQuery]) -> Approved | Refu
         code_mac=call.ctx.keys.code_mac(session_id, check_code(body.verification_code)),
         by=call.member.by,
     )
-    approved: AuthSession | Refusal = await call.ctx.system.ask("session", session_id, message)
+    approved: AuthSession | Refusal = await ask(call.ctx.system, "session", session_id, message)
     if isinstance(approved, Refusal):
         return approved
     return Approved(session_id, SessionState(approved.status), approved.expires_at)
@@ -265,7 +266,7 @@ async def verify_auth_session(call: Call[Verification, NoQuery]) -> HandOver | R
         code_mac=keys.code_mac(session_id, check_code(call.body.verification_code)),
         client_mac=keys.client_mac(session_id, call.head.client),
     )
-    given: HandedOver | Refusal = await call.ctx.system.ask("session", session_id, message)
+    given: HandedOver | Refusal = await ask(call.ctx.system, "session", session_id, message)
     if isinstance(given, Refusal):
         return given
     return HandOver(given.dashboard_public_key, given.ciphertext, given.nonce)
@@ -282,7 +283,7 @@ async def abort_auth_sessions(call: Call[NoBody, NoQuery]) -> Aborted:
     approved_by = None if everybody else member.by
     ids = await ctx.world.storage.auth_sessions.list_open(approved_by=approved_by, limit=MAX_ABORTS)
     # One after the other: a thousand at most, and rarely more than a few.
-    replies = [await ctx.system.ask("session", session_id, Abort()) for session_id in ids]
+    replies = [await ask(ctx.system, "session", session_id, Abort()) for session_id in ids]
     return Aborted(sum(reply is True for reply in replies))
 
 

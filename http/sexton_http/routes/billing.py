@@ -10,6 +10,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Positive, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.charges import Charge
@@ -148,7 +149,7 @@ async def credit_tenant(call: Call[NewCredit, NoQuery]) -> Balance | Refusal:
     if await call.ctx.world.storage.tenants.load(tenant_id) is None:
         raise Problem("UZ-TENANT-001", f"there is no tenant {tenant_id}")
     message = Credit(call.body.amount_nanos, call.body.reason, call.member.by, call.new_id())
-    reply = await call.ctx.system.ask("ledger", tenant_id, message)
+    reply = await ask(call.ctx.system, "ledger", tenant_id, message)
     return reply if isinstance(reply, Refusal) else _view(call, reply)
 
 

@@ -6,6 +6,7 @@ from sexton_actors.protocol.auth_session import Read
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Headers, Problem
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.audit_entries import entry_by
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
@@ -22,6 +23,7 @@ from sexton_http.pages.people import (
     sign_in_page,
     used_link_page,
 )
+from sexton_storage.attribution import attributed
 
 TAG = "Browser"
 SEE_OTHER = 303
@@ -87,7 +89,11 @@ async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     check_same_origin(call.head, call.ctx.settings.base_url)
     browsers = call.services.browsers
     link = await browsers.find_link(call.text("token"))
-    cookie = None if link is None else await browsers.sign_in(call.head, link.user_id, link)
+    user = None if link is None else await call.ctx.world.storage.users.load(link.user_id)
+    if user is None:
+        return _used_link(call)
+    with attributed(entry_by(call, user.tenant_id, f"user:{user.id}", user.name, target=str(user.id))):
+        cookie = await browsers.sign_in(call.head, user.id, link)
     return _used_link(call) if cookie is None else to_overview(cookie)
 
 

@@ -11,6 +11,7 @@ from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.bodies.shapes import Query, Shape
+from sexton_http.gateway.audit_entries import ask, entry_by
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import MAX_CHAT_FORM_BYTES, Auth, NoBody, NoQuery, operation
@@ -22,6 +23,7 @@ from sexton_http.pages.chat import installed_page
 from sexton_http.pages.headers import HEADERS
 from sexton_http.routes.shared.gate_decisions import GateDecided, decide, or_denied
 from sexton_http.routes.shared.slack_actions import check_team, press_of_app
+from sexton_storage.attribution import attributed
 from sexton_storage.records.chats import ChatInstall
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.sign_ins import SignInAttempt
@@ -162,7 +164,8 @@ async def arrive_from_chat(call: Call[NoBody, ChatReturn]) -> Answer:
         created_at=now,
         updated_at=now,
     )
-    await ctx.system.ask("chat", kept.workspace_id, Install(install, given.token))
+    with attributed(entry_by(call, kept.tenant_id, kept.by, workspace_id=kept.workspace_id)):
+        await ask(ctx.system, "chat", kept.workspace_id, Install(install, given.token))
     return installed_page(given.team_name, given.channel_name, _cookie(ctx, "", 0))
 
 
@@ -196,7 +199,7 @@ async def probe_chat(call: Call[NoBody, NoQuery]) -> ChatStanding | Refusal:
 )
 async def uninstall_chat(call: Call[NoBody, NoQuery]) -> None:
     """Give the bot's token back and forget it; one that is not there is forgotten already."""
-    await call.ctx.system.ask("chat", call.id("workspace_id"), Uninstall())
+    await ask(call.ctx.system, "chat", call.id("workspace_id"), Uninstall())
 
 
 @operation(
@@ -217,7 +220,8 @@ async def press_in_chat(call: Call[NoBody, NoQuery]) -> GateDecided | Refusal:
     press = press_of_app(call)
     gate = await _gate(call, press.subject)
     await check_team(call, press, gate.workspace_id)
-    return await decide(call.ctx, gate.id, Resolve(approve=press.approve, by=press.by))
+    with attributed(entry_by(call, gate.tenant_id, press.by, workspace_id=gate.workspace_id)):
+        return await decide(call.ctx, gate.id, Resolve(approve=press.approve, by=press.by))
 
 
 async def _gate(call: Call[NoBody, NoQuery], subject: str) -> Gate:

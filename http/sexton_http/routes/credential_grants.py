@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.grant_shapes import CredentialGrantItem, CredentialGrantPage, GrantTarget
 from sexton_http.bodies.shapes import Body, Cursor, Query
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_storage.records.grants import GrantStatus
@@ -80,7 +81,7 @@ async def _decided(call: Call[Any, Any], status: GrantStatus) -> CredentialGrant
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     message = DecideCredential(call.text("credential"), status, call.member.by)
-    reply = await call.ctx.system.ask("zombie", zombie_id, message)
+    reply = await ask(call.ctx.system, "zombie", zombie_id, message)
     return reply if isinstance(reply, Refusal) else _item(zombie_id, reply)
 
 

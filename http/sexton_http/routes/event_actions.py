@@ -7,6 +7,7 @@ from sexton_actors.protocol.queue import Cancel, Cancelling
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Replay
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.shapes import Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
@@ -115,7 +116,7 @@ async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:
 
 
 async def _cancel(call: Call[Any, Any], zombie_id: UUID) -> EventCancelled | Refusal:
-    match await call.ctx.system.ask("queue", zombie_id, Cancel(call.id("event_id"), call.member.by)):
+    match await ask(call.ctx.system, "queue", zombie_id, Cancel(call.id("event_id"), call.member.by)):
         case Refusal() as refusal:
             return refusal
         case Cancelling(event_id=event_id, status=status):

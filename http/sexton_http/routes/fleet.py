@@ -15,6 +15,7 @@ from sexton_engine import TreeNode
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import MAX_PAGE, Body, Cursor, Positive, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
@@ -234,8 +235,8 @@ async def list_runners(call: Call[NoBody, RunnerQuery]) -> FleetPage:
 async def change_runner(call: Call[RunnerPatch, NoQuery]) -> FleetRunner | Refusal:
     """Cordon, drain, revoke a runner, or take it back; a revoked one stays revoked."""
     world, runner_id = call.ctx.world, call.id("runner_id")
-    reply = await call.ctx.system.ask(
-        "runner", runner_id, SetAdminState(call.body.admin_state.value, call.member.by)
+    reply = await ask(
+        call.ctx.system, "runner", runner_id, SetAdminState(call.body.admin_state.value, call.member.by)
     )
     if isinstance(reply, Refusal):
         return reply

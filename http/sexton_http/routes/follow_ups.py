@@ -11,6 +11,7 @@ from sexton_actors.protocol.zombie import CancelFollowUp
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Count, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
@@ -110,7 +111,7 @@ async def cancel_follow_up(call: Call[NoBody, NoQuery]) -> Refusal | None:
     """Take back a follow-up that waits; once more changes nothing."""
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    return await call.ctx.system.ask("zombie", zombie_id, CancelFollowUp(call.id("follow_up_id")))
+    return await ask(call.ctx.system, "zombie", zombie_id, CancelFollowUp(call.id("follow_up_id")))
 
 
 def _item(follow_up: FollowUp) -> FollowUpItem:

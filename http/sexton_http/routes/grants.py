@@ -14,10 +14,12 @@ from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.grant_shapes import GrantItem, GrantMade, GrantPage, GrantTarget
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask, entry_by
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import Presser
 from sexton_http.routes.shared.slack_actions import load_agent, press_of
+from sexton_storage.attribution import attributed
 from sexton_storage.records.grants import Grant, GrantStatus
 from sexton_storage.records.users import Role
 
@@ -89,7 +91,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
         reason=call.body.reason,
         by=caller.by,
     )
-    reply = await call.ctx.system.ask("grants", zombie_id, message)
+    reply = await ask(call.ctx.system, "grants", zombie_id, message)
     return reply if isinstance(reply, Refusal) else _word_back(call, reply, message.grant_id)
 
 
@@ -220,7 +222,12 @@ async def decide_grant_by_webhook(call: Call[GrantDecision, NoQuery]) -> GrantIt
         approve = call.body.decision is ApproveOrDeny.APPROVE
     status = GrantStatus.APPROVED if approve else GrantStatus.DENIED
     by_token = not isinstance(call.principal, Presser)
-    return await _decide(call, zombie_id, Decide(grant_id, status, by, by_token=by_token))
+    scope = await call.services.scopes.zombie(zombie_id)
+    entry = None
+    if scope is not None:
+        entry = entry_by(call, scope.tenant_id, by, workspace_id=scope.workspace_id)
+    with attributed(entry):
+        return await _decide(call, zombie_id, Decide(grant_id, status, by, by_token=by_token))
 
 
 def _grant_id(subject: str) -> UUID:
@@ -231,7 +238,7 @@ def _grant_id(subject: str) -> UUID:
 
 
 async def _decide(call: Call[Any, Any], zombie_id: UUID, message: Decide) -> GrantItem | Refusal:
-    reply = await call.ctx.system.ask("grants", zombie_id, message)
+    reply = await ask(call.ctx.system, "grants", zombie_id, message)
     return reply if isinstance(reply, Refusal) else _item(reply)
 
 

@@ -11,6 +11,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_FILES_BYTES, NoBody, NoQuery, operation
 from sexton_http.identity.principals import may_grant
@@ -113,7 +114,7 @@ async def put_harness_source(call: Call[HarnessSource, NoQuery]) -> VersionState
     await call.services.scopes.require_zombie(call.id("workspace_id"), body.agent_id)
     await leave_room(call, Holding.DRAFTS)
     message = DraftVersion(body.source_markdown, body.trigger_markdown, call.member.by)
-    match await call.ctx.system.ask("zombie", body.agent_id, message):
+    match await ask(call.ctx.system, "zombie", body.agent_id, message):
         case Refusal() as refusal:
             return refusal
         case ConfigVersion() as config:
@@ -133,7 +134,7 @@ async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionCompiled |
     One that was compiled before comes back as it is.
     """
     config = await _version(call)
-    match await call.ctx.system.ask("zombie", config.zombie_id, CompileVersion(config.id)):
+    match await ask(call.ctx.system, "zombie", config.zombie_id, CompileVersion(config.id)):
         case Refusal() as refusal:
             return refusal
         case ConfigVersion() as judged:
@@ -164,7 +165,7 @@ async def activate_harness(call: Call[VersionWish, NoQuery]) -> VersionActivated
     """
     config = await _version(call)
     message = ActivateVersion(config.id, call.member.by, may_grant(call.member))
-    match await call.ctx.system.ask("zombie", config.zombie_id, message):
+    match await ask(call.ctx.system, "zombie", config.zombie_id, message):
         case Refusal() as refusal:
             return refusal
         case Configured(zombie=zombie) as configured:

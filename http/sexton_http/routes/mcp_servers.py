@@ -22,7 +22,7 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
-from sexton_http.identity.principals import RANK
+from sexton_http.identity.principals import is_enough
 from sexton_storage.records.mcp_servers import MAX_SERVERS, McpServer
 from sexton_storage.records.users import Role
 
@@ -110,7 +110,7 @@ async def put_mcp_server(call: Call[McpServerBody, NoQuery]) -> McpServerItem:
 async def list_mcp_servers(call: Call[NoBody, NoQuery]) -> McpServerList:
     """List the workspace's servers by name; below the role `operator`, their names and tools only."""
     rows = await call.ctx.world.storage.mcp_servers.list(_workspace(call))
-    sees_all = RANK[call.member.role] >= RANK[Role.OPERATOR]
+    sees_all = is_enough(call.member.role, Role.OPERATOR)
     return McpServerList([_item(row, sees_all=sees_all) for row in rows])
 
 

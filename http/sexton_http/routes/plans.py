@@ -9,6 +9,7 @@ from sexton_actors.ledger.transitions import BillingEvent
 from sexton_actors.protocol.ledger import ReadPlan, Subscribe, TakeBillingEvent
 from sexton_actors.refusal import Refusal
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.routes.shared.plan_limits import entitled_of
@@ -122,7 +123,7 @@ async def take_billing_event(call: Call[NewBillingEvent, NoQuery]) -> BillingPla
 
 
 async def _changed(call: Call[Any, Any], message: Subscribe | TakeBillingEvent) -> BillingPlan | Refusal:
-    plan = await call.ctx.system.ask("ledger", call.member.tenant_id, message)
+    plan = await ask(call.ctx.system, "ledger", call.member.tenant_id, message)
     if isinstance(plan, Refusal):
         return plan
     # Its rate is that of the new plan from the next request on.

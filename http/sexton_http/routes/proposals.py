@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_FILES_BYTES, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.principals import may_grant
@@ -106,7 +107,7 @@ async def create_proposal(call: Call[ProposalDraft, NoQuery]) -> ProposalView | 
     agent_id, body = await require_agent(call), call.body
     await leave_room(call, Holding.PROPOSALS)
     message = Propose(draft_of(body), call.member.by)
-    match await call.ctx.system.ask("zombie", agent_id, message):
+    match await ask(call.ctx.system, "zombie", agent_id, message):
         case Refusal() as refusal:
             return _as_here(refusal)
         case Proposal() as proposal:
@@ -156,7 +157,7 @@ async def approve_proposal(call: Call[NoBody, NoQuery]) -> ProposalApproved | Re
     """
     agent_id = await require_agent(call)
     message = ApproveProposal(call.id("proposal_id"), call.member.by, may_grant(call.member))
-    match await call.ctx.system.ask("zombie", agent_id, message):
+    match await ask(call.ctx.system, "zombie", agent_id, message):
         case Refusal() as refusal:
             return _as_here(refusal)
         case Decided(proposal=proposal, configured=configured):
@@ -175,7 +176,7 @@ async def reject_proposal(call: Call[RejectionBody, NoQuery]) -> ProposalRejecte
     """Turn a proposal down; the agent is told why with its next lease."""
     agent_id, reason = await require_agent(call), call.body.rejection_reason
     message = RejectProposal(call.id("proposal_id"), reason, call.member.by)
-    match await call.ctx.system.ask("zombie", agent_id, message):
+    match await ask(call.ctx.system, "zombie", agent_id, message):
         case Refusal() as refusal:
             return _as_here(refusal)
         case Decided(proposal=proposal):

@@ -8,6 +8,7 @@ import msgspec
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_http.answers import Answer, Problem, RequestHead
 from sexton_http.bodies.shapes import Query
+from sexton_http.gateway.audit_entries import entry_by
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, NoBody, operation
@@ -19,6 +20,7 @@ from sexton_http.outbound.errors import Unreachable
 from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.headers import HEADERS
 from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import SignInAttempt
 from sexton_storage.records.tenants import PlanTier, Tenant
@@ -137,7 +139,8 @@ async def arrive(call: Call[NoBody, SignInReturn]) -> Answer:
         return _refuse(
             call, f"You are {user.status.value} here. Ask an admin of your tenant to let you in again."
         )
-    cookie = await call.services.browsers.sign_in(call.head, user.id)
+    with attributed(entry_by(call, user.tenant_id, f"user:{user.id}", user.name, target=str(user.id))):
+        cookie = await call.services.browsers.sign_in(call.head, user.id)
     if cookie is None:
         raise RuntimeError("a session without a link is always made")
     return signed_in_page(kept.going_on, (cookie, _cookie(ctx, "", 0)))

@@ -8,6 +8,7 @@ from sexton_http.routes import (
     api_keys,
     approvals,
     artefacts,
+    audit,
     auth_sessions,
     billing,
     browser,
@@ -59,9 +60,10 @@ from sexton_http.routes import (
     workspaces,
     zombies,
 )
+from sexton_http.routes.audit_actions import with_audit
 from sexton_http.routes.console.table import PAGES
 
-OPERATIONS: tuple[Operation, ...] = (
+_DECLARED: tuple[Operation, ...] = (
     workspaces.list_workspaces,
     workspaces.create_workspace,
     workspaces.get_workspace,
@@ -202,6 +204,11 @@ OPERATIONS: tuple[Operation, ...] = (
     sign_ins.end_sign_in,
     sign_ins.renew_token,
     whoami.whoami,
+    audit.list_audit,
+    audit.list_workspace_audit,
+    audit.export_audit,
+    audit.list_platform_audit,
+    audit.export_platform_audit,
     browser.show_home,
     browser.show_sign_in_link,
     browser.use_sign_in_link,
@@ -275,3 +282,5 @@ OPERATIONS: tuple[Operation, ...] = (
     removed.list_specs,
     removed.submit_spec,
 )
+
+OPERATIONS: tuple[Operation, ...] = tuple(with_audit(one) for one in _DECLARED)

@@ -19,6 +19,7 @@ from sexton_actors.webhooks.trigger_secrets import secrets_of
 from sexton_http.answers import Problem
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_BODY_BYTES, MAX_WEBHOOK_BYTES, Creates, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
@@ -102,7 +103,7 @@ async def rotate_approval_token(call: Call[NewApprovalToken, NoQuery]) -> Approv
     """Give the agent another approval token; the old one is out at once."""
     zombie = await _zombie(call)
     token = mint(TokenKind.APPROVAL, call.new_token)
-    match await call.ctx.system.ask("zombie", zombie.id, RotateToken(digest(token))):
+    match await ask(call.ctx.system, "zombie", zombie.id, RotateToken(digest(token))):
         case Refusal() as refusal:
             return refusal
         case TokenRotated():

@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Shape
+from sexton_http.gateway.audit_entries import entry_by
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import (
     MAX_WEBHOOK_BYTES,
@@ -26,6 +27,7 @@ from sexton_http.gateway.services import Services
 from sexton_http.identity.principals import Presser
 from sexton_http.routes.shared.gate_decisions import GateDecided, decide, or_denied
 from sexton_http.routes.shared.slack_actions import load_agent, press_of
+from sexton_storage.attribution import attributed
 from sexton_storage.records.gates import Gate
 
 TAG = "Webhooks"
@@ -170,7 +172,8 @@ async def decide_by_webhook(call: Call[Decision, NoQuery]) -> GateDecided | Refu
     gate = await or_denied(_find_gate(call, zombie_id, approval_id))
     if gate is None:
         raise Problem("UZ-APPROVAL-002", "the agent has no such approval")
-    return await decide(call.ctx, gate.id, message)
+    with attributed(entry_by(call, gate.tenant_id, message.by, workspace_id=gate.workspace_id)):
+        return await decide(call.ctx, gate.id, message)
 
 
 async def _find_gate(call: Call[Any, Any], zombie_id: UUID, approval_id: str) -> Gate | None:

@@ -27,6 +27,7 @@ from sexton_actors.zombie.waits import WaitingFor, waiting_for
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_FILES_BYTES, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
@@ -156,7 +157,7 @@ async def install_zombie(call: Call[NewZombie, NoQuery]) -> ZombieInstalled | Re
     files = body.source_markdown, body.trigger_markdown
     member = call.member
     message = Install(workspace_id, member.tenant_id, *files, by=member.by, may_grant=may_grant(member))
-    match await ctx.system.ask("zombie", ctx.world.new_id(), message):
+    match await ask(ctx.system, "zombie", ctx.world.new_id(), message):
         case Refusal() as refusal:
             return refusal
         case Installed(zombie=zombie) as installed:
@@ -246,11 +247,11 @@ async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Ref
     if source is None and trigger is None:
         if status is None:
             raise Problem("UZ-REQ-001", "the body must have status, source_markdown or trigger_markdown")
-        return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, ChangeStatus(status, by)))
+        return await _changed(call, await ask(call.ctx.system, "zombie", zombie_id, ChangeStatus(status, by)))
     bounded("source_markdown", source)
     bounded("trigger_markdown", trigger)
     message = Reconfigure(source, trigger, by, status, may_grant=may_grant(call.member))
-    return await _changed(call, await call.ctx.system.ask("zombie", zombie_id, message))
+    return await _changed(call, await ask(call.ctx.system, "zombie", zombie_id, message))
 
 
 async def _changed(
@@ -288,7 +289,7 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     """
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
-    reply = await call.ctx.system.ask("zombie", zombie_id, Remove(call.member.by))
+    reply = await ask(call.ctx.system, "zombie", zombie_id, Remove(call.member.by))
     call.services.scopes.forget_zombie(zombie_id)
     return reply if isinstance(reply, Refusal) else None
 

@@ -132,9 +132,7 @@ class MemoryInstance(MemoryStore):
         kept_from = day_of(now) - COUNT_KEEP_DAYS
         tables.event_counts = {key: n for key, n in tables.event_counts.items() if key[1] >= kept_from}
         tables.dedup = {key: row for key, row in tables.dedup.items() if row.seen_at > now - DEDUP_WINDOW_MS}
-        tables.enrolments = {
-            key: row for key, row in tables.enrolments.items() if row.used_at is None and row.expires_at > now
-        }
+        tables.enrolments.keep_if(lambda row: row.used_at is None and row.expires_at > now)
         return (
             before
             - len(tables.dedup)

@@ -166,13 +166,9 @@ class MemorySignIns(MemoryStore):
 def sweep_identity(tables: Tables, now: int) -> int:
     """Delete sessions that nobody asks about any more, and what can sign nobody in; how many rows."""
     before = _rows(tables)
-    tables.auth_sessions = {
-        key: row for key, row in tables.auth_sessions.items() if row.expires_at > now - AUTH_SESSION_KEEP_MS
-    }
-    tables.sign_in_links = {key: row for key, row in tables.sign_in_links.items() if row.expires_at > now}
-    tables.browser_sessions = {
-        key: row for key, row in tables.browser_sessions.items() if min(row.idle_ends_at, row.ends_at) > now
-    }
+    tables.auth_sessions.keep_if(lambda row: row.expires_at > now - AUTH_SESSION_KEEP_MS)
+    tables.sign_in_links.keep_if(lambda row: row.expires_at > now)
+    tables.browser_sessions.keep_if(lambda row: min(row.idle_ends_at, row.ends_at) > now)
     tables.sign_in_attempts = {
         key: row for key, row in tables.sign_in_attempts.items() if row.expires_at > now
     }

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import trio
 
+from sexton_storage.decisions.audit import has_changed
 from sexton_storage.errors import RowRefused, StorageError, StorageUnavailable
 from sexton_storage.memory.apply_events import append_event, cancel_event
 from sexton_storage.memory.apply_gates import append_frames, open_gate, resolve_gate
@@ -151,12 +152,17 @@ class MemoryJournal:
             if self._faults.takes_race(write):
                 return NothingToClaim(LEASED) if isinstance(write, ClaimEvent) else Lost(STALE)
             answer = apply(self._tables, write)
+            self._keep_line(write, answer)
             if self._faults.takes_outcome():
                 raise StorageUnavailable("the outcome is unknown: a fault that the test ordered")
         except StorageError as error:
             self._refused += isinstance(error, RowRefused)
             return error
         return answer
+
+    def _keep_line(self, write: Write[Any], answer: Any) -> None:
+        if isinstance(write, ResolveGate | CancelEvent) and write.audit is not None and has_changed(answer):
+            self._tables.audit.append(write.audit)
 
     def statistics(self) -> JournalStatistics:
         lane = LaneStatistics(

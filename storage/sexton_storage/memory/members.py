@@ -100,9 +100,7 @@ class MemoryMembers(MemoryStore):
         ended = [s.id for s in tables.browser_sessions.values() if s.user_id == member.id]
         for session_id in ended:
             del tables.browser_sessions[session_id]
-        tables.sign_in_links = {
-            key: link for key, link in tables.sign_in_links.items() if link.user_id != member.id
-        }
+        tables.sign_in_links.keep_if(lambda link: link.user_id != member.id)
         for session in list(tables.auth_sessions.values()):
             if session.approved_by == f"user:{member.id}" and session.status in OPEN_SESSION:
                 tables.auth_sessions[session.id] = replace(

@@ -25,15 +25,15 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.failure_hours = {key: n for key, n in tables.failure_hours.items() if key[0] not in gone}
     tables.leases = {i: row for i, row in tables.leases.items() if row.zombie_id != zombie_id}
     tables.gates = {i: row for i, row in tables.gates.items() if row.zombie_id != zombie_id}
-    tables.configs = {i: row for i, row in tables.configs.items() if row.zombie_id != zombie_id}
-    tables.proposals = {i: row for i, row in tables.proposals.items() if row.zombie_id != zombie_id}
+    tables.configs.keep_if(lambda row: row.zombie_id != zombie_id)
+    tables.proposals.keep_if(lambda row: row.zombie_id != zombie_id)
     tables.scores = {i: row for i, row in tables.scores.items() if row.zombie_id != zombie_id}
     tables.memories.pop(zombie_id, None)
-    tables.agent_keys = {i: row for i, row in tables.agent_keys.items() if row.zombie_id != zombie_id}
-    tables.grants = {i: row for i, row in tables.grants.items() if row.zombie_id != zombie_id}
+    tables.agent_keys.keep_if(lambda row: row.zombie_id != zombie_id)
+    tables.grants.keep_if(lambda row: row.zombie_id != zombie_id)
     tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
-    tables.follow_ups = {i: row for i, row in tables.follow_ups.items() if row.zombie_id != zombie_id}
+    tables.follow_ups.keep_if(lambda row: row.zombie_id != zombie_id)
     let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
     files = [one for one in tables.event_files.values() if one.zombie_id == zombie_id]
     event_files.let_go(tables, files)

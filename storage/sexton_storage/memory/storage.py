@@ -7,6 +7,7 @@ from sexton_storage.background import in_background
 from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.artefacts import MemoryArtefacts
+from sexton_storage.memory.audit import MemoryAudit
 from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
@@ -101,6 +102,7 @@ class MemoryStorage:
         self.mcp_servers = MemoryMcpServers(tables, faults, journal)
         self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)
+        self.audit = MemoryAudit(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

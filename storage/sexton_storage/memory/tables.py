@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sexton_storage.decisions.rows import DayCount, DaySpend, Decided, DedupKey, EventRow, Head, Row, Spent
 from sexton_storage.documents import from_json, to_json
 from sexton_storage.errors import RowRefused
+from sexton_storage.memory.audited_rows import AuditedRows, AuditLogs
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.api_keys import ApiKey
@@ -47,6 +48,32 @@ from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie
 
 A = TypeVar("A")
+AUDITED: Final = (
+    "agent_keys",
+    "api_keys",
+    "artefacts",
+    "auth_sessions",
+    "browser_sessions",
+    "chat_installs",
+    "configs",
+    "context_tokens",
+    "credentials",
+    "enrolments",
+    "follow_ups",
+    "grants",
+    "mcp_servers",
+    "plans",
+    "platform_keys",
+    "proposals",
+    "runners",
+    "sign_in_links",
+    "tenant_providers",
+    "users",
+    "workspace_resets",
+    "workspaces",
+    "zombies",
+)
+"""What takes a line of the audit log along when it changes, as credits do; the migration names the same."""
 
 
 @dataclass(slots=True)
@@ -54,21 +81,22 @@ class Tables:
     """All rows of one installation. ``now`` is the database's clock, in ms."""
 
     now: Callable[[], int]
+    audit: AuditLogs = field(init=False)
     tenants: dict[UUID, Tenant] = field(default_factory=dict)
     credits: list[tuple[UUID, int, str, str]] = field(default_factory=list)
     credit_ids: set[UUID] = field(default_factory=set)
-    plans: dict[UUID, Plan] = field(default_factory=dict)
+    plans: AuditedRows[UUID, Plan] = field(init=False)
     charges: dict[UUID, Charge] = field(default_factory=dict)
     event_counts: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By tenant and UTC day."""
-    tenant_providers: dict[UUID, TenantProvider] = field(default_factory=dict)
-    platform_keys: dict[tuple[UUID, str], PlatformKey] = field(default_factory=dict)
-    workspaces: dict[UUID, Workspace] = field(default_factory=dict)
-    users: dict[UUID, User] = field(default_factory=dict)
-    api_keys: dict[UUID, ApiKey] = field(default_factory=dict)
-    credentials: dict[tuple[UUID, str], Credential] = field(default_factory=dict)
-    zombies: dict[UUID, Zombie] = field(default_factory=dict)
-    configs: dict[UUID, ConfigVersion] = field(default_factory=dict)
+    tenant_providers: AuditedRows[UUID, TenantProvider] = field(init=False)
+    platform_keys: AuditedRows[tuple[UUID, str], PlatformKey] = field(init=False)
+    workspaces: AuditedRows[UUID, Workspace] = field(init=False)
+    users: AuditedRows[UUID, User] = field(init=False)
+    api_keys: AuditedRows[UUID, ApiKey] = field(init=False)
+    credentials: AuditedRows[tuple[UUID, str], Credential] = field(init=False)
+    zombies: AuditedRows[UUID, Zombie] = field(init=False)
+    configs: AuditedRows[UUID, ConfigVersion] = field(init=False)
     heads: dict[UUID, Head] = field(default_factory=dict)
     events: dict[UUID, Event] = field(default_factory=dict)
     arrivals: dict[UUID, int] = field(default_factory=dict)
@@ -93,7 +121,7 @@ class Tables:
     """By agent and key."""
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
-    follow_ups: dict[UUID, FollowUp] = field(default_factory=dict)
+    follow_ups: AuditedRows[UUID, FollowUp] = field(init=False)
     jobs: dict[UUID, Job] = field(default_factory=dict)
     unsorted_failures: dict[UUID, None] = field(default_factory=dict)
     """Events that failed and are in no group yet; kept by ``put_event``."""
@@ -102,30 +130,30 @@ class Tables:
     failure_groups: dict[UUID, FailureGroup] = field(default_factory=dict)
     failure_hours: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By group and hour since 1970."""
-    proposals: dict[UUID, Proposal] = field(default_factory=dict)
+    proposals: AuditedRows[UUID, Proposal] = field(init=False)
     scores: dict[UUID, Score] = field(default_factory=dict)
     """By event."""
-    context_tokens: dict[UUID, int] = field(default_factory=dict)
+    context_tokens: AuditedRows[UUID, int] = field(init=False)
     """By workspace."""
-    runners: dict[UUID, Runner] = field(default_factory=dict)
+    runners: AuditedRows[UUID, Runner] = field(init=False)
     runner_changes: list[RunnerChange] = field(default_factory=list)
-    enrolments: dict[bytes, EnrolmentToken] = field(default_factory=dict)
-    auth_sessions: dict[UUID, AuthSession] = field(default_factory=dict)
-    sign_in_links: dict[bytes, SignInLink] = field(default_factory=dict)
-    browser_sessions: dict[UUID, BrowserSession] = field(default_factory=dict)
+    enrolments: AuditedRows[bytes, EnrolmentToken] = field(init=False)
+    auth_sessions: AuditedRows[UUID, AuthSession] = field(init=False)
+    sign_in_links: AuditedRows[bytes, SignInLink] = field(init=False)
+    browser_sessions: AuditedRows[UUID, BrowserSession] = field(init=False)
     sign_in_attempts: dict[bytes, SignInAttempt] = field(default_factory=dict)
     key_uses: dict[tuple[UUID, bytes], KeyUse] = field(default_factory=dict)
-    chat_installs: dict[UUID, ChatInstall] = field(default_factory=dict)
+    chat_installs: AuditedRows[UUID, ChatInstall] = field(init=False)
     """By workspace."""
     chat_posts: dict[UUID, ChatPost] = field(default_factory=dict)
     """By gate."""
-    agent_keys: dict[UUID, AgentKey] = field(default_factory=dict)
-    mcp_servers: dict[tuple[UUID, str], McpServer] = field(default_factory=dict)
+    agent_keys: AuditedRows[UUID, AgentKey] = field(init=False)
+    grants: AuditedRows[UUID, Grant] = field(init=False)
+    mcp_servers: AuditedRows[tuple[UUID, str], McpServer] = field(init=False)
     """By workspace and name."""
-    grants: dict[UUID, Grant] = field(default_factory=dict)
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
-    artefacts: dict[UUID, Artefact] = field(default_factory=dict)
+    artefacts: AuditedRows[UUID, Artefact] = field(init=False)
     event_files: dict[tuple[UUID, int], EventFile] = field(default_factory=dict)
     """By event and number."""
     blobs: dict[UUID, Blob] = field(default_factory=dict)
@@ -135,7 +163,7 @@ class Tables:
     """By lease."""
     workspace_starts: dict[tuple[UUID, UUID], Start] = field(default_factory=dict)
     """By agent and event."""
-    workspace_resets: dict[UUID, int] = field(default_factory=dict)
+    workspace_resets: AuditedRows[UUID, int] = field(init=False)
     """Agent to the fencing token up to which snapshots count no more."""
     transcripts: dict[tuple[UUID, UUID, int], Transcript] = field(default_factory=dict)
     """By agent, event and attempt."""
@@ -145,6 +173,11 @@ class Tables:
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)
     """Agents with frames that listeners have not heard of, with their newest number."""
+
+    def __post_init__(self) -> None:
+        self.audit = AuditLogs(self.now)
+        for name in AUDITED:
+            setattr(self, name, AuditedRows(self.audit))
 
     def append_frames(self, frames: Iterable[NewFrame]) -> None:
         """Number them in the order given; those of an agent that is gone are dropped."""

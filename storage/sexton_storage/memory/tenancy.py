@@ -50,6 +50,7 @@ class MemoryTenants(MemoryStore):
         credited = replace(tenant, balance_nanos=balance, exhausted_at=exhausted_at, updated_at=now)
         self._tables.tenants[tenant_id] = credited
         self._tables.credits.append((tenant_id, amount_nanos, reason, actor))
+        self._tables.audit.note(None)
         if credited.has_credit:
             _free(self._tables, tenant_id, now)
         return credited

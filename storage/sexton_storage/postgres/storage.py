@@ -23,6 +23,7 @@ from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
 from sexton_storage.postgres.stores.artefacts import PostgresArtefacts
+from sexton_storage.postgres.stores.audit import PostgresAudit
 from sexton_storage.postgres.stores.blobs import PostgresBlobs
 from sexton_storage.postgres.stores.charges import PostgresCharges
 from sexton_storage.postgres.stores.chats import PostgresChats
@@ -125,6 +126,7 @@ class PostgresStorage:
         self.mcp_servers = PostgresMcpServers(database)
         self.transcripts = PostgresTranscripts(database)
         self.kept_workspaces = PostgresKeptWorkspaces(database)
+        self.audit = PostgresAudit(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

@@ -8,6 +8,7 @@ from sexton_actors.protocol.gate import Resolve, Resolved
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.identity.context import HttpContext
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.gates import Gate, GateStatus
@@ -39,7 +40,7 @@ async def or_denied(asked: Awaitable[R]) -> R:
 
 
 async def decide(ctx: HttpContext, gate_id: UUID, message: Resolve) -> GateDecided | Refusal:
-    match await or_denied(ctx.system.ask("gate", gate_id, message)):
+    match await or_denied(ask(ctx.system, "gate", gate_id, message)):
         case Refusal() as refusal:
             return refusal
         case Resolved(gate=done):

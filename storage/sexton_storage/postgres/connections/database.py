@@ -9,8 +9,10 @@ from uuid import UUID
 
 import asyncpg
 
+from sexton_storage.attribution import current_entry
 from sexton_storage.errors import RowRefused, StorageError, StorageUnavailable
 from sexton_storage.portal import Portal
+from sexton_storage.postgres.connections.audit_entries import ATTRIBUTE, entry_json
 from sexton_storage.postgres.connections.bounds import BEGIN, CONNECT_S, begin_long, pool_session
 from sexton_storage.postgres.connections.connection import (
     FAULTS,
@@ -134,11 +136,13 @@ class Database:
         take ``statement_s`` for each statement, so it must lock nothing that others wait for.
 
         Cancellation does not reach it. What the database refuses is raised by the name of the violated
-        constraint, else as RowRefused.
+        constraint, else as RowRefused. What changes is put down to whom the caller is attributed to.
         """
         within_s = LONG_S if long else self._settings.read_s
         begin = begin_long(self._settings.statement_s) if long else BEGIN
-        return await self._portal.run(lambda: self._settled(work, names, within_s, begin), shield=True)
+        entry = current_entry()
+        asked = work if entry is None else _attributed(work, entry_json(entry))
+        return await self._portal.run(lambda: self._settled(asked, names, within_s, begin), shield=True)
 
     async def healthy(self) -> bool:
         """Whether one round trip was made within a second, to a server that takes writes."""
@@ -296,6 +300,14 @@ class _Attempt(Generic[R]):
         new = await connection.fetchval(f"{MARK} ON CONFLICT DO NOTHING RETURNING id", self._mark)
         await connection.execute("ROLLBACK")
         return new is None
+
+
+def _attributed(work: Work[R], entry: str) -> Work[R]:
+    async def attributed(connection: Connection) -> R:
+        await connection.execute(ATTRIBUTE, entry)
+        return await work(connection)
+
+    return attributed
 
 
 def _named(error: Exception, names: Names) -> StorageError:

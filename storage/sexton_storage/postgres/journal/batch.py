@@ -1,10 +1,12 @@
 """Runs one batch of hot writes inside a transaction that somebody else begins and commits."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from sexton_storage.decisions.audit import has_changed
+from sexton_storage.postgres.connections.audit_entries import APPEND, entry_json
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.journal.claims import claim_events
 from sexton_storage.postgres.journal.ends import end_events
@@ -198,3 +200,11 @@ class Batch:
         if activity := self._of(AppendFrames):
             await check_appends(connection, activity, answers, frames)
         self.news = await frames.save(connection)
+        if cancels or resolutions:
+            await self._keep_lines(connection, [*cancels, *resolutions])
+
+    async def _keep_lines(self, connection: Connection, writes: Numbered) -> None:
+        # The last to be locked, and in one order: each waits for commits only, never for each other's rows.
+        entries = [w.audit for ord_, w in writes if w.audit is not None and has_changed(self.answers[ord_])]
+        for entry in sorted(entries, key=attrgetter("log_id")):
+            await connection.execute(APPEND, entry_json(entry))
