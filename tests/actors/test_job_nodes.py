@@ -40,6 +40,7 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
             agent_id = await install(first, world.tenant_id, world.workspace_id, "again")
             agent = await storage.zombies.load(agent_id)
             assert agent is not None
+
             for _ in range(EVENTS):
                 await world.append(agent)
                 await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.AGENT_ERROR))
@@ -56,11 +57,13 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
                 world.tenant_id, world.workspace_id, JobKind.REPLAY, "status:agent_error", "api:1", "k"
             )
             assert isinstance(await first.ask("job", job_id, begin), Job)
+
             with trio.fail_after(30):
                 await done_but_not_counted.wait()
             # Killed: nothing of it is tidied up, and its hold is still good.
             left = await found(storage, job_id)
             assert (len(left.page), left.done, left.held_until > world.now) == (PAGE, 0, True)
+
             monkeypatch.setattr(actor, "do_page", do_page)
             await storage.jobs.save(replace(left, version=left.version + 1, held_until=0))
 
@@ -74,6 +77,7 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
                     system.tell("job", job_id, Work())
                 await trio.sleep(0.01)
         assert (job.total, job.done, job.skipped, job.failed) == (EVENTS, EVENTS, 0, 0)
+
         kept = await storage.events.list(world.workspace_id, limit=99)
         originals = [event.id for event in kept if event.resumes_event_id is None][::-1]
         replays = [event.resumes_event_id for event in kept if event.resumes_event_id is not None][::-1]

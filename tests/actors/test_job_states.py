@@ -69,11 +69,13 @@ def test_a_job_that_is_to_stop_deals_with_what_it_has_in_hand_first() -> None:
     taken = transitions.take(JOB, FOUND, ME, NOW)
     asked = transitions.change(taken, Wish.STOP, NOW)
     assert isinstance(asked, Job)
+
     again = transitions.take(asked, (), OTHER, NOW)
     assert (again.status, again.page) == (JobStatus.STOPPING, EVENTS)
 
     settled = transitions.settle(again, EVENTS, [DONE] * 4, 500, NOW)
     assert settled is not None
+
     over = transitions.take(settled, (), OTHER, NOW)
 
     assert (over.status, over.ended_at, over.holder, over.done) == (JobStatus.STOPPED, NOW, None, 4)

@@ -43,6 +43,7 @@ async def test_each_failure_comes_into_one_group_once(world: StorageWorld) -> No
     assert await store.sort(put(unsorted)) == 2
     assert await store.sort(put(unsorted)) == 0
     assert await store.unsorted(limit=9) == []
+
     [group] = await store.list(world.workspace_id, limit=9, now=world.now)
     assert (group.count, group.message, group.sample_event_id) == (2, "it broke", last)
     assert (group.first_seen_at, group.last_seen_at) == (unsorted[0].at, unsorted[1].at)
@@ -52,6 +53,7 @@ async def test_each_failure_comes_into_one_group_once(world: StorageWorld) -> No
     await store.sort(put(await store.unsorted(limit=9)))
     [grown] = await store.list(world.workspace_id, limit=9, now=world.now)
     assert (grown.id, grown.count, grown.sample_event_id) == (group.id, 3, third)
+
     hours = await store.hours([group.id, agent.id], since_hour=0)
     assert (sum(hours[group.id].values()), hours[agent.id]) == (3, {})
     assert await found(world, selection(world, JobKind.REPLAY, "after:0", group.id)) == [first, last, third]
@@ -98,6 +100,7 @@ async def test_groups_go_with_their_agent(world: StorageWorld) -> None:
     await world.storage.zombies.delete(agent.id)
 
     assert await store.sort(put(rest)) == 1
+
     [left] = await store.list(world.workspace_id, limit=9, now=world.now)
     assert (left.zombie_id, left.count) == (other.id, 1)
     assert await store.unsorted(limit=9) == []

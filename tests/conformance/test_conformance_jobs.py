@@ -88,6 +88,7 @@ async def test_a_job_is_saved_by_the_version_that_was_seen(world: StorageWorld) 
 
     await jobs.save(replace(changed, version=3, status=JobStatus.DONE, ended_at=world.now))
     assert await jobs.add(job_of(world), limit=1)
+
     await world.storage.instance.sweep(world.now + JOBS_KEEP_MS + 1)
     assert await jobs.load(job.id) is None
 
@@ -133,6 +134,7 @@ async def test_a_replay_is_about_what_is_over_and_a_cancellation_about_what_is_n
     late = await ended_beside(world)
     assert late in await found(world, replays)
     assert await found(world, replays, survey.until_arrival) == [failed, well, again]
+
     page = await world.storage.jobs.page(replays, after=FIRST, until_arrival=10**9, limit=1)
     rest = await world.storage.jobs.page(
         replays, after=(page[0].created_at, page[0].arrival), until_arrival=survey.until_arrival, limit=9
@@ -141,6 +143,7 @@ async def test_a_replay_is_about_what_is_over_and_a_cancellation_about_what_is_n
     assert (page[0].zombie_id, page[0].request_bytes) == (agent.id, len('{"n": 1}'))
 
     assert await world.storage.jobs.known([failed, IT]) == {failed}
+
     [asked] = await world.storage.events.load_requests([failed, IT])
     assert (asked.request_json, asked.response_text, asked.evidence) == ('{"n": 1}', None, None)
 

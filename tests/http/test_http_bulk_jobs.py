@@ -79,9 +79,11 @@ async def test_failed_events_are_replayed_once_and_in_order(postgres_storage: Po
         made = (await world.post(f"{world.ws}/events:replay", body, headers=key)).json()
         done = await over(world, made)
         assert (done["status"], done["total"], done["done"], done["failed"]) == ("done", EVENTS, EVENTS, 0)
+
         again = await events(world, "received")
         assert [event["resumes_event_id"] for event in again] == sent
         assert {str(event["request_json"]) for event in again} == {str({"again": {"n": 1}})}
+
         repeated = (await world.post(f"{world.ws}/events:replay", body, headers=key)).json()
         assert repeated["job"]["job_id"] == done["job_id"]
 
@@ -94,6 +96,7 @@ async def test_failed_events_are_replayed_once_and_in_order(postgres_storage: Po
         assert [event["event_id"] for event in await events(world, "cancelled")] == [
             event["event_id"] for event in again[1:]
         ]
+
         beaten = await world.post(
             "/v1/runners/me/heartbeats", {"active_lease_ids": [lease["lease_id"]]}, token
         )
@@ -101,6 +104,7 @@ async def test_failed_events_are_replayed_once_and_in_order(postgres_storage: Po
 
         listed = (await world.get(f"{world.ws}/jobs?limit=1")).json()
         assert [item["job_id"] for item in listed["items"]] == [cancelled["job_id"]]
+
         older = (await world.get(f"{world.ws}/jobs?cursor={listed['next_cursor']}")).json()
         assert [item["job_id"] for item in older["items"]] == [done["job_id"]]
         assert world.registry.get_sample_value("sexton_bulk_events_total", {"outcome": "done"}) == 2 * EVENTS
@@ -130,6 +134,7 @@ async def test_what_a_bound_holds_up_waits_and_what_an_agent_refuses_is_counted(
         backlog.bounds = QueueBounds()
         assert (await until(world, job_id, OVER))["done"] == EVENTS
         assert len(await events(world, "received")) == EVENTS
+
         for verb in ("pause", "resume", "stop"):
             refused = await world.post(f"{world.ws}/jobs/{job_id}:{verb}")
             assert (refused.json()["error_code"], refused.json()["current_state"]) == ("UZ-REQ-009", "done")
@@ -138,8 +143,10 @@ async def test_what_a_bound_holds_up_waits_and_what_an_agent_refuses_is_counted(
         stopping = (await begin(world, "replay", filter="status:agent_error"))["job"]["job_id"]
         await until(world, stopping, {"running"}, "queue_full")
         assert (await world.post(f"{world.ws}/jobs/{stopping}:stop")).json()["status"] == "stopping"
+
         stopped = await until(world, stopping, OVER)
         assert (stopped["status"], stopped["done"], stopped["failed"]) == ("stopped", 0, 0)
+
         backlog.bounds = QueueBounds()
 
         await world.call("PATCH", f"{world.ws}/zombies/{zombie['zombie_id']}", json={"status": "stopped"})
@@ -166,6 +173,7 @@ async def test_failures_are_grouped_known_muted_and_replayed(postgres_storage: P
         one = f"{world.ws}/failures/{broke['failure_id']}"
         known = (await world.post(f"{one}:acknowledge")).json()
         assert (known["status"], known["acknowledged_by"][:4]) == ("acknowledged", "api:")
+
         other = f"{world.ws}/failures/{disk['failure_id']}"
         until_then = world.actors_world.now_ms() + 3_600_000
         muted = (await world.post(f"{other}:mute", {"until": until_then})).json()
@@ -174,6 +182,7 @@ async def test_failures_are_grouped_known_muted_and_replayed(postgres_storage: P
 
         counted = (await world.post(f"{one}:replay", {"dry_run": True})).json()
         assert (counted["total"], counted["sample"], counted["job"]) == (3, sent[:3], None)
+
         made = (await world.post(f"{one}:replay")).json()
         assert (await over(world, made))["done"] == 3
         assert [event["resumes_event_id"] for event in await events(world, "received")] == sent[:3]
@@ -227,4 +236,5 @@ async def test_anothers_jobs_and_failures_are_not_there(world: HttpWorld) -> Non
     for method, tail in (("GET", ""), ("POST", ":pause"), ("POST", ":resume"), ("POST", ":stop")):
         answer = await world.call(method, f"/v1/workspaces/{other}/jobs/{made['job_id']}{tail}")
         assert (answer.status_code, answer.json()["error_code"]) == (404, "UZ-JOB-001")
+
     assert (await world.get(f"/v1/workspaces/{other}/jobs")).json()["items"] == []

@@ -97,4 +97,5 @@ async def test_whoever_asks_for_what_is_not_there_is_told_on_a_page(screen: Scre
     shown = await screen.sees("The workspace has no event")
 
     assert "UZ-EVENT-001" in shown
+
     screen.complaints.clear()

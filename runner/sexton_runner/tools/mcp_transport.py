@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import httpcore2
 import httpx2
@@ -14,9 +14,14 @@ _PROXY = httpcore2.URL(scheme=b"http", host=b"proxy", port=None, target=b"/")
 """Never looked up: whatever the address, the connection goes to the proxy's socket."""
 
 
-class _ToSocket(httpcore2.TrioBackend):
+class _ToSocket(httpcore2.AsyncNetworkBackend):
     def __init__(self, path: str) -> None:
         self._path = path
+        # Where trio is not installed the package puts a class of that name that is no backend.
+        self._trio = cast("httpcore2.AsyncNetworkBackend", httpcore2.TrioBackend())
+
+    async def sleep(self, seconds: float) -> None:
+        await self._trio.sleep(seconds)
 
     async def connect_tcp(
         self,
@@ -27,7 +32,7 @@ class _ToSocket(httpcore2.TrioBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         del host, port, local_address, socket_options
-        return await self.connect_unix_socket(self._path, timeout)
+        return await self._trio.connect_unix_socket(self._path, timeout)
 
 
 class ProxyTransport(httpx2.AsyncHTTPTransport):

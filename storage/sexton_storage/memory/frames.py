@@ -44,7 +44,7 @@ class MemoryFrames(MemoryStore):
         return self._head()
 
     def _head(self) -> FramePlace:
-        return place_before(len(self._tables.frame_commits) + 1, self._tables.now())
+        return place_before(self._tables.frames_written + 1, self._tables.now())
 
     async def read_workspace(
         self, workspace_id: UUID, *, after: FramePlace, limit: int, max_bytes: int = PAGE_BYTES

@@ -13,6 +13,8 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
         return False
     del tables.heads[zombie_id]
     tables.frames.pop(zombie_id, None)
+    for key in [key for key in tables.frame_commits if zombie_id in key]:
+        del tables.frame_commits[key]
     tables.waiting.pop(zombie_id, None)
     for event_id in [event.id for event in tables.events.values() if event.zombie_id == zombie_id]:
         del tables.events[event_id]

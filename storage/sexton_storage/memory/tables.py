@@ -112,6 +112,8 @@ class Tables:
     frames: dict[UUID, list[Frame]] = field(default_factory=dict)
     frame_commits: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By agent and number: in which order they were written; kept when they are pruned."""
+    frames_written: int = 0
+    """How many there were ever, those of deleted agents too."""
     metering: dict[UUID, dict[tuple[int, int], MeteringPeriod]] = field(default_factory=dict)
     """By event, then by attempt and slice."""
     metered_tenants: dict[UUID, UUID] = field(default_factory=dict)
@@ -191,7 +193,8 @@ class Tables:
             kept, size = from_json(text), len(text.encode())
             frame = Frame(new.zombie_id, seq, new.event_id, new.kind, new.at_ms, kept, size)
             self.frames.setdefault(new.zombie_id, []).append(frame)
-            self.frame_commits[new.zombie_id, seq] = len(self.frame_commits) + 1
+            self.frames_written += 1
+            self.frame_commits[new.zombie_id, seq] = self.frames_written
             self.new_heads[new.zombie_id] = seq
 
     def spent(self, zombie_id: UUID, now: int) -> Spent:

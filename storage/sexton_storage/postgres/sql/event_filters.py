@@ -72,7 +72,7 @@ def narrows(term: Term) -> bool:
 def only_status(events: EventFilter) -> EventStatus | None:
     """Give the one status that the events have; None: it may be several, or none."""
     statuses = events.statuses()
-    return EventStatus(*statuses) if statuses is not None and len(statuses) == 1 else None
+    return EventStatus(next(iter(statuses))) if statuses is not None and len(statuses) == 1 else None
 
 
 def only_agent(events: EventFilter) -> str | None:
