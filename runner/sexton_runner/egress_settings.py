@@ -73,8 +73,8 @@ MEANINGS: Mapping[str, str] = {
 def read_egress_settings(environment: Mapping[str, str]) -> EgressSettings:
     """Read what an operator has set; raises ``BadSettings``.
 
-    >>> read_egress_settings({"SEXTON_EGRESS_PRIVATE_HOSTS": "git.lan, Build.lan:8443"}).private_hosts
-    frozenset({'git.lan', 'build.lan:8443'})
+    >>> sorted(read_egress_settings({"SEXTON_EGRESS_PRIVATE_HOSTS": "git.lan, Build.lan:8443"}).private_hosts)
+    ['build.lan:8443', 'git.lan']
     """
     bundle = environment.get(CA_BUNDLE)
     bounds = {name: _bound(environment, name) for name in BOUNDS if _variable(name) in environment}

@@ -39,6 +39,10 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     "preview_spec": (400,),
     # A duration or a time, which no schema tells apart from other texts.
     "stream_events": (400,),
+    # The language of filters, of which JSON Schema knows nothing.
+    "stream_workspace_events": (400,),
+    # A server has an address or a command, one of the two.
+    "put_mcp_server": (400,),
     # No two files of a message have one name, and each comes from one place, of two that it might.
     "steer_zombie": (400, 413),
     # How large a file may be is for the operator to say.

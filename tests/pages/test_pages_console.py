@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 
+from sexton_actors.periodic.failure_rounds import Sort
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, report, steer
 
+PLACES = (
+    *("events", "approvals", "agents", "failures", "jobs", "fleet", "tree", "money"),
+    *("credentials", "audit", "events?q=&status=&agent=&after="),
+    *("events?status=agent_error&q=code:*", "jobs?filter=status:agent_error&kind=replay"),
+)
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
 
 
@@ -48,6 +54,7 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     await report(
         world, token, failing, outcome="agent_error", failure_reason="startup_posture", response_text=HOSTILE
     )
+    await world.system.ask("failure_rounds", "", Sort())
     await sign_in(screen, world)
     home = f"{world.base_url}/console"
 
@@ -57,9 +64,9 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     assert "startup_posture" in shown
 
     await check_console_page(screen, "now")
-    for place in ("events", "approvals", "agents", "fleet", "tree", "money", "credentials"):
+    for place in PLACES:
         await screen.open(f"{home}/-/{place}")
-        await check_console_page(screen, place)
+        await check_console_page(screen, place.partition("?")[0])
     await screen.open(f"{home}/parts")
     await check_console_page(screen, "parts")
     here = f"{home}/{world.installation.workspace_id}"

@@ -45,7 +45,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "failures:failures",
         "List what fails alike, the last seen first; mark it as known, mute it, or have it done again.",
     ),
-    "event": Entry("event:event", "Show one event whole, or wait for its end."),
+    "event": Entry("event:event", "Show one event whole, say why it waits, or wait for its end."),
     "files": Entry("files:files", "List, get and delete the files that an event's runs left."),
     "transcript": Entry(
         "transcript:transcript",
@@ -54,7 +54,10 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "workspace-files": Entry(
         "workspace_files:workspace_files", "Show and reset the folder that an agent keeps from run to run."
     ),
-    "watch": Entry("events:watch", "Show what an AGENT does while it does it, until Ctrl-C."),
+    "watch": Entry(
+        "events:watch",
+        "Show what an AGENT does while it does it, or all agents of the workspace, until Ctrl-C.",
+    ),
     "replay": Entry("events:replay", "Do the EVENT of this id again, as a new one."),
     "trigger": Entry(
         "trigger:trigger",

@@ -31,8 +31,11 @@ class Notice(NamedTuple):
 
     status: int
     sentence: str
-    trace: str = ""
-    good: bool = False
+    trace: str
+
+
+def notice_of(problem: Problem, request_id: str) -> Notice:
+    return Notice(problem.status, sentence(problem.detail), f"{problem.code}, request {request_id}")
 
 
 ComesBack = Callable[[Call[Any, Any], Frame, Notice], Awaitable[Answer]]
@@ -90,9 +93,7 @@ def console_form(
     async def refused(call: Call[Any, Any], problem: Problem) -> Answer:
         if problem.status not in CLIENT_FAULT or problem.code in {"UZ-REQ-005", "UZ-WORKSPACE-001"}:
             raise problem
-        notice = Notice(
-            problem.status, sentence(problem.detail), f"{problem.code}, request {call.request_id}"
-        )
+        notice = notice_of(problem, call.request_id)
         return await comes_back(call, await frame_of(call, call.signed_in, here, title), notice)
 
     return form_operation(f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form)

@@ -19,6 +19,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 def body_of(entry: AuditEntry) -> str:
     """The text that is kept and hashed; the same for the same entry, with its keys in order.
 
+    >>> from uuid import UUID
     >>> print(body_of(AuditEntry(UUID(int=1), UUID(int=2), "key.create", "user:u", "ann", "::1", "r")))
     {"action":"key.create","actor":"user:u","address":"::1","entry_id":"00000000-0000-0000-0000-000000000001",\
 "facts":{},"name":"ann","request_id":"r","workspace_id":null}
@@ -71,6 +72,8 @@ def append(entry: AuditEntry, head: AuditHead, at: int, row_id: str) -> AuditLin
 def has_changed(answer: object) -> bool:
     """Whether a write of the journal that somebody is named for has changed anything.
 
+    >>> from sexton_storage.records.events import EventStatus
+    >>> from sexton_storage.writes import Lost
     >>> has_changed(Lost()), has_changed(Cancelled(CancelOutcome.CLOSED, None, EventStatus.PROCESSED))
     (False, False)
     """
@@ -97,6 +100,8 @@ def first_break(lines: Iterable[AuditLine], known: Iterable[AuditHead] = ()) -> 
 
     ``known``: numbers and hashes that somebody has kept elsewhere.
 
+    >>> from msgspec.structs import replace
+    >>> from uuid import UUID
     >>> one = AuditEntry(UUID(int=1), UUID(int=2), "key.create", "user:u", "ann", "::1", "r")
     >>> first = append(one, GENESIS, 5, "a")
     >>> second = append(replace(one, id=UUID(int=3)), AuditHead(1, first.hash), 6, "b")

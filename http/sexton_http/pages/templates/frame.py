@@ -29,6 +29,8 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
             Place("events", "Events", "events", thumb=True),
             Place("approvals", "Approvals", "approvals", thumb=True),
             Place("agents", "Agents", "agents", thumb=True),
+            Place("failures", "Failures", "failures"),
+            Place("jobs", "Bulk jobs", "jobs"),
         ),
     ),
     ("World", (Place("credentials", "Credentials", "credentials"), Place("grants", "Grants", "/grants"))),
@@ -41,6 +43,7 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
         (
             Place("members", "Members", "/members"),
             Place("keys", "API keys", "/keys"),
+            Place("audit", "Audit log", "audit"),
             Place("workspaces", "Workspaces", "/workspaces"),
             Place("api", "API", "/docs"),
         ),

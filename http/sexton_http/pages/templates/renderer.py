@@ -28,6 +28,11 @@ def _pretty(value: Any) -> str:
     return msgspec.json.format(text or b"null", indent=2).decode()
 
 
+def _compact(value: Any) -> str:
+    """A short value of JSON in one line; nothing of an empty one."""
+    return msgspec.json.encode(value).decode() if value else ""
+
+
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("sexton_http.pages.templates", "html"),
     autoescape=True,
@@ -38,6 +43,7 @@ _TEMPLATES: Final = Environment(
 )
 _TEMPLATES.filters |= {
     "ago": words.ago,
+    "compact": _compact,
     "dollars": words.dollars,
     "exact": words.exact,
     "pretty": _pretty,
@@ -49,7 +55,9 @@ _TEMPLATES.globals |= {
     "agent_mark": partial(words.mark, words.AGENTS),
     "asset": lambda name: ASSETS[name].address,
     "event_mark": partial(words.mark, words.EVENTS),
+    "failure_mark": partial(words.mark, words.FAILURES),
     "gate_mark": partial(words.mark, words.GATES),
+    "job_mark": partial(words.mark, words.JOBS),
     "runner_mark": partial(words.mark, words.RUNNERS),
 }
 

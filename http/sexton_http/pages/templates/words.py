@@ -65,6 +65,22 @@ RUNNERS: Final[Mapping[str, Mark]] = {
 }
 
 
+FAILURES: Final[Mapping[str, Mark]] = {
+    "open": Mark("■", "open", "red"),
+    "acknowledged": Mark("◆", "acknowledged", "amber"),
+    "muted": Mark("‖", "muted", "mute"),
+}
+JOBS: Final[Mapping[str, Mark]] = {
+    "waiting": Mark("○", "waiting", "mute"),
+    "running": Mark("●", "running", "accent"),
+    "paused": Mark("‖", "paused", "amber"),
+    "stopping": Mark("‖", "stopping", "amber"),
+    "stopped": Mark("‖", "stopped", "mute"),
+    "done": Mark("✓", "done", "green"),
+    "failed": Mark("■", "failed", "red"),
+}
+
+
 def mark(marks: Mapping[str, Mark], state: str) -> Mark:
     """A state that has no mark yet is shown by its name.
 

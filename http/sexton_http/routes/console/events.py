@@ -1,25 +1,30 @@
 """The pages of events: the list with its filters, and one event whole."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from sexton_http.answers import Answer
-from sexton_http.bodies.shapes import Body
+from sexton_http.answers import Answer, Problem
+from sexton_http.bodies.shapes import Body, Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation
 from sexton_http.pages.form_actions import FormDecoder, act
 from sexton_http.pages.layout import see
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
+from sexton_http.pages.templates.words import EVENTS, GATES, mark, tail
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.event_actions import cancel_workspace_event, replay_workspace_event
-from sexton_http.routes.event_details import EventWait, WholeEvent, get_workspace_event
+from sexton_http.routes.event_details import (
+    EventWait,
+    EventWhy,
+    WholeEvent,
+    explain_workspace_event,
+    get_workspace_event,
+)
 from sexton_http.routes.events import EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage
-from sexton_http.routes.shared.event_filters import NAMED
 from sexton_http.routes.zombies import ZombieQuery, list_zombies
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
@@ -29,6 +34,16 @@ AGENTS: Final = 100
 """Agents that the filter offers, and whose names the list shows."""
 
 
+class EventSearch(Query):
+    """What the form above the list sends; an empty field chooses nothing."""
+
+    q: str = ""
+    status: str = ""
+    agent: str = ""
+    after: str = ""
+    cursor: Cursor | None = None
+
+
 class EventWish(Body):
     """What the buttons of an event send."""
 
@@ -36,6 +51,13 @@ class EventWish(Body):
 
 
 _WISH: Final = FormDecoder(EventWish)
+
+
+class Step(NamedTuple):
+    """One line of an event's story."""
+
+    at: int
+    words: str
 
 
 async def agents_of(call: Call[Any, Any], frame: Frame) -> Sequence[ZombieItem]:
@@ -49,58 +71,87 @@ def names_of(agents: Sequence[ZombieItem]) -> Mapping[UUID, str]:
 
 
 @console_operation(HERE, HERE, "Events")
-async def show_events(call: Call[NoBody, WorkspaceEventQuery], frame: Frame) -> Answer:
+async def show_events(call: Call[NoBody, EventSearch], frame: Frame) -> Answer:
     """Show the workspace's events, newest first, as the filters in the address say."""
-    query = call.query
-    page: EventPage = await act(call, frame.signed_in, list_workspace_events, query=query)
+    search = call.query
+    page: EventPage = await act(call, frame.signed_in, list_workspace_events, query=asked_of(search))
     agents = await agents_of(call, frame)
     names = names_of(agents)
-    chosen = chosen_of(query)
+    chosen = chosen_of(search)
     here = frame.address(HERE)
     older = None
     if page.next_cursor is not None:
-        kept = {name: value for name, value in chosen.items() if name != "since"}
-        older = f"{here}?{urlencode({**kept, 'cursor': page.next_cursor})}"
+        older = f"{here}?{urlencode({**chosen, 'cursor': page.next_cursor})}"
     return show(
         frame,
         "events",
         events=page.items,
         agents=agents,
         names=names,
-        query=query,
+        search=search,
         states=list(EventStatus),
         chips=[(_words(name, value, names), without(here, chosen, name)) for name, value in chosen.items()],
+        bulk=f"{frame.address('jobs')}?{urlencode({'filter': filter_text(chosen)})}" if chosen else None,
         older=older,
         now=call.ctx.world.now_ms(),
     )
 
 
-def chosen_of(query: WorkspaceEventQuery) -> dict[str, str]:
-    """What the address chooses, by the names of its parameters."""
+def asked_of(search: EventSearch) -> WorkspaceEventQuery:
+    """Give the query of the list. Raises Problem UZ-REQ-001."""
+    try:
+        status = EventStatus(search.status) if search.status else None
+    except ValueError:
+        facts = {"parameter": "status"}
+        raise Problem("UZ-REQ-001", "status: there is no such state", facts=facts) from None
+    return WorkspaceEventQuery(
+        q=search.q.strip() or None,
+        status=status,
+        agent=search.agent or None,
+        after=search.after.strip() or None,
+        cursor=search.cursor,
+    )
+
+
+def chosen_of(search: EventSearch) -> dict[str, str]:
+    """Give what the address chooses, by the names of its parameters.
+
+    >>> chosen_of(EventSearch(q=" code:UZ-RUN-001 ", after="2h"))
+    {'q': 'code:UZ-RUN-001', 'after': '2h'}
+    """
     named = {
-        "status": query.status,
-        "zombie_id": query.zombie_id,
-        "actor": query.actor,
-        "since": query.since,
-        "q": query.q,
-        **{name: getattr(query, name) for name in NAMED},
+        "q": search.q.strip(),
+        "status": search.status,
+        "agent": search.agent,
+        "after": search.after.strip(),
     }
-    return {name: str(value) for name, value in named.items() if value is not None}
+    return {name: value for name, value in named.items() if value}
+
+
+def filter_text(chosen: Mapping[str, str]) -> str:
+    """Give the same choice in the language of filters.
+
+    >>> filter_text({"q": "code:UZ-RUN-001", "status": "agent_error"})
+    'code:UZ-RUN-001 status:agent_error'
+    """
+    return " ".join(value if name == "q" else f"{name}:{value}" for name, value in chosen.items())
 
 
 def without(here: str, chosen: Mapping[str, str], name: str) -> str:
     """Where the list is without one of its filters.
 
-    >>> without("/events", {"status": "running", "actor": "webhook:*"}, "status")
-    '/events?actor=webhook%3A%2A'
+    >>> without("/events", {"status": "running", "q": "actor:webhook:*"}, "status")
+    '/events?q=actor%3Awebhook%3A%2A'
     """
     kept = {other: value for other, value in chosen.items() if other != name}
     return f"{here}?{urlencode(kept)}" if kept else here
 
 
 def _words(name: str, value: str, names: Mapping[UUID, str]) -> str:
-    if name == "zombie_id":
-        return f"agent {names.get(UUID(value), value)}"
+    if name == "q":
+        return value
+    if name == "agent":
+        return f"agent {next((known for one, known in names.items() if str(one) == value), value)}"
     return f"{name} {value}"
 
 
@@ -129,8 +180,7 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     who = frame.signed_in
     event: WholeEvent = await act(call, who, get_workspace_event, query=EventWait())
     agent = await call.ctx.world.storage.zombies.load(event.zombie_id)
-    asked = GateQuery(status=GateStatus.PENDING, zombie_id=event.zombie_id)
-    gates: GatePage = await act(call, who, list_approvals, query=asked)
+    why: EventWhy | None = None if event.ended else await act(call, who, explain_workspace_event)
     files: ArtefactPage = await act(call, who, list_artefacts, query=ArtefactQuery())
     return show(
         frame,
@@ -138,9 +188,32 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         status=200 if notice is None else notice.status,
         event=event,
         name="a deleted agent" if agent is None else agent.name,
-        gates=[gate for gate in gates.items if gate.event_id == event.event_id],
+        why=why,
+        gates=[gate for gate in event.gates if gate.status is GateStatus.PENDING],
         files=files.items,
-        story=(),
+        story=story_of(event),
         notice=notice,
         now=call.ctx.world.now_ms(),
     )
+
+
+def story_of(event: WholeEvent) -> list[Step]:
+    """What became of the event, in the order of time."""
+    steps = [Step(event.created_at, f"came from {event.actor} as {event.event_type}")]
+    for lease in event.leases:
+        who = f"attempt {lease.attempt} under fencing token {lease.fencing_token}"
+        steps.append(Step(lease.granted_at, f"{who} was leased to runner {tail(str(lease.runner_id))}"))
+        if lease.ended_at is not None:
+            how = lease.failure_label or lease.status.value
+            words = f"attempt {lease.attempt} ended after {lease.renewals} renewals: {how}"
+            steps.append(Step(lease.ended_at, words))
+    for gate in event.gates:
+        what = gate.proposed_action or gate.action_name
+        steps.append(Step(gate.requested_at, f"asked for approval: {what}"))
+        if gate.status is not GateStatus.PENDING and gate.updated_at is not None:
+            by = gate.resolved_by if isinstance(gate.resolved_by, str) else "nobody"
+            steps.append(Step(gate.updated_at, f"{mark(GATES, gate.status).word} by {by}"))
+    if event.completed_at is not None:
+        label = f", {event.failure_label}" if event.failure_label else ""
+        steps.append(Step(event.completed_at, f"ended: {mark(EVENTS, event.status).word}{label}"))
+    return sorted(steps)

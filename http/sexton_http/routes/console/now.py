@@ -1,44 +1,37 @@
 """The page *Now*: what waits for a person, what is stuck or fails and why, and what runs."""
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.pages.console import console_operation
-from sexton_http.pages.form_actions import MEDIA, TAG, act
+from sexton_http.pages.form_actions import MEDIA, TAG, act, may
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.pages.templates.words import AGENTS, EVENTS, Mark
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.billing import Balance, get_balance
 from sexton_http.routes.console.events import agents_of, names_of
+from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery, list_workspace_events
-from sexton_http.routes.shared.agent_views import ZombieItem
+from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
 from sexton_storage.records.events import EventStatus
+from sexton_storage.records.failures import FailureStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import ZombieStatus
 
 HERE: Final = "now"
-RECENT: Final = "24h"
 LOOKED_AT: Final = 100
-"""Failed and waiting events that are looked at for what they have in common."""
+"""Events that run, or wait, that the page looks at."""
+MOST_EXPLAINED: Final = 5
+"""Agents whose oldest waiting event is asked why it waits; each costs a read of the queue."""
+MOST_FAILURES: Final = 10
 SEE_OTHER: Final = 303
-
-
-class Trouble(NamedTuple):
-    """One line of what is stuck, fails or is blocked."""
-
-    mark: Mark
-    words: str
-    reason: str
-    at: int
-    to: str
-    verb: str
 
 
 @operation("GET", "/console", tag=TAG, auth=Auth.PUBLIC, media=MEDIA, status=SEE_OTHER, extra_statuses=(200,))
@@ -58,7 +51,8 @@ async def open_console(call: Call[NoBody, NoQuery]) -> Answer:
 )
 async def open_place(call: Call[NoBody, NoQuery]) -> Answer:
     """Go to a page of the first workspace."""
-    return await _first(call, call.text("place"))
+    query = call.head.query.decode("ascii", "ignore")
+    return await _first(call, f"{call.text('place')}?{query}" if query else call.text("place"))
 
 
 async def _first(call: Call[NoBody, NoQuery], place: str) -> Answer:
@@ -77,70 +71,45 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     gates: GatePage = await act(call, who, list_approvals, query=asked)
     balance: Balance = await act(call, who, get_balance)
     agents = await agents_of(call, frame)
-    failed = await _events(call, frame, EventStatus.AGENT_ERROR, since=RECENT)
-    dead = await _events(call, frame, EventStatus.DEAD_LETTERED, since=RECENT)
+    failures: FailurePage = await act(
+        call, who, list_failures, query=FailureQuery(status=FailureStatus.OPEN, limit=MOST_FAILURES)
+    )
     running = await _events(call, frame, EventStatus.RUNNING)
     waiting = await _events(call, frame, EventStatus.RECEIVED)
     names = names_of(agents)
+    stuck = [await _why(call, frame, event) for event in oldest_of_agents(waiting.items)]
     return show(
         frame,
         "now",
         gates=gates.items,
-        troubles=[*halted(agents, frame), *failing([*failed.items, *dead.items], names, frame)],
+        failures=failures.items,
+        halted=[agent for agent in agents if agent.status is ZombieStatus.PAUSED],
+        stuck=[(event, why) for event, why in stuck if why.reasons],
         running=running.items,
         waiting=waiting.items,
         more_waiting=waiting.next_cursor is not None,
         balance=balance,
         names=names,
+        allowed=may(who, acknowledge_failure),
         now=call.ctx.world.now_ms(),
     )
 
 
-def halted(agents: Sequence[ZombieItem], frame: Frame) -> list[Trouble]:
-    """Agents that do not work, and that somebody may want to."""
-    return [
-        Trouble(
-            AGENTS[agent.status],
-            f"{agent.name} is paused by the platform",
-            "It starts nothing until it is resumed.",
-            agent.updated_at,
-            frame.to("agents", agent.zombie_id),
-            "Look",
-        )
-        for agent in agents
-        if agent.status is ZombieStatus.PAUSED
-    ]
+def oldest_of_agents(events: Sequence[EventItem]) -> list[EventItem]:
+    """The oldest waiting event of each agent, those that wait longest first."""
+    oldest: dict[UUID, EventItem] = {}
+    for event in sorted(events, key=lambda event: event.created_at):
+        oldest.setdefault(event.zombie_id, event)
+    return list(oldest.values())[:MOST_EXPLAINED]
 
 
-def failing(events: Sequence[EventItem], names: dict[UUID, str] | Any, frame: Frame) -> list[Trouble]:
-    """What fails, by agent and label: the latest first, with how often."""
-
-    def group(event: EventItem) -> tuple[str, str]:
-        return str(event.zombie_id), event.failure_label or event.error_code or event.status
-
-    found: list[Trouble] = []
-    for (_, label), some in groupby(sorted(events, key=group), key=group):
-        alike = list(some)
-        last = max(alike, key=lambda event: event.created_at)
-        name = names.get(last.zombie_id, "an agent")
-        often = "once" if len(alike) == 1 else f"{len(alike)} times"
-        to = f"{frame.address('events')}?status={last.status}&zombie_id={last.zombie_id}"
-        found.append(
-            Trouble(
-                EVENTS[last.status],
-                f"{name} fails: {label}",
-                f"{often} in 24 hours",
-                last.created_at,
-                to,
-                "Look",
-            )
-        )
-    return sorted(found, key=lambda trouble: -trouble.at)
+async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[EventItem, EventWhy]:
+    one = msgspec.structs.replace(call, params={**call.params, "event_id": event.event_id})
+    why: EventWhy = await act(one, frame.signed_in, explain_workspace_event)
+    return event, why
 
 
-async def _events(
-    call: Call[Any, Any], frame: Frame, status: EventStatus, since: str | None = None
-) -> EventPage:
-    asked = WorkspaceEventQuery(status=status, since=since, limit=LOOKED_AT)
+async def _events(call: Call[Any, Any], frame: Frame, status: EventStatus) -> EventPage:
+    asked = WorkspaceEventQuery(status=status, limit=LOOKED_AT)
     page: EventPage = await act(call, frame.signed_in, list_workspace_events, query=asked)
     return page

@@ -3,7 +3,20 @@
 from typing import Final
 
 from sexton_http.gateway.operations import Operation
-from sexton_http.routes.console import agents, approvals, credentials, events, fleet, money, now, parts, tree
+from sexton_http.routes.console import (
+    agents,
+    approvals,
+    audit,
+    credentials,
+    events,
+    failures,
+    fleet,
+    jobs,
+    money,
+    now,
+    parts,
+    tree,
+)
 
 PAGES: Final[tuple[Operation, ...]] = (
     now.open_console,
@@ -18,8 +31,14 @@ PAGES: Final[tuple[Operation, ...]] = (
     agents.show_agents,
     agents.show_agent,
     agents.submit_agent,
+    failures.show_failures,
+    failures.submit_failure,
+    jobs.show_jobs,
+    jobs.submit_job,
+    jobs.submit_job_change,
     credentials.show_credentials,
     fleet.show_fleet,
     tree.show_tree,
     money.show_money,
+    audit.show_audit,
 )

@@ -1,0 +1,82 @@
+"""The page of failures: what fails alike, since when and how often, and the ways to deal with it."""
+
+from typing import Any, Final, Literal
+
+from sexton_http.answers import Answer
+from sexton_http.bodies.shapes import Body
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery
+from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.form_actions import FormDecoder, act, may
+from sexton_http.pages.layout import see
+from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.routes.console.events import agents_of, names_of
+from sexton_http.routes.failures import (
+    FailurePage,
+    FailureQuery,
+    FailureReplay,
+    Mute,
+    acknowledge_failure,
+    list_failures,
+    mute_failure,
+    replay_failure,
+)
+
+HERE: Final = "failures"
+TITLE: Final = "Failures"
+QUIET_MS: Final = 24 * 3_600_000
+"""For how long the button makes a group quiet."""
+
+
+class FailureWish(Body):
+    """What the buttons of a group send."""
+
+    verb: Literal["acknowledge", "mute", "unmute", "replay"]
+
+
+_WISH: Final = FormDecoder(FailureWish)
+
+
+@console_operation(HERE, HERE, TITLE)
+async def show_failures(call: Call[NoBody, FailureQuery], frame: Frame) -> Answer:
+    """Show what fails, in groups of what fails alike, the last seen first."""
+    return await _page(call, frame, call.query)
+
+
+async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
+    return await _page(call, frame, FailureQuery(), notice)
+
+
+@console_form(HERE + "/{failure_id}", HERE, TITLE, _again, form=FailureWish)
+async def submit_failure(call: Call[NoBody, NoQuery]) -> Answer:
+    """Acknowledge a group, make it quiet for a day or no longer, or replay all of it by a job."""
+    who, home = call.signed_in, f"/console/{call.id('workspace_id')}"
+    match _WISH.decode(call).verb:
+        case "acknowledge":
+            await act(call, who, acknowledge_failure)
+        case "mute":
+            await act(call, who, mute_failure, body=Mute(call.ctx.world.now_ms() + QUIET_MS))
+        case "unmute":
+            await act(call, who, mute_failure, body=Mute())
+        case "replay":
+            await act(call, who, replay_failure, body=FailureReplay())
+            return see(f"{home}/jobs")
+    return see(f"{home}/{HERE}")
+
+
+async def _page(
+    call: Call[Any, Any], frame: Frame, query: FailureQuery, notice: Notice | None = None
+) -> Answer:
+    page: FailurePage = await act(call, frame.signed_in, list_failures, query=query)
+    older = None if page.next_cursor is None else f"{frame.address(HERE)}?cursor={page.next_cursor}"
+    return show(
+        frame,
+        "failures",
+        status=200 if notice is None else notice.status,
+        failures=page.items,
+        names=names_of(await agents_of(call, frame)),
+        allowed=may(frame.signed_in, acknowledge_failure),
+        older=older,
+        notice=notice,
+        now=call.ctx.world.now_ms(),
+    )
