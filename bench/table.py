@@ -8,12 +8,14 @@ RIGHT = frozenset({2, 3, 4})
 """Columns of numbers."""
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """With thousands set off; small ones with three digits.
 
-    >>> number(12345.6), number(3.14159), number(0.6)
-    ('12,346', '3.14', '0.6')
+    >>> number(12345.6), number(3.14159), number(0.6), number(None)
+    ('12,346', '3.14', '0.6', 'none')
     """
+    if value is None:
+        return "none"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
