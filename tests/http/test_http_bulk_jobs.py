@@ -154,7 +154,9 @@ async def test_what_a_bound_holds_up_waits_and_what_an_agent_refuses_is_counted(
         assert (refused_all["done"], refused_all["refused"]) == (0, {"UZ-ZMB-012": EVENTS})
 
 
-async def test_failures_are_grouped_known_muted_and_replayed(postgres_storage: PostgresStorage) -> None:
+async def test_failures_are_grouped_known_muted_and_replayed(
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with open_http_world_on(postgres_storage) as world:
         zombie, token = await world.install(), await world.enrol()
         sent = await send(world, zombie)
@@ -193,6 +195,10 @@ async def test_failures_are_grouped_known_muted_and_replayed(postgres_storage: P
         assert await statuses(world) == {"open": [4, 2], "acknowledged": [], "muted": []}
         assert (await world.get(one)).json()["count"] == 4
 
+        monkeypatch.setattr(actor, "JOBS_LIMIT", 0)
+        full = await world.post(f"{one}:replay")
+        assert (full.status_code, full.json()["error_code"]) == (409, "UZ-JOB-002")
+
 
 async def statuses(world: HttpWorld) -> dict[str, Sequence[int]]:
     """The counts of the groups, by status."""
@@ -225,8 +231,9 @@ async def test_what_is_malformed_or_not_there_is_refused(
         assert refused.json()["error_code"] == "UZ-FAILURE-001"
 
     monkeypatch.setattr(actor, "JOBS_LIMIT", 0)
-    full = await world.post(f"{world.ws}/events:cancel", {"filter": "after:0"})
-    assert (full.status_code, full.json()["error_code"]) == (409, "UZ-JOB-002")
+    for verb in ("cancel", "replay"):
+        full = await world.post(f"{world.ws}/events:{verb}", {"filter": "after:0"})
+        assert (full.status_code, full.json()["error_code"]) == (409, "UZ-JOB-002")
 
 
 async def test_anothers_jobs_and_failures_are_not_there(world: HttpWorld) -> None:

@@ -4,8 +4,10 @@ import hashlib
 from typing import Any
 
 import httpx2
+import pytest
 
 from sexton_actors.file_bounds import FileBounds
+from sexton_storage import decisions
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.blobs import CHUNK_BYTES, PART_BYTES
 from sexton_storage.records.users import Role
@@ -173,7 +175,7 @@ async def test_a_late_runner_and_a_stranger_reach_nothing(postgres_storage: Post
 
 
 async def test_what_is_malformed_too_large_or_not_as_declared_is_refused(
-    postgres_storage: PostgresStorage,
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = FileBounds(file_bytes=2 * len(CONTENT), quota_bytes=3 * len(CONTENT))
     async with open_http_world_on(postgres_storage, files=bounds) as world:
@@ -206,6 +208,7 @@ async def test_what_is_malformed_too_large_or_not_as_declared_is_refused(
             "UZ-FILE-008",
         )
 
+        assert code(await begin(world, token, lease, b"", sha256="ab" * 32)) == (409, "UZ-FILE-006")
         empty = (await begin(world, token, lease, b"")).json()
         assert empty["complete"]
 
@@ -225,3 +228,8 @@ async def test_what_is_malformed_too_large_or_not_as_declared_is_refused(
             "received"
         ] == 0
         assert code(await begin(world, token, lease, bytes(100))) == (409, "UZ-FILE-002")
+
+        monkeypatch.setattr(decisions.artefacts, "ARTEFACTS_OF_ATTEMPT", 1)
+        assert code(await name(world, token, lease, other, "a second")) == (409, "UZ-FILE-003")
+        monkeypatch.setattr(decisions.blobs, "BLOBS_OF_LEASE", 1)
+        assert code(await begin(world, token, lease, b"x")) == (409, "UZ-FILE-003")

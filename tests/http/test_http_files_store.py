@@ -14,6 +14,7 @@ from sexton_storage.records.blobs import CHUNK_BYTES
 from tests.fakes.s3 import FakeS3, Mood, Stored
 from tests.http.test_http_files import CONTENT, code, keep
 from tests.http.test_http_kept_workspaces import leave, place, report
+from tests.http.test_http_message_files import message, send
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.s3 import PREFIX, needs_fake, open_store
 
@@ -61,24 +62,28 @@ async def test_files_and_snapshots_move_to_the_store_and_are_served_from_there(
         assert (await leave(world, token, lease, SNAPSHOT)).status_code == 200
 
         await report(world, token, lease)
+        uploaded = {"name": "a.txt", "upload_id": await send(world, b"brought by a person")}
+        assert (await message(world, zombie["zombie_id"], uploaded)).status_code == 202
 
         fake.mood = Mood.LIES
-        assert (await moves(world))["failed"] == 2
-        assert await where(world) == [("database", 5), ("database", 1)]
+        assert (await moves(world))["failed"] == 3
+        assert await where(world) == [("database", 5), ("database", 1), ("database", 1)]
 
         fake.mood = Mood.WELL
-        assert (await moves(world))["moved"] == 2
-        assert await where(world) == [("store", 0), ("store", 0)]
+        assert (await moves(world))["moved"] == 3
+        assert await where(world) == [("store", 0)] * 3
 
         await is_served(world, f"{path}/content", CONTENT)
-        await world.deliver(zombie["webhook_urls"]["github"])
         second = await world.lease(token)
         await world.post(f"{place(second)}/workspace", {}, token)
         snapshot = f"{place(second)}/workspace/content"
         assert (await world.get(snapshot, token)).content == SNAPSHOT
 
         fake.mood = Mood.REFUSES
-        for answer in (await world.get(f"{path}/content"), await world.get(snapshot, token)):
+        brought = f"{place(second)}/files/content"
+        for answer in [await world.get(f"{path}/content")] + [
+            await world.get(of_lease, token) for of_lease in (snapshot, brought)
+        ]:
             assert (*code(answer), "the S3 store answered 403" in answer.text) == (503, "UZ-FILE-013", True)
             assert int(answer.headers["retry-after"]) >= 5
         assert (await world.get(path)).status_code == 200, "what is known of it needs no store"
@@ -113,9 +118,9 @@ async def the_hour_passes(world: HttpWorld, fake: FakeS3) -> None:
     await world.system.ask("file_mover", "", TidyStore())
     await world.sweep()
 
-    assert dict(world.actors_world.meters.file_moves) == {"moved": 2, "failed": 2, "removed": 1, "stray": 1}
-    assert len(await where(world)) == 2
-    assert len(fake.objects) == 3, "the snapshot, the owner's name, and the notes"
+    assert dict(world.actors_world.meters.file_moves) == {"moved": 3, "failed": 3, "removed": 1, "stray": 1}
+    assert len(await where(world)) == 3
+    assert len(fake.objects) == 4, "the snapshot, the upload, the owner's name, and the notes"
 
 
 async def test_what_another_installation_keeps_there_is_left_alone(postgres_storage: PostgresStorage) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 
 from sexton_actors.file_bounds import FileBounds
+from sexton_storage import decisions
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.blobs import PART_BYTES
 from sexton_storage.records.event_files import FILES_OF_EVENT
@@ -138,11 +140,14 @@ async def test_a_message_brings_what_was_sent_and_what_another_run_left_and_so_d
         assert await used(world, event_id) == len(CONTENT) + len(b"<html>"), "once, however many bring it"
 
         await postgres_storage.event_files.prune(keep_ms=0, limit=100)
-        late = await world.post(f"{world.ws}/events/{event_id}/replay")
-        assert code(late) == (410, "UZ-FILE-014")
+        for place in (world.ws, f"{world.ws}/zombies/{agent}"):
+            late = await world.post(f"{place}/events/{event_id}/replay")
+            assert code(late) == (410, "UZ-FILE-014")
 
 
-async def test_nothing_of_others_and_nothing_half_sent_is_brought(postgres_storage: PostgresStorage) -> None:
+async def test_nothing_of_others_and_nothing_half_sent_is_brought(
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bounds = FileBounds(file_bytes=len(CONTENT), quota_bytes=2 * len(CONTENT))
     async with open_http_world_on(postgres_storage, files=bounds) as world:
         zombie, _, lease = await world.working()
@@ -159,6 +164,8 @@ async def test_nothing_of_others_and_nothing_half_sent_is_brought(postgres_stora
         assert code(await part(world, half, 0, b"")) == (400, "UZ-REQ-001")
         assert code(await begin(world, b"", size=len(CONTENT) + 1)) == (413, "UZ-FILE-004")
         assert code(await begin(world, b"one more", size=2)) == (409, "UZ-FILE-002")
+        wrong = (await begin(world, b"", size=1)).json()["upload_id"]
+        assert code(await part(world, wrong, 0, b"x")) == (409, "UZ-FILE-006"), "the bytes of another hash"
 
         mine, event_id = {"name": "a", "upload_id": upload}, lease["event"]["event_id"]
         for files, bearer, wanted in (
@@ -177,6 +184,9 @@ async def test_nothing_of_others_and_nothing_half_sent_is_brought(postgres_stora
         ):
             assert code(await message(world, agent, *files, token=bearer)) == wanted, files
         assert await owners(postgres_storage, upload) == 0
+
+        monkeypatch.setattr(decisions.blobs, "BLOBS_OF_LEASE", 1)
+        assert code(await begin(world, b"x")) == (409, "UZ-FILE-003")
 
         stopped = await world.call("PATCH", f"{world.ws}/zombies/{agent}", json={"status": "stopped"})
         assert stopped.status_code == 200

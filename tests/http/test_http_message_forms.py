@@ -7,11 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import httpx2
+import pytest
 import trio
 
 from sexton_actors.file_bounds import FileBounds
 from sexton_http.answers import Problem
 from sexton_http.bodies.multipart import Form
+from sexton_storage import decisions
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.blobs import PART_BYTES
 from sexton_storage.records.event_files import FILES_OF_EVENT
@@ -132,7 +134,7 @@ BAD: dict[str, tuple[bytes, tuple[int, str]]] = {
 
 
 async def test_a_form_that_is_refused_leaves_no_event_and_no_half_of_a_file(
-    postgres_storage: PostgresStorage,
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = FileBounds(file_bytes=PART_BYTES, quota_bytes=4 * PART_BYTES)
     async with open_http_world_on(postgres_storage, files=bounds) as world:
@@ -149,6 +151,10 @@ async def test_a_form_that_is_refused_leaves_no_event_and_no_half_of_a_file(
             ({"content-encoding": "gzip"}, (415, "UZ-REQ-005")),
         ):
             assert code(await send(world, agent, good, headers=headers)) == wanted, headers
+        with monkeypatch.context() as patch:
+            patch.setattr(decisions.blobs, "BLOBS_OF_LEASE", 0)
+            other = form(field("a"), file("a", b"other"))
+            assert code(await send(world, agent, other)) == (409, "UZ-FILE-003")
         assert code(await send(world, agent, good, "nobody")) == (401, "UZ-AUTH-002")
         assert code(await send(world, UNKNOWN, good)) == (404, "UZ-ZMB-009")
 

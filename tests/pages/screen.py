@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 from selenium.common.exceptions import WebDriverException
@@ -15,6 +15,9 @@ T = TypeVar("T")
 PATIENCE_S = 20.0
 FAR = "sexton.test"
 """A name that leads here, and that the browser takes for another machine's: no secure context over HTTP."""
+
+STILL: Final = {"name": "prefers-reduced-motion", "value": "reduce"}
+"""What fades in while its contrast is measured has too little."""
 
 
 class Screen:
@@ -79,7 +82,7 @@ class Screen:
 
     async def picture(self, name: str, *, dark: bool = False) -> Path:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.command("Emulation.setEmulatedMedia", features=[scheme])
+        await self.command("Emulation.setEmulatedMedia", features=[scheme, STILL])
         path = self.folder / f"{name}{'-dark' if dark else ''}.png"
         await self._do(lambda: self.driver.save_screenshot(str(path)))
         return path

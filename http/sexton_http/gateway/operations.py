@@ -219,7 +219,9 @@ class Operation:
         if self.ids or any(has_id(shape) for shape in (self.body, self.query)):
             mine.add("UZ-UUIDV7-009")
         if self.in_workspace:
-            mine |= {"UZ-AUTH-001", "UZ-WORKSPACE-001"}
+            mine.add("UZ-WORKSPACE-001")
+            if self.auth is not Auth.PUBLIC:
+                mine.add("UZ-AUTH-001")
         if self.creates is not Creates.NOTHING:
             mine |= {"UZ-REQ-001", "UZ-REQ-007", "UZ-REQ-008"}
         if self.press:
@@ -291,7 +293,9 @@ def is_id(param: str) -> bool:
 
 @cache
 def has_id(shape: type[msgspec.Struct]) -> bool:
-    """Whether a body or a query has an id anywhere."""
+    """Whether a body or a query is refused for an id; items that are gathered fail each by itself."""
+    if hasattr(shape, "gather"):
+        return False
     return b'"format":"uuid"' in msgspec.json.encode(msgspec.json.schema(shape))
 
 

@@ -94,6 +94,13 @@ def console_form(
         if problem.status not in CLIENT_FAULT or problem.code in {"UZ-REQ-005", "UZ-WORKSPACE-001"}:
             raise problem
         notice = notice_of(problem, call.request_id)
-        return await comes_back(call, await frame_of(call, call.signed_in, here, title), notice)
+        frame = await frame_of(call, call.signed_in, here, title)
+        try:
+            return await comes_back(call, frame, notice)
+        except Problem as gone:
+            if gone.status not in CLIENT_FAULT:
+                raise
+            # What the form was about is not there any more, so its page is not, either.
+            return refused_page(frame, notice.sentence, notice.status, problem.code, notice.trace)
 
     return form_operation(f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form)

@@ -70,6 +70,9 @@ def form_operation(
         @wraps(handler)
         async def submit(call: Call[Any, Any]) -> Any:
             try:
+                if "workspace_id" in call.params:
+                    workspace_id = call.id("workspace_id")
+                    await call.services.scopes.workspace(call.signed_in.member, workspace_id)
                 return await handler(call)
             except Problem as problem:
                 return await comes_back(call, problem)
