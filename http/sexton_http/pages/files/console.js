@@ -120,6 +120,7 @@ async function refresh() {
     }
   } catch {
     say("behind", "amber");
+    setTimeout(refresh, AWAY_MS * (1 + Math.random()));
   } finally {
     running = false;
   }
