@@ -21,7 +21,8 @@ const outline = getComputedStyle(node);
 return {
   name: node.getAttribute("aria-label") || (node.labels && node.labels[0] ? node.labels[0].textContent : "")
     || node.textContent.trim(),
-  id: node.id, nowhere: node === document.body, outline: outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) >= 2,
+  id: node.id, nowhere: node === document.body,
+  outline: outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) >= 2,
 };
 """
 UNNAMED = """
@@ -59,7 +60,8 @@ async def tab_to(screen: Screen, name: str) -> dict[str, Any]:
         await type_keys(screen, Keys.TAB)
         focused: dict[str, Any] = await screen.run(FOCUSED)
         # A page that has just come takes the first key for itself.
-        assert focused["outline"] or focused["nowhere"], f"one does not see that {focused['name']!r} is in focus"
+        seen = focused["outline"] or focused["nowhere"]
+        assert seen, f"one does not see that {focused['name']!r} is in focus"
         if focused["name"] == name:
             return focused
     pytest.fail(f"the tabulator does not lead to {name!r}")
