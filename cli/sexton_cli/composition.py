@@ -25,12 +25,14 @@ from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.gateway.shared_limits import SharedGcra
 from sexton_http.gateway.worker_metrics import WorkerMetrics
+from sexton_http.gateway.worker_questions import WorkerQuestions
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, plan_rates
 from sexton_http.identity.issuers.oidc import OidcIssuer
 from sexton_http.identity.oauth import OAuthProvider
 from sexton_http.identity.settings import IdentitySettings, open_identity, open_slack
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
+from sexton_http.routes.shared.actor_looks import answer_question
 from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.loop_turns import measured_turns
 from sexton_http.wire.open_files import connections_within
@@ -88,6 +90,10 @@ async def open_node(
         registry.register(OperatorsCollector(world, VERSION, settings.data))
         storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        questions = None
+        if share is not None:
+            asked = partial(answer_question, system, share.relay.slot)
+            questions = WorkerQuestions(share.relay, asked)
         ctx = HttpContext(
             system=system,
             world=world,
@@ -118,6 +124,7 @@ async def open_node(
             catalogue_key=installation.catalogue_key,
             connections=connections_within(*settings.connections, settings.trusted_proxies),
             siblings=None if share is None else WorkerMetrics(registry, share.relay, share.metrics),
+            questions=questions,
         )
         app = create_app(ctx, limiter=None if share is None else SharedGcra(share.limits))
 
@@ -125,6 +132,8 @@ async def open_node(
             system.tell("lease", lease_id, Revoke("died"))
 
         async with trio.open_nursery() as nursery:
+            if questions is not None:
+                nursery.start_soon(questions.run)
             if share is not None:
                 share.relay.on(RUNNER_DIED, lambda parcel: take_back(UUID(bytes=parcel.body)))
             serving = partial(
@@ -141,6 +150,8 @@ async def open_node(
                 yield ground.node(take_back)
             finally:
                 stop.set()
+                if questions is not None:
+                    questions.close()
         if ctx.siblings is not None:
             ctx.siblings.keep()
 

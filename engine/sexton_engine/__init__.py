@@ -14,6 +14,7 @@ from sexton_engine.errors import (
     UnknownKind,
 )
 from sexton_engine.hold import Hold
+from sexton_engine.inspection import Inspection
 from sexton_engine.mail.dead_letters import DeadLetter, DeadLetters, Reason
 from sexton_engine.mail.mailbox import MailboxSpec, WhenFull
 from sexton_engine.mail.reply import DEFERRED, Deferred, ReplyPort
@@ -30,7 +31,15 @@ from sexton_engine.spec import (
     Strategy,
     SupervisorSpec,
 )
-from sexton_engine.statistics import KindStatistics, MessageStatistics, SystemStatistics, TreeNode
+from sexton_engine.statistics import (
+    ActorStatistics,
+    CrashRecord,
+    HandledMessage,
+    KindStatistics,
+    MessageStatistics,
+    SystemStatistics,
+    TreeNode,
+)
 from sexton_engine.supervision.nodes import SINGLETON_KEY
 from sexton_engine.supervision.system import open_system
 
@@ -41,12 +50,14 @@ __all__ = [
     "Actor",
     "ActorCrashed",
     "ActorSpec",
+    "ActorStatistics",
     "ActorStopped",
     "ActorSystem",
     "AskTimeout",
     "Backoff",
     "ChildSpec",
     "Context",
+    "CrashRecord",
     "DeadLetter",
     "DeadLetters",
     "Deferred",
@@ -55,7 +66,9 @@ __all__ = [
     "EngineFault",
     "FamilySpec",
     "FutureNotReadyError",
+    "HandledMessage",
     "Hold",
+    "Inspection",
     "Intensity",
     "KindStatistics",
     "Lane",

@@ -12,6 +12,7 @@ import trio
 from prometheus_client.registry import Collector
 
 from sexton_engine.hold import Hold
+from sexton_engine.inspection import Inspection
 from sexton_engine.mail.dead_letters import DeadLetters
 from sexton_engine.mail.reply import ReplyPort
 from sexton_engine.message import Lane, Message
@@ -50,6 +51,7 @@ class ActorSystem(ABC):
     __slots__ = ()
 
     dead_letters: DeadLetters
+    inspection: Inspection
 
     @abstractmethod
     async def ask(

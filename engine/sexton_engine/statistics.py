@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["KindStatistics", "MessageStatistics", "SystemStatistics", "TreeNode"]
+__all__ = [
+    "ActorStatistics",
+    "CrashRecord",
+    "HandledMessage",
+    "KindStatistics",
+    "MessageStatistics",
+    "SystemStatistics",
+    "TreeNode",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,61 @@ class KindStatistics:
     """Crashes that were one too many: the key was given up, or the supervisor escalated."""
     dead_letters: Mapping[str, int]
     """By reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActorStatistics:
+    """One activation. Times are in seconds."""
+
+    kind: str
+    key: str
+    state: str
+    """The phase of its life, as ``awake`` or ``suspended``."""
+    mailbox_depth: int
+    mailbox_age_s: float
+    """How long the oldest message has waited."""
+    mailbox_capacity: int
+    mailbox_peak: int
+    handling: str | None
+    """The type of the message that it works on now."""
+    handling_s: float
+    """Since when that message was sent; 0 when it works on nothing."""
+    timers: tuple[tuple[str, float], ...]
+    """Each with its name and the seconds until it is due, the next first; no more than the first hundred."""
+    tasks: int
+    replies_owed: int
+    """Replies that it took over and has not given yet."""
+    restarts: int
+    """Those that count against the intensity of its restarts."""
+    is_single: bool
+    """Whether its kind exists once; a family has one for each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrashRecord:
+    """A crash; ``at`` is the engine's monotonic clock, in seconds."""
+
+    kind: str
+    key: str
+    message: str | None
+    """The type of the message that it worked on."""
+    error: str
+    traceback: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class HandledMessage:
+    """One message of a recording. Times are in seconds; ``began_at`` is the engine's monotonic clock."""
+
+    message: Any
+    began_at: float
+    waited_s: float
+    """From when it was sent until its handler was called."""
+    took_s: float | None
+    """Until the handler returned; None while it has not. What finishes a hold is not counted."""
+    has_failed: bool
+    """The handler raised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -149,9 +149,22 @@ async def statuses(node: Node, event_ids: Sequence[str]) -> set[str]:
         cursor = f"&cursor={page['next_cursor']}"
 
 
-async def test_workers_end_with_their_parent_and_leave_the_address(tmp_path: Path) -> None:
+async def _tree(node: Node, worker: int) -> dict[str, Any]:
+    """A worker's own actors, whichever of them answers; one of them has begun again before."""
+    path, body = "/v1/fleet/actors/dispatcher", {"worker": worker}
+    done = await node.call("POST", f"{path}:restart", body, "admin_token")
+    assert (done["worker"], done["actor"]["kind"]) == (worker, "dispatcher")
+    tree: dict[str, Any] = await node.call("GET", f"/v1/fleet/tree?worker={worker}", None, "admin_token")
+    restarts = [node["restarts"] for node in tree["tree"]["children"][1]["children"]]
+    assert restarts == [1, 0]
+    return tree
+
+
+async def test_workers_show_their_own_actors_and_end_with_their_parent(tmp_path: Path) -> None:
     async with open_server(tmp_path, "--port", "0", "--runners", "0", "--workers", "2") as server:
         workers = server.ready["pids"]["workers"]
+        async with _client(server) as node:
+            seen = [await _tree(node, worker) for worker in range(2)]
         url = urlsplit(server.ready["base_url"])
 
         server.kill()
@@ -161,3 +174,5 @@ async def test_workers_end_with_their_parent_and_leave_the_address(tmp_path: Pat
                 await trio.sleep(0.05)
         with socket.socket() as door:
             assert door.connect_ex((url.hostname or "", url.port or 0)) == errno.ECONNREFUSED
+
+        assert [(tree["worker"], tree["workers"]) for tree in seen] == [(0, [0, 1]), (1, [0, 1])]

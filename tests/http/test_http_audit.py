@@ -12,6 +12,8 @@ from tests.worlds.every_route import take
 from tests.worlds.http import HttpWorld
 
 ELSEWHERE = {
+    "actor.restart",
+    "actor.stop",
     "agent.change",
     "agent.delete",
     "agent_key.create",

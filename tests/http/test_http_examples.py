@@ -22,6 +22,7 @@ WITHOUT = {
     "get_run": "it was removed, and answers nothing else any more",
     "retry_run": "it was removed, and answers nothing else any more",
     "view_supervisor": "its tree is too long to be read as an example",
+    "view_tree": "its tree is too long to be read as an example",
     "probe_chat": "it needs a chat platform",
     "press_in_chat": "it needs a chat platform, which signs it",
     "deliver_multisig": "it answers as `deliver` does",

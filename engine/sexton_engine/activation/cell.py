@@ -198,6 +198,7 @@ class Cell(Context):
         self.of_kind.mailbox_known = True
         if self._ref is not None:
             self._ref.point_at(actor)
+        self.of_kind.env.recordings.follow(self, actor)
         return actor
 
     def fire(self, now: float) -> float | None:

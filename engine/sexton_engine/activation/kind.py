@@ -11,9 +11,11 @@ import trio
 
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem, Ending
+from sexton_engine.crash_log import CrashLog
 from sexton_engine.mail.dead_letters import DeadLetter, DeadLetters, Reason
 from sexton_engine.mail.deadlines import Deadlines
 from sexton_engine.mail.mailbox import MailboxSpec
+from sexton_engine.recordings import Recordings
 from sexton_engine.spec import StartFunction
 
 __all__ = ["ASK_TIMEOUT_S", "Counters", "Environment", "Kind", "Owner"]
@@ -36,6 +38,13 @@ class Owner(Protocol[C_contra]):
 
     def crashed(self, cell: C_contra, exc: BaseException) -> None:
         """It has crashed, and waits with its mail for the decision."""
+
+    def restart_wanted(self, cell: C_contra) -> bool:
+        """Somebody wants it to start again, which is counted, but not against the intensity; whether it will.
+
+        One that is not awake, or is going down already, is left to what is under way.
+        """
+        ...
 
     def finished(self, cell: C_contra, ending: Ending) -> None:
         """It was stopped or killed, and waits with its mail for the decision."""
@@ -62,6 +71,8 @@ class Environment(Generic[C]):
     monotonic: Callable[[], float]
     deadlines: Deadlines
     dead_letters: DeadLetters
+    crashes: CrashLog
+    recordings: Recordings
     nursery: trio.Nursery
     schedule: Callable[[C], None]
     find: Callable[[str, Hashable], C | None]

@@ -21,6 +21,7 @@ __all__ = [
     "fail",
     "kill",
     "refuse_all",
+    "restart",
     "resume",
     "settle",
     "sleep_or_stay",
@@ -90,6 +91,8 @@ def crash(cell: Cell, exc: BaseException) -> None:
     logger.error(
         "%s/%s crashed", kind.name, cell.name, exc_info=exc, extra={"actor": kind.name, "key": str(cell.name)}
     )
+    handled = None if cell.current is None else type(cell.current.message).__name__
+    kind.env.crashes.add(kind.name, cell.name, exc, handled, kind.env.monotonic())
     _blame(cell, exc)
     error = ActorCrashed(f"{kind.name}/{cell.name} crashed: {exc!r}")
     error.__cause__ = exc
@@ -233,6 +236,15 @@ def resume(cell: Cell) -> None:
     elif cell.phase is Phase.SUSPENDED:
         cell.phase = Phase.ASLEEP
         cell.wake()
+
+
+def restart(cell: Cell) -> bool:
+    """Have it stop after the message being handled, and start again with its mail; whether it will."""
+    if cell.phase is not Phase.AWAKE or cell.requested > Request.PASSIVATE:
+        return False
+    cell.request(Request.SUSPEND)
+    cell.resume_wanted = True
+    return True
 
 
 def kill(cell: Cell, request: Request) -> None:

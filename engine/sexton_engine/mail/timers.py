@@ -73,6 +73,11 @@ class Timers:
     def __len__(self) -> int:
         return len(self._armed)
 
+    def view(self, now: float) -> list[tuple[str, float]]:
+        """Each armed timer with the seconds until it is due, the next first."""
+        left = [(str(timer.name), max(0.0, timer.due - now)) for timer in self._armed.values()]
+        return sorted(left, key=lambda one: one[1])
+
     def set(
         self, name: Hashable, due: float, message: Any, left_s: Callable[[], float] | None = None
     ) -> None:

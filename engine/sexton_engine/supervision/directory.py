@@ -54,6 +54,10 @@ class Directory:
             raise UnknownKind(msg)
         return kind
 
+    def is_family(self, name: str) -> bool:
+        """Whether the kind has an actor for each key, and not one alone."""
+        return name in self._families
+
     def find(self, kind: str, key: Hashable) -> Cell | None:
         """The activation, if there is one."""
         return self.kind(kind).cells.get(key)

@@ -13,7 +13,7 @@ import trio
 from sexton_engine.activation.cell import Cell
 from sexton_engine.activation.context_cell import ContextCell
 from sexton_engine.activation.kind import Environment, Kind
-from sexton_engine.activation.lifecycle import end, kill, resume
+from sexton_engine.activation.lifecycle import end, kill, restart, resume
 from sexton_engine.activation.phase import Phase, Request
 from sexton_engine.context import Ending
 from sexton_engine.errors import ActorStopped
@@ -44,6 +44,10 @@ class NodeListener(ABC):
     @abstractmethod
     def child_crashed(self, node: Node, exc: BaseException) -> None:
         """It is down; its mail waits."""
+
+    @abstractmethod
+    def child_restart_wanted(self, node: Node) -> None:
+        """Somebody wants it to start again."""
 
     @abstractmethod
     def child_finished(self, node: Node) -> None:
@@ -185,6 +189,13 @@ class SingletonNode(Node):
         del cell
         self._listener.child_crashed(self, exc)
 
+    def restart_wanted(self, cell: Cell) -> bool:
+        """Hand on: others may have to go down with it."""
+        if cell.phase is not Phase.AWAKE:
+            return False
+        self._listener.child_restart_wanted(self)
+        return True
+
     def finished(self, cell: Cell, ending: Ending) -> None:
         """Hand on, if it was not the supervisor who wanted it."""
         if self.of_kind.closed or not restarts(self.restart, crashed=False):
@@ -305,6 +316,14 @@ class FamilyNode(Node):
         self._restart_or_end(
             cell, Ending.CRASHED, again=restarts(self._spec.restart, crashed=True), cause=exc
         )
+
+    def restart_wanted(self, cell: Cell) -> bool:
+        """Restart the one key."""
+        if not restart(cell):
+            return False
+        self.restarts += 1
+        self.of_kind.counters.restarts += 1
+        return True
 
     def finished(self, cell: Cell, ending: Ending) -> None:
         """Restart it if it is permanent."""

@@ -67,6 +67,8 @@ class SupervisorNode(Node, NodeListener):
         self._listener = listener
         self.children = tuple(Child(self._make(child)) for child in spec.children)
         self._crashes: deque[tuple[Node, BaseException | None]] = deque()
+        self._wishes: deque[Node] = deque()
+        """Children that somebody wants to start again."""
         self._changed = trio.Event()
         self._restarted_at: list[float] = []
         self._scope: trio.CancelScope | None = None
@@ -89,6 +91,7 @@ class SupervisorNode(Node, NodeListener):
             if child.state is not State.GONE:
                 child.state, child.due, child.restarted_at = State.DOWN, self._env.monotonic(), []
         self._crashes.clear()
+        self._wishes.clear()
         self._restarted_at = []
         self._announced = False
         self._scope = trio.CancelScope()
@@ -162,6 +165,11 @@ class SupervisorNode(Node, NodeListener):
         self._crashes.append((node, exc))
         self._changed.set()
 
+    def child_restart_wanted(self, node: Node) -> None:
+        """Queue the wish."""
+        self._wishes.append(node)
+        self._changed.set()
+
     def child_finished(self, node: Node) -> None:
         """Queue the notice."""
         self._crashes.append((node, None))
@@ -195,10 +203,13 @@ class SupervisorNode(Node, NodeListener):
                 if fault is not None:
                     await self._stop_children(keep_mail=True)
                     return fault
+            while self._wishes:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                await self._begin_again(self._wishes.popleft())
             await trio.lowlevel.checkpoint_if_cancelled()
             self._start_due()
             self._announce_once()
-            if not self._crashes and not self._changed.is_set():
+            if not self._crashes and not self._wishes and not self._changed.is_set():
                 await self._wait_for_change()
 
     async def _wait_for_change(self) -> None:
@@ -240,9 +251,17 @@ class SupervisorNode(Node, NodeListener):
         self._restarted_at = counted
         failed.state = State.DOWN
         failed.restarted_at = [at for at in failed.restarted_at if at >= counted[0]] + [counted[-1]]
-        await self._take_down(failed)
+        attempt = len(failed.restarted_at) - 1
+        await self._take_down(failed, delay(self._spec.backoff, attempt, self._env.rng.random()))
         self._count_restart(node)
         return None
+
+    async def _begin_again(self, node: Node) -> None:
+        """What was wished: nobody has failed, so nothing counts against the intensity, and none waits."""
+        child = self._child(node)
+        if child.state is State.UP:
+            await self._take_down(child, 0)
+            self._count_restart(node)
 
     def _fault(self, node: Node, exc: BaseException | None) -> EngineFault:
         if isinstance(node, SingletonNode):
@@ -257,16 +276,15 @@ class SupervisorNode(Node, NodeListener):
         if isinstance(node, SingletonNode):
             node.of_kind.counters.restarts += 1
 
-    async def _take_down(self, failed: Child) -> None:
+    async def _take_down(self, failed: Child, wait_s: float) -> None:
         index = self.children.index(failed)
         group = [self.children[place] for place in affected(self._spec.strategy, index, len(self.children))]
         for child in reversed(group):
-            if child is not failed and child.state in {State.UP, State.STARTING}:
+            if child.state in {State.UP, State.STARTING}:
                 await child.node.stop(keep_mail=restarts(child.node.restart, crashed=True))
                 # A temporary child that goes down with others is not started again.
                 child.state = State.DOWN if restarts(child.node.restart, crashed=True) else State.GONE
-        attempt = len(failed.restarted_at) - 1
-        due = self._env.monotonic() + delay(self._spec.backoff, attempt, self._env.rng.random())
+        due = self._env.monotonic() + wait_s
         for child in group:
             if child.state is State.DOWN:
                 child.due = due

@@ -20,6 +20,7 @@ from sexton_engine.activation.phase import AWAKE, Phase, Request
 from sexton_engine.activation.workers import Workers
 from sexton_engine.actor import Actor
 from sexton_engine.context import ActorSystem
+from sexton_engine.crash_log import CrashLog
 from sexton_engine.errors import ActorStopped, EngineFault, MailboxFull
 from sexton_engine.loop_lag import LagProbe
 from sexton_engine.mail.dead_letters import DeadLetters, Reason
@@ -29,9 +30,11 @@ from sexton_engine.mail.reply import DEFERRED, AdmissionPort, AskPort
 from sexton_engine.mail.reply_batch import ReplyBatch
 from sexton_engine.message import Lane, Message
 from sexton_engine.metrics import EngineCollector
+from sexton_engine.recordings import Recordings
 from sexton_engine.spec import SupervisorSpec
 from sexton_engine.statistics import KindStatistics, MessageStatistics, SystemStatistics, TreeNode
 from sexton_engine.supervision.directory import Directory
+from sexton_engine.supervision.live_inspection import LiveInspection
 from sexton_engine.supervision.nodes import KILL_GRACE_S, Node, NodeListener, mail_age_s
 from sexton_engine.supervision.supervisor import SupervisorNode
 
@@ -62,6 +65,10 @@ class _Root(NodeListener):
         self.fault = exc
         self.stop_wanted.set()
 
+    def child_restart_wanted(self, node: Node) -> None:
+        """A supervisor is not restarted by itself."""
+        del node
+
     def child_finished(self, node: Node) -> None:
         """A supervisor does not end by itself."""
         del node
@@ -78,6 +85,7 @@ class _System(ActorSystem):
         "_monotonic",
         "_workers",
         "dead_letters",
+        "inspection",
         "root",
         "tree_root",
     )
@@ -93,6 +101,7 @@ class _System(ActorSystem):
         monotonic: Callable[[], float],
     ) -> None:
         self.dead_letters = DeadLetters()
+        crashes, recordings = CrashLog(), Recordings(monotonic)
         self._monotonic = monotonic
         self._at_once = 0
         self._deadlines = Deadlines(monotonic)
@@ -106,6 +115,8 @@ class _System(ActorSystem):
             monotonic=monotonic,
             deadlines=self._deadlines,
             dead_letters=self.dead_letters,
+            crashes=crashes,
+            recordings=recordings,
             nursery=nursery,
             schedule=self._workers.schedule,
             find=self._directory.find,
@@ -114,6 +125,7 @@ class _System(ActorSystem):
         )
         self.tree_root = SupervisorNode(spec, environment, root)
         self._directory.add(self.tree_root)
+        self.inspection = LiveInspection(self._directory, environment)
         nursery.start_soon(self._deadlines.run, name="deadlines")
 
     async def ask(

@@ -103,3 +103,10 @@ async def ask(system: ActorSystem, kind: str, key: object, message: Message[R]) 
     if entry is not None and isinstance(message, Attributed):
         message = replace(message, audit=replace(entry, target=entry.target or str(key)))
     return await system.ask(kind, key, message)
+
+
+async def tell_first(call: Call[Any, Any], target: str) -> None:
+    """Add the caller's line before something is done that changes no row, and so takes none along."""
+    entry = current_entry()
+    if entry is not None:
+        await call.ctx.world.storage.audit.append(replace(entry, target=target[:FACT_CHARS]))

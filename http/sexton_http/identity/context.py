@@ -184,6 +184,23 @@ class Siblings(Protocol):
         ...
 
 
+class Questions(Protocol):
+    """The way to the workers of one server, this one among them."""
+
+    @property
+    def worker(self) -> int:
+        """The number of this process."""
+        ...
+
+    def up(self) -> list[int]:
+        """Those that serve."""
+        ...
+
+    async def ask(self, worker: int, question: bytes) -> bytes | None:
+        """What that one answers; None when it does not."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class HttpContext:
     """One for a server; ``stop`` is set when it shuts down, and ends streams and long polls."""
@@ -208,6 +225,8 @@ class HttpContext:
     """What measures the event loop; None: nothing does, and ingress is never held back."""
     connections: OpenConnections = field(default_factory=OpenConnections)
     siblings: Siblings | None = None
+    """None for a server of one process."""
+    questions: Questions | None = None
     """None for a server of one process."""
 
 

@@ -3,6 +3,7 @@
 from sexton_http.gateway.operations import Operation
 from sexton_http.routes import (
     activity,
+    actors,
     agent_keys,
     agents,
     api_keys,
@@ -270,6 +271,11 @@ _DECLARED: tuple[Operation, ...] = (
     fleet.list_live_leases,
     fleet.view_queue,
     fleet.view_supervisor,
+    actors.view_tree,
+    actors.view_actor,
+    actors.list_actor_messages,
+    actors.restart_actor,
+    actors.stop_actor,
     service.healthz,
     service.readyz,
     service.metrics,

@@ -9,6 +9,10 @@ from sexton_storage.records.audit import AuditEntry, AuditFilter, AuditHead, Aud
 
 
 class MemoryAudit(MemoryStore):
+    async def append(self, entry: AuditEntry) -> None:
+        await self._round_trip()
+        self._tables.audit.append(entry)
+
     async def list(
         self, log_id: UUID, wanted: AuditFilter, *, limit: int, before: int | None = None
     ) -> Sequence[AuditLine]:

@@ -66,6 +66,10 @@ class AuditFilter(msgspec.Struct, frozen=True, gc=False):
 
 
 class AuditStore(Protocol):
+    async def append(self, entry: AuditEntry) -> None:
+        """Add a line by itself, for what changes no row; the same entry again is the one that is there."""
+        ...
+
     async def list(
         self, log_id: UUID, wanted: AuditFilter, *, limit: int, before: int | None = None
     ) -> Sequence[AuditLine]:

@@ -6,15 +6,19 @@ from uuid import UUID
 
 from sexton_storage.decisions.audit import GENESIS
 from sexton_storage.globs import like_pattern
+from sexton_storage.postgres.connections.audit_entries import APPEND, entry_json
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
-from sexton_storage.records.audit import AuditFilter, AuditHead, AuditLine
+from sexton_storage.records.audit import AuditEntry, AuditFilter, AuditHead, AuditLine
 
 LINES: Final = Rows(AuditLine)
 _SELECT: Final = f"SELECT {LINES.columns()} FROM audit_log"
 
 
 class PostgresAudit(PostgresStore):
+    async def append(self, entry: AuditEntry) -> None:
+        await self._database.change(lambda c: c.execute(APPEND, entry_json(entry)))
+
     async def list(
         self, log_id: UUID, wanted: AuditFilter, *, limit: int, before: int | None = None
     ) -> Sequence[AuditLine]:
