@@ -18,6 +18,8 @@ PLACES = (
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
 
+BARS = ".timeline .lane title"
+
 
 @pytest.fixture
 async def world() -> AsyncIterator[HttpWorld]:
@@ -72,6 +74,8 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     here = f"{home}/{world.installation.workspace_id}"
     await screen.open(f"{here}/events/{failing['event']['event_id']}")
     await screen.sees("[U+202E]␛[31m")
+    drawn = await screen.run(f"return [...document.querySelectorAll({BARS!r})].map((one) => one.textContent)")
+    assert [words.partition(" ")[0] for words in drawn] == ["waited", "attempt", "renewed"], drawn
     await check_console_page(screen, "event")
     await screen.open(f"{here}/agents/{zombie['zombie_id']}")
     await check_console_page(screen, "agent")

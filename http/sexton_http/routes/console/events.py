@@ -1,7 +1,7 @@
 """The pages of events: the list with its filters, and one event whole."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -13,8 +13,9 @@ from sexton_http.pages.console import Notice, console_form, console_operation
 from sexton_http.pages.form_actions import FormDecoder, act
 from sexton_http.pages.layout import see
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.pages.templates.words import EVENTS, GATES, mark, tail
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
+from sexton_http.routes.billing import Periods, list_metering_periods
+from sexton_http.routes.console.event_story import story_of, timeline_of
 from sexton_http.routes.event_actions import cancel_workspace_event, replay_workspace_event
 from sexton_http.routes.event_details import (
     EventWait,
@@ -24,12 +25,15 @@ from sexton_http.routes.event_details import (
     get_workspace_event,
 )
 from sexton_http.routes.events import EventPage, WorkspaceEventQuery, list_workspace_events
-from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage
+from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage, budget_of
+from sexton_http.routes.transcripts import TranscriptPage, TranscriptQuery, get_workspace_transcript
 from sexton_http.routes.zombies import ZombieQuery, list_zombies
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 
 HERE: Final = "events"
+MOST_ENTRIES: Final = 200
+"""Entries of the transcript that the timeline is drawn from."""
 AGENTS: Final = 100
 """Agents that the filter offers, and whose names the list shows."""
 
@@ -51,13 +55,6 @@ class EventWish(Body):
 
 
 _WISH: Final = FormDecoder(EventWish)
-
-
-class Step(NamedTuple):
-    """One line of an event's story."""
-
-    at: int
-    words: str
 
 
 async def agents_of(call: Call[Any, Any], frame: Frame) -> Sequence[ZombieItem]:
@@ -182,6 +179,11 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     agent = await call.ctx.world.storage.zombies.load(event.zombie_id)
     why: EventWhy | None = None if event.ended else await act(call, who, explain_workspace_event)
     files: ArtefactPage = await act(call, who, list_artefacts, query=ArtefactQuery())
+    entries = TranscriptQuery(limit=MOST_ENTRIES)
+    transcript: TranscriptPage = await act(call, who, get_workspace_transcript, query=entries)
+    charges: Periods = await act(call, who, list_metering_periods)
+    budget = None if agent is None else budget_of(agent)
+    now = call.ctx.world.now_ms()
     return show(
         frame,
         "event",
@@ -192,28 +194,8 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         gates=[gate for gate in event.gates if gate.status is GateStatus.PENDING],
         files=files.items,
         story=story_of(event),
+        timeline=timeline_of(event, transcript.items, charges.items, now),
+        budget=None if budget is None else budget.daily_nanos,
         notice=notice,
-        now=call.ctx.world.now_ms(),
+        now=now,
     )
-
-
-def story_of(event: WholeEvent) -> list[Step]:
-    """What became of the event, in the order of time."""
-    steps = [Step(event.created_at, f"came from {event.actor} as {event.event_type}")]
-    for lease in event.leases:
-        who = f"attempt {lease.attempt} under fencing token {lease.fencing_token}"
-        steps.append(Step(lease.granted_at, f"{who} was leased to runner {tail(str(lease.runner_id))}"))
-        if lease.ended_at is not None:
-            how = lease.failure_label or lease.status.value
-            words = f"attempt {lease.attempt} ended after {lease.renewals} renewals: {how}"
-            steps.append(Step(lease.ended_at, words))
-    for gate in event.gates:
-        what = gate.proposed_action or gate.action_name
-        steps.append(Step(gate.requested_at, f"asked for approval: {what}"))
-        if gate.status is not GateStatus.PENDING and gate.updated_at is not None:
-            by = gate.resolved_by if isinstance(gate.resolved_by, str) else "nobody"
-            steps.append(Step(gate.updated_at, f"{mark(GATES, gate.status).word} by {by}"))
-    if event.completed_at is not None:
-        label = f", {event.failure_label}" if event.failure_label else ""
-        steps.append(Step(event.completed_at, f"ended: {mark(EVENTS, event.status).word}{label}"))
-    return sorted(steps)
