@@ -4,6 +4,7 @@ import argparse
 import enum
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -175,6 +176,8 @@ async def _self_test(state_dir: Path) -> tuple[Finding, Bound]:
         layout = find_layout(f"{group_name(state_dir)}-doctor", LIMITS)
         if refusal(kernel_abi(), is_root=is_root(), has_groups=layout is not None) is None:
             advice += "; or start the runner with --sandbox landlock, which needs no namespaces"
+        if shutil.which("podman") is not None:
+            advice += "; or start it with --sandbox podman, which is installed here"
         return Finding(name, Grade.MISSING, str(fault), advice), Bound.NONE
     return Finding(name, Grade.GOOD, "nothing of the host could be reached"), bound
 

@@ -30,6 +30,7 @@ class SandboxTier(enum.StrEnum):
 
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
+    PODMAN = "podman"
     NONE = "none"
 
 

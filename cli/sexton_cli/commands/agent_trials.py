@@ -26,6 +26,7 @@ from sexton_cli.trial.report import Decider, Teller, status_of
 from sexton_cli.trial.session import Trial, hold_trial
 from sexton_runner.images.store import default_folder, find
 from sexton_runner.logs import LogLevel, LogSettings, configure_logs
+from sexton_runner.sandbox.walls import WALLS
 from sexton_runner.settings import DEFAULT_RUN_WALL_S, SandboxTier
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -187,7 +188,7 @@ def _require_image(manifest: Manifest, tier: SandboxTier) -> None:
     """Say at once what the event would wait for. Raises Fault."""
     if manifest.image is None:
         return
-    if tier is not SandboxTier.BUBBLEWRAP:
+    if not WALLS[tier].own_root:
         way_out = "Try the agent with --sandbox bubblewrap."
         raise Fault(f"the tier {tier.value} can show no image", way_out, status=FAILED)
     if find(default_folder(os.environ), manifest.image) is None:

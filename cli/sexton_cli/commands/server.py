@@ -187,7 +187,7 @@ def _bounds(_ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--label", multiple=True, help="Of each runner; may be repeated.")
 @click.option(
     "--sandbox",
-    type=click.Choice(["bubblewrap", "landlock", "none"]),
+    type=click.Choice(["bubblewrap", "landlock", "podman", "none"]),
     default="bubblewrap",
     show_default=True,
     help="'none' only for development.",

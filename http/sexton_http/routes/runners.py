@@ -36,6 +36,7 @@ EMPTY_RETRY_MS = 1000
 class SandboxTier(StrEnum):
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
+    PODMAN = "podman"
     NONE = "none"
 
 

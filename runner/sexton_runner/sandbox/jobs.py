@@ -1,6 +1,7 @@
 """Runs one job in the chosen tier and control group, and cleans up after it."""
 
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,13 +13,15 @@ from sexton_runner.errors import SandboxUnavailable
 from sexton_runner.images.store import Image
 from sexton_runner.network import Network
 from sexton_runner.sandbox.cgroup import Group, Layout
+from sexton_runner.sandbox.container_child import order_of, start_in_container
 from sexton_runner.sandbox.disk_use import DiskWatch
 from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.network_door import connected
+from sexton_runner.sandbox.podman import argv_inside
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop
 from sexton_runner.sandbox.process import Child, start
-from sexton_runner.sandbox.seccomp import open_filter
-from sexton_runner.sandbox.tiers import BROUGHT, Job, Root, Tier
+from sexton_runner.sandbox.seccomp import open_filter, program, this_machine
+from sexton_runner.sandbox.tiers import BROUGHT, WORKSPACE, Job, Root, Tier
 from sexton_runner.sandbox.watchdog import Watchdog
 
 # The death signal was set a moment after the fork. A runner that died in that moment is not this shell's
@@ -148,6 +151,8 @@ class Sandbox:
                 image=None if self.image is None else Root(self.image.root, whole=self.image.facts.whole),
                 limits=self.limits,
                 grouped=self.layout is not None,
+                python=self._python,
+                owner=self.name,
                 shared_out=self.keeps_share,
             )
             async with self._running(job, serial, variables) as running:
@@ -166,8 +171,7 @@ class Sandbox:
     async def _running(self, job: Job, serial: str, variables: Mapping[str, str]) -> AsyncIterator[Running]:
         group = self._group(serial)
         try:
-            child = self._start(job, group)
-            try:
+            async with self._begun(job, group) as child:
                 if self.is_watched:
                     watchdog = Watchdog(child, self.limits.memory_bytes)
                     async with run_in_background(watchdog.run):
@@ -178,11 +182,37 @@ class Sandbox:
                         yield Running(child, group, disk=disk)
                 else:
                     yield Running(child, group, variables=variables)
-            finally:
-                await child.finish()
         finally:
             if group is not None:
                 await group.empty()
+
+    @asynccontextmanager
+    async def _begun(self, job: Job, group: Group | None) -> AsyncIterator[Child]:
+        if self.tier.walls.in_container:
+            async with self._in_container(job, group) as child:
+                yield child
+            return
+        child = self._start(job, group)
+        try:
+            yield child
+        finally:
+            await child.finish()
+
+    @asynccontextmanager
+    async def _in_container(self, job: Job, group: Group | None) -> AsyncIterator[Child]:
+        machine = this_machine()
+        steps = None if machine is None else program(machine, grouped=job.grouped)
+        ends = socket.socketpair()
+        words = self.tier.wrap(replace(job, guard=ends[1].fileno()))
+        # Only the container joins the group: what podman takes is not the run's.
+        words = entered(words, runner=os.getpid(), setpriv=self.setpriv, group=None)
+        child = start_in_container(words, {"PATH": os.environ.get("PATH", INSIDE_PATH)}, ends)
+        try:
+            await child.begin(order_of(argv_inside(job), job.env, WORKSPACE, steps), group)
+            async with run_in_background(child.watch):
+                yield child
+        finally:
+            await child.finish()
 
     def _start(self, job: Job, group: Group | None) -> Child:
         descriptor = open_filter(grouped=job.grouped, shares_user=self.tier.walls.shares_user)

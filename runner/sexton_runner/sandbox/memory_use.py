@@ -10,7 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-MEMORY_FOLDERS = ("tmp", "workspace", "dev/shm")
+from sexton_runner.sandbox.process import Child, only_child
+
+MEMORY_FOLDERS = ("tmp", "workspace", "dev/shm", "dev")
 """Where the sandbox may write: all of it lies in memory."""
 INODE_BYTES = 1024
 """What the kernel keeps of an empty file."""
@@ -117,13 +119,13 @@ class Sight:
             return []  # It has ended.
 
 
-def look_into(outer: int) -> Sight | None:
-    """Give the sight of the sandbox whose outermost process this is; None while it does not stand yet."""
+def look_into(child: Child) -> Sight | None:
+    """Give the sight of the sandbox that this child made; None while it does not stand yet."""
     opened: list[int] = []
     try:
-        # Bubblewrap outside, the first process of the namespace, and the command. The last has begun inside,
-        # so it may be looked at by whoever owns the namespace.
-        command = Path(f"/proc/{_only_child(_only_child(outer))}")
+        # Below the first process of the namespace there is the command. It has begun inside, so it may be
+        # looked at by whoever owns the namespace.
+        command = Path(f"/proc/{only_child(child.first_inside())}")
         root = command / "root"
         if _namespace(command) == _namespace(Path("/proc/self")) or root.samefile("/"):
             return None
@@ -134,10 +136,6 @@ def look_into(outer: int) -> Sight | None:
             os.close(descriptor)
         return None
     return Sight(opened[0], tuple(opened[1:]))
-
-
-def _only_child(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
 
 
 def _namespace(process: Path) -> str:

@@ -18,6 +18,7 @@ from sexton_runner.sandbox.cgroup import Layout, find_layout, remove_leftovers
 from sexton_runner.sandbox.jobs import INSIDE_PATH, Sandbox, python_folders
 from sexton_runner.sandbox.landlock import kernel_abi, refusal
 from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.podman import Podman, remove_containers
 from sexton_runner.sandbox.privilege_drop import PrivilegeDrop, is_root
 from sexton_runner.sandbox.process import Child
 from sexton_runner.sandbox.programs import find_program
@@ -103,12 +104,14 @@ def make_sandbox(tier: SandboxTier, limits: Limits, state_dir: Path) -> Sandbox:
         raise SandboxUnavailable(why)
     given, setpriv = TIERS[tier](), find_program("setpriv", "util-linux")
     lowering = find_lowering(given, state_dir)
+    if isinstance(given, Podman):
+        remove_containers(given.client, name)
     return Sandbox(tier=given, layout=layout, name=name, limits=limits, setpriv=setpriv, lowering=lowering)
 
 
 def find_lowering(tier: Tier, state_dir: Path) -> PrivilegeDrop | None:
     """Give the way to run commands as nobody; None where it does not work, or the runner is not root."""
-    if not tier.walls.own_root or not is_root():
+    if not tier.walls.own_root or tier.walls.in_container or not is_root():
         return None
     try:
         lowering = PrivilegeDrop(find_program("unshare", "util-linux"))
@@ -167,7 +170,7 @@ async def probe(sandbox: Sandbox) -> Bound:
         bound = Bound.NONE if sandbox.layout is None else Bound.CONTROL_GROUPS
     else:
         bound = await check(sandbox)
-        if is_root() and sandbox.lowering is None:
+        if is_root() and sandbox.lowering is None and not sandbox.tier.walls.in_container:
             log.warning("command_has_roots_number", advice=ROOTS_NUMBER)
         log.info("sandbox_ready", tier=sandbox.tier.name.value, memory_bound=bound.value)
     if bound is Bound.NONE:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO
 
 import trio
@@ -33,10 +34,19 @@ class Child:
         """Give the process id; stays ours until ``finish`` has reaped it."""
         return self._popen.pid
 
+    def first_inside(self) -> int:
+        """Give the first process of the sandbox's namespace; raises ``OSError`` or ``IndexError`` without."""
+        return only_child(self.pid)
+
+    async def ended(self) -> None:
+        """Wait for the end; its number stays ours until it is reaped."""
+        if self._popen.returncode is None:
+            await trio.lowlevel.wait_readable(self._pidfd)
+
     async def wait(self) -> int:
         """Wait for the end and give the exit status, negative for a signal."""
         if self._popen.returncode is None:
-            await trio.lowlevel.wait_readable(self._pidfd)
+            await self.ended()
             # Not reaped yet, so the group's number is still ours: what was left running goes with its leader.
             self.kill()
         return self._popen.wait()  # The pidfd is readable: this does not block.
@@ -60,7 +70,14 @@ class Child:
 
 
 def start(argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Child:
-    """Start ``argv`` in a session of its own.
+    """Start ``argv`` in a session of its own; raises ``SandboxUnavailable``."""
+    return Child(popen(argv, env, pass_fds))
+
+
+def popen(
+    argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()
+) -> "subprocess.Popen[bytes]":
+    """Start ``argv`` in a session of its own, for whoever makes a child of it.
 
     A parent-death signal follows the thread that forked, and a worker thread of trio's ends when it has
     been idle for
@@ -69,7 +86,7 @@ def start(argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] =
     if threading.current_thread() is not threading.main_thread():
         raise SandboxUnavailable("commands can only be started from the main thread")
     try:
-        popen = subprocess.Popen(
+        return subprocess.Popen(
             list(argv),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -80,7 +97,11 @@ def start(argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] =
         )
     except OSError as fault:
         raise SandboxUnavailable(f"{argv[0]} cannot be started: {fault}") from fault
-    return Child(popen)
+
+
+def only_child(pid: int) -> int:
+    """Give the first child of a process; raises ``OSError`` or ``IndexError`` where it has none."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
 
 
 def _stream(file: IO[bytes] | None) -> trio.lowlevel.FdStream:

@@ -70,7 +70,8 @@ class Job:
 
     ``read_only`` maps further places inside to what is seen there. ``seccomp`` is a descriptor, with the
     filter of system calls, that the program inherits. ``shared_out``: its group bounds its share of the
-    processors.
+    processors. ``python`` is an interpreter inside. Of a container, ``owner`` names the runner, and ``guard``
+    is the descriptor of the socket by which it is held.
     """
 
     argv: Sequence[str]
@@ -83,6 +84,9 @@ class Job:
     shared_out: bool = False
     image: Root | None = None
     seccomp: int | None = None
+    python: str = "/usr/bin/python3"
+    owner: str = ""
+    guard: int = -1
 
 
 @dataclass(frozen=True, slots=True)

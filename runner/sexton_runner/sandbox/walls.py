@@ -23,6 +23,7 @@ class Walls:
     image can be shown. ``own_processes``: it has a process namespace, which ends all that it holds, and which
     a watchdog can look into. ``shares_user``: on the host it is the runner's user. ``watches_disk``: what it
     writes is on the host's disk, and is added up there. ``by_landlock``: the kernel has to offer that.
+    ``in_container``: podman holds its processes, which are not below the runner's, and gives them a user.
     """
 
     shuts_in: bool
@@ -31,6 +32,7 @@ class Walls:
     shares_user: bool
     watches_disk: bool
     by_landlock: bool
+    in_container: bool
     loopback: Loopback
 
 
@@ -42,6 +44,7 @@ WALLS: Mapping[SandboxTier, Walls] = {
         shares_user=False,
         watches_disk=False,
         by_landlock=False,
+        in_container=False,
         loopback=Loopback.OWN,
     ),
     SandboxTier.LANDLOCK: Walls(
@@ -51,7 +54,18 @@ WALLS: Mapping[SandboxTier, Walls] = {
         shares_user=True,
         watches_disk=True,
         by_landlock=True,
+        in_container=False,
         loopback=Loopback.NONE,
+    ),
+    SandboxTier.PODMAN: Walls(
+        shuts_in=True,
+        own_root=True,
+        own_processes=True,
+        shares_user=False,
+        watches_disk=False,
+        by_landlock=False,
+        in_container=True,
+        loopback=Loopback.OWN,
     ),
     SandboxTier.NONE: Walls(
         shuts_in=False,
@@ -60,6 +74,7 @@ WALLS: Mapping[SandboxTier, Walls] = {
         shares_user=True,
         watches_disk=False,
         by_landlock=False,
+        in_container=False,
         loopback=Loopback.HOST,
     ),
 }

@@ -26,7 +26,7 @@ class Watchdog:
         try:
             while not self.has_bitten:
                 if sight is None:
-                    sight = look_into(self._child.pid)
+                    sight = look_into(self._child)
                 else:
                     await self._look(sight)
                 await trio.sleep(TICK_S)

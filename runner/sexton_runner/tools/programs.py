@@ -8,6 +8,7 @@ from typing import Any
 from sexton_runner.network import Network
 from sexton_runner.redact import Redactor
 from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.sandbox.walls import Loopback, Walls
 from sexton_runner.sandbox.workspace import WorkspaceGone
 from sexton_runner.sandbox.workspace_command import CommandResult, run_command
 from sexton_runner.tools.arguments import an_object
@@ -20,19 +21,23 @@ MAX_TIMEOUT_S = 900
 MAX_PROGRAM_CHARS = 30_000  # One word of a command line holds 128 KiB, and a character may be 4 bytes.
 SHARED = (
     "The folder it starts in keeps its files for the whole event; the event is in $SEXTON_RUN/event.json. "
+)
+GOES_ON = (
     "What it leaves running (server &) goes on for the whole event: the answer says its process number, and "
     "the file with its output."
 )
+ENDS_WITH_IT = "What it leaves running (server &) is ended with it: start and use a server in one call."
 
 
-def _told(network: Network | None, hosts: Sequence[str]) -> str:
-    """Say what a program reaches, and by which names it has secrets that it never sees."""
-    if network is None:
-        return f"It runs without network and without secrets. {SHARED}"
+def _told(network: Network | None, hosts: Sequence[str], walls: Walls) -> str:
+    """Say what a program reaches, by which names it has secrets that it never sees, and what stays of it."""
+    stays = SHARED + (GOES_ON if walls.own_processes else ENDS_WITH_IT)
+    if network is None or walls.loopback is Loopback.NONE:
+        return f"It runs without network and without secrets. {stays}"
     variables = ", ".join(f"${name}" for name in network.variables) or "none"
     return (
         f"It reaches these hosts only, by the proxy of its environment: {', '.join(hosts)}. Placeholders of "
-        f"secrets, which become the secret on the way to their host: {variables}. {SHARED}"
+        f"secrets, which become the secret on the way to their host: {variables}. {stays}"
     )
 
 
@@ -49,7 +54,7 @@ class Programs:
     @property
     def told(self) -> str:
         """Say, for the model, what all programs of the run have in common."""
-        return _told(self.network, self.hosts)
+        return _told(self.network, self.hosts, self.sandbox.tier.walls)
 
     async def run(self, words: Sequence[str], source: str, timeout_s: int) -> ToolResult:
         """Run a program that is the last word of its command line."""
