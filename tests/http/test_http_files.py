@@ -209,6 +209,7 @@ async def test_what_is_malformed_too_large_or_not_as_declared_is_refused(
         )
 
         assert code(await begin(world, token, lease, b"", sha256="ab" * 32)) == (409, "UZ-FILE-006")
+
         empty = (await begin(world, token, lease, b"")).json()
         assert empty["complete"]
 
@@ -231,5 +232,6 @@ async def test_what_is_malformed_too_large_or_not_as_declared_is_refused(
 
         monkeypatch.setattr(decisions.artefacts, "ARTEFACTS_OF_ATTEMPT", 1)
         assert code(await name(world, token, lease, other, "a second")) == (409, "UZ-FILE-003")
+
         monkeypatch.setattr(decisions.blobs, "BLOBS_OF_LEASE", 1)
         assert code(await begin(world, token, lease, b"x")) == (409, "UZ-FILE-003")

@@ -154,6 +154,7 @@ async def test_a_form_that_is_refused_leaves_no_event_and_no_half_of_a_file(
         with monkeypatch.context() as patch:
             patch.setattr(decisions.blobs, "BLOBS_OF_LEASE", 0)
             other = form(field("a"), file("a", b"other"))
+
             assert code(await send(world, agent, other)) == (409, "UZ-FILE-003")
         assert code(await send(world, agent, good, "nobody")) == (401, "UZ-AUTH-002")
         assert code(await send(world, UNKNOWN, good)) == (404, "UZ-ZMB-009")

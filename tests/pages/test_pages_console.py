@@ -76,6 +76,7 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     await screen.sees("[U+202E]␛[31m")
     drawn = await screen.run(f"return [...document.querySelectorAll({BARS!r})].map((one) => one.textContent)")
     assert [words.partition(" ")[0] for words in drawn] == ["waited", "attempt", "renewed"], drawn
+
     await check_console_page(screen, "event")
     await screen.open(f"{here}/agents/{zombie['zombie_id']}")
     await check_console_page(screen, "agent")

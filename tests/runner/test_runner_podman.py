@@ -142,6 +142,7 @@ def test_every_attack_fails_in_a_container_of_its_own(ordinary: bool) -> None:
         if done.returncode == UNAVAILABLE:
             pytest.skip(done.stderr.decode())
         assert done.returncode == 0, done.stderr.decode()
+
         found: Mapping[str, str] = orjson.loads(done.stdout)
 
     assert {name: came for name, came in found.items() if came not in ATTACKS[name].expect} == {}
@@ -170,6 +171,7 @@ def test_podman_s_command_line_has_the_walls_and_nothing_that_the_program_is_giv
     plan = orjson.loads(words[-1])
     for wall in ("--network none", "--read-only", "--cap-drop all", "no-new-privileges", "--log-driver none"):
         assert wall in " ".join(plan["podman"])
+
     assert "type=bind,src=/srv/python,dst=/opt/python,ro" in plan["podman"]
     assert CANARY not in " ".join(words)
 

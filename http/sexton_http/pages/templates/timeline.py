@@ -9,7 +9,7 @@ THIN: Final = 3.0
 """What is shorter than this is drawn so long, or it could not be seen."""
 COST_HEIGHT: Final = 40.0
 MOST_SPANS: Final = 400
-"""Of one lane; the oldest ones are drawn."""
+"""Spans that a lane shows: the oldest ones."""
 
 
 class Span(NamedTuple):
