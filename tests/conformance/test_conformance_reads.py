@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.writes import AppendEvent, AppendFrames, CancelEvent, EventEnd, ResolveGate
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
@@ -129,6 +129,29 @@ async def test_gates_are_listed_oldest_first_by_pages(world: StorageWorld) -> No
     rest = await world.storage.gates.list(world.workspace_id, limit=4, after=page)
     assert [*first, *rest] == list(every)
     assert len(every) == 6
+
+
+async def test_gates_are_paged_in_each_order(world: StorageWorld) -> None:
+    ids, now = await _gates(world), world.now
+    for i, at in ((4, 3), (1, 2), (2, 3)):
+        write = ResolveGate(
+            ids[i], GateStatus.DENIED, now + at, "user:1", "", EventStatus.GATE_BLOCKED, "x", ()
+        )
+        await world.storage.journal.write(write)
+    every = {g.id: g for g in await world.storage.gates.list(world.workspace_id, limit=99)}
+
+    async def paged(order: GateOrder) -> list[UUID]:
+        seen: list[Gate] = []
+        while page := await world.storage.gates.list(
+            world.workspace_id, limit=2, order=order, after=place_of(seen[-1], order) if seen else None
+        ):
+            seen += page
+        return [gate.id for gate in seen]
+
+    oldest = sorted(every, key=lambda i: (every[i].requested_at, i))
+    assert await paged(GateOrder.OLDEST) == oldest
+    assert await paged(GateOrder.NEWEST) == oldest[::-1]
+    assert await paged(GateOrder.DECIDED) == [*sorted((ids[2], ids[4]), reverse=True), ids[1]]
 
 
 async def test_gates_are_filtered(world: StorageWorld) -> None:

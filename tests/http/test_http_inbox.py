@@ -49,6 +49,13 @@ async def test_the_inbox_shows_the_oldest_first_by_status_agent_and_kind(world: 
     assert await listed(world, status="denied") == []
     assert await listed(world, zombie_id=zombie_id, gate_kind="deploy", status="pending") == gates[5::2]
     assert await listed(world, zombie_id=other["zombie_id"]) == []
+    assert await listed(world, order="newest") == gates[::-1]
+    assert await listed(world, order="decided") == gates[3::-1]
+    assert await listed(world, order="decided", status="denied") == []
+    newest = await world.get(f"{world.ws}/approvals", params={"order": "newest", "limit": 3})
+    other_order = {"order": "oldest", "limit": 3, "cursor": newest.json()["next_cursor"]}
+    refused = await world.get(f"{world.ws}/approvals", params=other_order)
+    assert (refused.status_code, refused.json()["error_code"]) == (400, "UZ-REQ-001")
     assert await listed(world, zombie_id=UNKNOWN) == []
 
 
@@ -69,6 +76,7 @@ async def test_a_page_goes_on_where_it_was_though_gates_are_decided_meanwhile(wo
 async def test_what_the_inbox_does_not_know_is_a_bad_request(world: HttpWorld) -> None:
     for query in (
         {"status": "open"},
+        {"order": "random"},
         {"limit": 0},
         {"limit": 201},
         {"cursor": "x"},

@@ -84,6 +84,9 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     await screen.open(f"{here}/approvals")
     await screen.press("Approve")
     await screen.sees("Nothing waits for a person")
+    lately = await screen.text("#decided")
+    assert "Roll parcel-service back to 8f4c2d1e" in lately
+    assert "approved by user:" in lately
 
     decided = await world.get(f"{world.ws}/approvals/{gate['gate_id']}")
     assert decided.json()["status"] == "approved"

@@ -6,7 +6,7 @@ import orjson
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
 from sexton_cli.commands.options import calling
-from sexton_cli.lookups import agent_id, segment, walk, workspace_path
+from sexton_cli.lookups import agent_id, first_of, segment, walk, workspace_path
 from sexton_cli.output import Column, moment, span
 
 GATE = {"gate_id": str, "status": str}
@@ -18,6 +18,14 @@ COLUMNS = (
     Column("waits", "WAITS FOR", spare=True),
     Column("requested", "ASKED", spare=True),
 )
+DECIDED = (
+    *COLUMNS[:4],
+    Column("by", "BY", elastic=True),
+    Column("decided", "DECIDED", spare=True),
+    Column("detail", "WHY", spare=True),
+)
+DECIDED_SHOWN = 100
+"""The last decisions, of as many as there may be."""
 
 
 @click.group()
@@ -35,21 +43,30 @@ def approvals() -> None:
 )
 @click.option("--agent", metavar="NAME", help="Only of this agent.")
 @click.option("--kind", "gate_kind", help="Only of this kind.")
+@click.option(
+    "--decided", is_flag=True, help=f"The last {DECIDED_SHOWN} decisions, newest first, of any status."
+)
 @calling
-def list_(caller: Caller, *, status: str, agent: str | None, gate_kind: str | None) -> None:
-    """List what waits, oldest first."""
+def list_(caller: Caller, *, status: str, agent: str | None, gate_kind: str | None, decided: bool) -> None:
+    """List what waits, oldest first, or what was decided last."""
     with caller.client() as client:
         workspace = workspace_path(caller, client)
         query = {
-            "status": None if status == "all" else status,
+            "status": None if status == "all" or decided else status,
+            "order": "decided" if decided else None,
             "zombie_id": None if agent is None else agent_id(client, workspace, agent),
             "gate_kind": gate_kind,
         }
-        rows = list(walk(client, f"{workspace}/approvals", query, GATE))
+        path = f"{workspace}/approvals"
+        rows = (
+            first_of(client, path, query, GATE, DECIDED_SHOWN).items
+            if decided
+            else list(walk(client, path, query, GATE))
+        )
     if caller.output.as_json:
         caller.output.document({"items": rows, "total": len(rows)})
         return
-    caller.output.table(COLUMNS, [_shown(row) for row in rows])
+    caller.output.table(DECIDED if decided else COLUMNS, [_shown(row) for row in rows])
 
 
 def _shown(row: Row) -> dict[str, object]:
@@ -61,6 +78,8 @@ def _shown(row: Row) -> dict[str, object]:
         "asked": row.get("proposed_action") or f"{row.get('tool_name')} {row.get('action_name')}",
         "waits": span(given) if row["status"] == "pending" else None,
         "requested": moment(requested),
+        "by": row.get("resolved_by"),
+        "decided": moment(row.get("updated_at")),
     }
 
 

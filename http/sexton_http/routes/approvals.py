@@ -15,7 +15,7 @@ from sexton_http.gateway.operations import NoBody, NoQuery, operation
 from sexton_http.identity.principals import is_enough
 from sexton_http.routes.api_keys import KeySort
 from sexton_http.routes.shared.gate_decisions import decide, or_denied
-from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.records.users import Role
 
 TAG = "Approvals"
@@ -34,6 +34,8 @@ class GateQuery(Query):
     status: GateStatus | None = None
     zombie_id: UUID | None = None
     gate_kind: Annotated[str, msgspec.Meta(max_length=128)] | None = None
+    order: GateOrder = GateOrder.OLDEST
+    """`decided`: those that were decided, the last one first."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
     cursor: Cursor | None = None
 
@@ -52,9 +54,12 @@ class GateOutcome(Shape):
 
 @operation("GET", "/v1/workspaces/{workspace_id}/approvals", tag=TAG)
 async def list_approvals(call: Call[NoBody, GateQuery]) -> GatePage:
-    """List gates, oldest first."""
+    """List gates, oldest first where no other order is asked for."""
     query, workspace_id = call.query, call.id("workspace_id")
-    filters = fingerprint("gates", workspace_id, query.status, query.zombie_id, query.gate_kind)
+    asked = (query.status, query.zombie_id, query.gate_kind)
+    # A cursor of the order that there was first stays good.
+    order = () if query.order is GateOrder.OLDEST else (query.order,)
+    filters = fingerprint("gates", workspace_id, *asked, *order)
     place = None if query.cursor is None else decode(query.cursor, filters)
     rows = await call.ctx.world.storage.gates.list(
         workspace_id,
@@ -62,11 +67,13 @@ async def list_approvals(call: Call[NoBody, GateQuery]) -> GatePage:
         status=query.status,
         zombie_id=query.zombie_id,
         gate_kind=query.gate_kind,
+        order=query.order,
         after=None if place is None else place.page,
     )
     shown = rows[: query.limit]
     more = len(rows) > query.limit
-    following = encode(Place(shown[-1].requested_at, shown[-1].id, filters)) if more else None
+    last = place_of(shown[-1], query.order) if more else None
+    following = None if last is None else encode(Place(last.created_at, last.id, filters))
     return GatePage([view_gate(gate) for gate in shown], following)
 
 

@@ -25,7 +25,7 @@ from sexton_storage.records.events import (
     ListedEvent,
     ReadyAgent,
 )
-from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import MeteringPeriod
 from sexton_storage.records.zombies import ZombieStatus
@@ -245,9 +245,16 @@ class MemoryGates(MemoryStore):
         status: GateStatus | None = None,
         zombie_id: UUID | None = None,
         gate_kind: str | None = None,
+        order: GateOrder = GateOrder.OLDEST,
         after: Page | None = None,
     ) -> Sequence[Gate]:
         await self._round_trip()
+        newest_first = order is not GateOrder.OLDEST
+
+        def place(gate: Gate) -> tuple[int, UUID]:
+            page = place_of(gate, order)
+            return page.created_at, page.id
+
         found = [
             g
             for g in self._tables.gates.values()
@@ -255,9 +262,16 @@ class MemoryGates(MemoryStore):
             and (status is None or g.status is status)
             and (zombie_id is None or g.zombie_id == zombie_id)
             and (gate_kind is None or g.gate_kind == gate_kind)
-            and (after is None or (g.requested_at, g.id) > (after.created_at, after.id))
+            and (order is not GateOrder.DECIDED or g.status is not GateStatus.PENDING)
+            and (
+                after is None
+                or (
+                    place(g) != (after.created_at, after.id)
+                    and (place(g) < (after.created_at, after.id)) is newest_first
+                )
+            )
         ]
-        return sorted(found, key=lambda g: (g.requested_at, g.id))[:limit]
+        return sorted(found, key=place, reverse=newest_first)[:limit]
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
         await self._round_trip()

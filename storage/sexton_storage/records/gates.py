@@ -19,6 +19,14 @@ class GateStatus(StrEnum):
     AUTO_KILLED = "auto_killed"
 
 
+class GateOrder(StrEnum):
+    OLDEST = "oldest"
+    """By when they were asked for."""
+    NEWEST = "newest"
+    DECIDED = "decided"
+    """Those that are not pending, the last that was decided first."""
+
+
 class Gate(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
@@ -43,6 +51,12 @@ class Gate(msgspec.Struct, frozen=True, gc=False):
     resolved_by: str | None = None
 
 
+def place_of(gate: Gate, order: GateOrder) -> Page:
+    """Give the place of a gate in an order."""
+    at = gate.updated_at if order is GateOrder.DECIDED else gate.requested_at
+    return Page(at or 0, gate.id)
+
+
 class GateStore(Protocol):
     async def load(self, gate_id: UUID) -> Gate | None: ...
     async def find_by_action(self, zombie_id: UUID, action_id: str) -> Gate | None:
@@ -57,9 +71,10 @@ class GateStore(Protocol):
         status: GateStatus | None = None,
         zombie_id: UUID | None = None,
         gate_kind: str | None = None,
+        order: GateOrder = GateOrder.OLDEST,
         after: Page | None = None,
     ) -> Sequence[Gate]:
-        """Oldest first."""
+        """Those of one page, which begins behind ``after``, a place in the order."""
         ...
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...

@@ -21,10 +21,12 @@ from sexton_http.routes.approvals import (
     deny,
     list_approvals,
 )
-from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.gates import GateOrder, GateStatus
 
 HERE: Final = "approvals"
 TITLE: Final = "Approvals"
+DECISIONS: Final = 20
+"""The last ones, which are shown below what waits."""
 
 
 class GateDecision(Body):
@@ -60,11 +62,14 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     cursor = call.query.cursor if isinstance(call.query, GateQuery) else None
     asked = GateQuery(status=GateStatus.PENDING, cursor=cursor)
     waiting: GatePage = await act(call, frame.signed_in, list_approvals, query=asked)
+    lately = GateQuery(order=GateOrder.DECIDED, limit=DECISIONS)
+    decided: GatePage = await act(call, frame.signed_in, list_approvals, query=lately)
     return show(
         frame,
         "approvals",
         status=200 if notice is None else notice.status,
         gates=waiting.items,
+        decided=decided.items,
         cursor=waiting.next_cursor,
         notice=notice,
         now=call.ctx.world.now_ms(),

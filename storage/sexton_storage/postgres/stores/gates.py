@@ -6,9 +6,15 @@ from uuid import UUID
 from sexton_storage.paging import Page
 from sexton_storage.postgres.sql.schema import GATES
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
-from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.gates import Gate, GateOrder, GateStatus
 
 _GATE = f"SELECT {GATES.columns()} FROM gates"
+
+_ORDERS = {
+    GateOrder.OLDEST: ("requested_at", ">", "ASC"),
+    GateOrder.NEWEST: ("requested_at", "<", "DESC"),
+    GateOrder.DECIDED: ("updated_at", "<", "DESC"),
+}
 
 
 class PostgresGates(PostgresStore):
@@ -27,6 +33,7 @@ class PostgresGates(PostgresStore):
         status: GateStatus | None = None,
         zombie_id: UUID | None = None,
         gate_kind: str | None = None,
+        order: GateOrder = GateOrder.OLDEST,
         after: Page | None = None,
     ) -> Sequence[Gate]:
         where = Conditions("workspace_id = $1", workspace_id)
@@ -36,9 +43,12 @@ class PostgresGates(PostgresStore):
             where.add("zombie_id = {}", zombie_id)
         if gate_kind is not None:
             where.add("gate_kind = {}", gate_kind)
+        time, goes_on, direction = _ORDERS[order]
+        if order is GateOrder.DECIDED:
+            where.add("status <> 'pending'")
         if after is not None:
-            where.add("(requested_at, id) > ({}, {})", after.created_at, after.id)
-        query = f"{_GATE} WHERE {where} ORDER BY requested_at, id LIMIT {int(limit)}"
+            where.add(f"({time}, id) {goes_on} ({{}}, {{}})", after.created_at, after.id)
+        query = f"{_GATE} WHERE {where} ORDER BY {time} {direction}, id {direction} LIMIT {int(limit)}"
         return GATES.many(await self._rows(query, *where.args))
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
