@@ -1,14 +1,14 @@
 """How long it takes to look for events, and to say why one waits, among 100,000 events of 10,000 agents.
 
-The rows are written by SQL, straight into an empty database; what is measured is the stores' own reads, one
-after the other, each figure the median of some.
+The rows are written by SQL, straight into an empty database; then the index of words is filled. What is
+measured is the stores' own reads, one after the other, each figure the median of some.
 """
 
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from uuid import UUID
 
 import asyncpg
@@ -16,10 +16,14 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
-from bench import harness
+from bench import harness, machine
 from bench.database import open_database
+from sexton_actors.failures.messages import digest_of
+from sexton_actors.periodic.failure_rounds import SORT_PAGE
+from sexton_actors.periodic.word_indexer import INDEX_PAGE
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
+from sexton_storage.records.failures import Sorted
 from sexton_storage.records.frames import FramePlace
 
 AGENTS = harness.size("SEARCH_AGENTS", 10_000)
@@ -31,6 +35,7 @@ FILTERS = {
     "a status": "status:dead_lettered",
     "a common code": "code:UZ-EXEC-013",
     "words that stand in every event": '"connection refused"',
+    "a word of one event, far back": "word7",
     "words that stand in none": "absent",
     "a path": "request.pull.number:77777",
     "words of one agent": "agent:agent-17 refused",
@@ -58,7 +63,8 @@ SELECT md5('e' || n)::uuid, md5('z' || (n % {agents} + 1))::uuid, '00000000-0000
        md5('t')::uuid, 'webhook:github', 'push',
        CASE WHEN n % 10 = 0 THEN 'received' WHEN n % 10 = 1 THEN 'agent_error'
             WHEN n % 1000 = 2 THEN 'dead_lettered' ELSE 'processed' END,
-       '{{"pull": {{"number": ' || n || '}}, "text": "' || repeat('lorem ipsum dolor sit ', 40) || '"}}',
+       '{{"pull": {{"number": ' || n || '}}, "text": "word' || n || ' '
+           || repeat('lorem ipsum dolor sit ', 40) || '"}}',
        1700000000000 + n, 0, repeat('sed do eiusmod tempor ', 40) || 'connection refused',
        CASE WHEN n % 10 = 1 THEN 'agent_run' END, CASE WHEN n % 10 = 1 THEN 'UZ-EXEC-013' END, 0
   FROM generate_series(1, {events}) n;
@@ -76,9 +82,15 @@ async def timed(ask: Callable[[], Awaitable[object]]) -> harness.Spread:
     return harness.Spread.of(samples[1:])
 
 
-async def measure(storage: PostgresStorage) -> list[harness.Figure]:
+async def measure(storage: PostgresStorage, dsn: str) -> list[harness.Figure]:
     """Every filter, one page; then the rest."""
-    figures = []
+    figures = await indexed(storage, dsn)
+    await _grouped(storage)
+    listed = storage.events.list
+    figures += [
+        harness.Figure("a page of the list", await timed(lambda: listed(WORKSPACE, limit=51)), "ms"),
+        harness.Figure("a page of failures", await timed(lambda: _failures(storage)), "ms"),
+    ]
     for name, text in FILTERS.items():
         picked = parse_filter(text, now=0)
         value = await timed(lambda picked=picked: storage.events.search(WORKSPACE, picked, limit=51))  # type: ignore[misc] # of this round
@@ -96,6 +108,43 @@ async def measure(storage: PostgresStorage) -> list[harness.Figure]:
     return figures
 
 
+async def indexed(storage: PostgresStorage, dsn: str) -> list[harness.Figure]:
+    """Have the index of words filled, as a server does behind the events, and count what that takes."""
+    before = [*await trio.to_thread.run_sync(_spent, dsn), 1e6 * process_time()]
+    began, events, more = perf_counter(), 0, True
+    while more:
+        done = await storage.event_words.index(limit=INDEX_PAGE)
+        events, more = events + done.events, done.more
+    took = perf_counter() - began
+    after = [*await trio.to_thread.run_sync(_spent, dsn), 1e6 * process_time()]
+    wal, database, process = ((now - then) / events for now, then in zip(after, before, strict=True))
+    return [
+        harness.Figure("words indexed", harness.once(events / took), "events a second"),
+        harness.Figure("an event indexed: the database's processor time", harness.once(database), "µs"),
+        harness.Figure("an event indexed: this process's", harness.once(process), "µs"),
+        harness.Figure("an event indexed: WAL", harness.once(wal), "bytes"),
+    ]
+
+
+def _spent(dsn: str) -> tuple[float, float]:
+    """Bytes of WAL, and µs of the processes that serve the database."""
+    wal = float(machine.query(dsn, "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"))
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    pids = machine.query(machine.superuser(dsn), query).split()
+    return wal, sum(float(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1000
+
+
+async def _grouped(storage: PostgresStorage) -> None:
+    while found := await storage.failures.unsorted(limit=SORT_PAGE):
+        await storage.failures.sort(
+            [Sorted(one, digest_of(one.failure_label, one.error_code, ""), "", one.event_id) for one in found]
+        )
+
+
+async def _failures(storage: PostgresStorage) -> None:
+    await storage.failures.list(WORKSPACE, limit=51, now=storage.clock.now_ms())
+
+
 async def _look(storage: PostgresStorage, place: FramePlace) -> None:
     await storage.frames.read_workspace(WORKSPACE, after=place, limit=256)
 
@@ -106,7 +155,9 @@ async def main() -> None:
             harness.tell(f"writing {EVENTS:,} events of {AGENTS:,} agents")
         await trio.to_thread.run_sync(_plant, database.dsn)
         async with open_postgres_storage(database.dsn) as storage:
-            print(harness.line(harness.report("searches", database.about, await measure(storage))))
+            print(
+                harness.line(harness.report("searches", database.about, await measure(storage, database.dsn)))
+            )
 
 
 def _plant(dsn: str) -> None:

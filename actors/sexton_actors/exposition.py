@@ -83,6 +83,12 @@ class OperatorsCollector(Collector):
         yield _counter("lease_races", "Decisions that another node's write overtook", meters.races, "write")
         yield _counter("queue_full", "Events refused because too many waited", meters.queue_full, "bound")
         yield _counter("bulk_events", "Events that bulk jobs dealt with here", meters.bulk, "outcome")
+        indexed = CounterMetricFamily("sexton_words_indexed", "Events whose words were written to the index")
+        indexed.add_metric([], meters.indexed)
+        yield indexed
+        yield _plain(
+            "words_behind_seconds", "Age of the news that are not in the index", meters.index_behind_s
+        )
         yield _counter(
             "transcripts", "Bytes of transcripts taken, and attempts cut", meters.transcripts, "what"
         )

@@ -81,6 +81,10 @@ class Meters:
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
         self.memory = MemoryState()
+        self.indexed = 0
+        """Events whose words this node wrote to the index."""
+        self.index_behind_s = 0.0
+        """How far that index was behind when this node looked last."""
         self.file_bytes_kept = 0
         """As the database counted them with the last census."""
         self.census: Census | None = None

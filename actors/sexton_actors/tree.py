@@ -25,6 +25,7 @@ from sexton_actors.periodic.job_rounds import JobRounds
 from sexton_actors.periodic.memory_keeper import MemoryKeeper
 from sexton_actors.periodic.reclaimer import Reclaimer
 from sexton_actors.periodic.sweeper import Sweeper
+from sexton_actors.periodic.word_indexer import WordIndexer
 from sexton_actors.queue.actor import QueueActor
 from sexton_actors.runner.actor import RunnerActor
 from sexton_actors.scheduler.actor import Scheduler
@@ -109,6 +110,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(ChatRounds, ChatRounds),
                 one(JobRounds, JobRounds),
                 one(FailureRounds, FailureRounds),
+                one(WordIndexer, WordIndexer),
                 one(MemoryKeeper, MemoryKeeper),
                 one(VaultKeeper, VaultKeeper),
             ),

@@ -16,6 +16,7 @@ from sexton_storage.records.chats import ChatStore
 from sexton_storage.records.credentials import CredentialStore
 from sexton_storage.records.crons import CronStore
 from sexton_storage.records.event_files import EventFileStore
+from sexton_storage.records.event_words import EventWordsStore
 from sexton_storage.records.events import EventStore
 from sexton_storage.records.failures import FailureStore
 from sexton_storage.records.fleet import FleetStore
@@ -116,6 +117,8 @@ class Storage(Protocol):
     def zombies(self) -> ZombieStore: ...
     @property
     def events(self) -> EventStore: ...
+    @property
+    def event_words(self) -> EventWordsStore: ...
     @property
     def crons(self) -> CronStore: ...
     @property

@@ -149,6 +149,7 @@ async def test_gates_are_paged_in_each_order(world: StorageWorld) -> None:
         return [gate.id for gate in seen]
 
     oldest = sorted(every, key=lambda i: (every[i].requested_at, i))
+
     assert await paged(GateOrder.OLDEST) == oldest
     assert await paged(GateOrder.NEWEST) == oldest[::-1]
     assert await paged(GateOrder.DECIDED) == [*sorted((ids[2], ids[4]), reverse=True), ids[1]]

@@ -52,6 +52,7 @@ async def test_the_inbox_shows_the_oldest_first_by_status_agent_and_kind(world: 
     assert await listed(world, order="newest") == gates[::-1]
     assert await listed(world, order="decided") == gates[3::-1]
     assert await listed(world, order="decided", status="denied") == []
+
     newest = await world.get(f"{world.ws}/approvals", params={"order": "newest", "limit": 3})
     other_order = {"order": "oldest", "limit": 3, "cursor": newest.json()["next_cursor"]}
     refused = await world.get(f"{world.ws}/approvals", params=other_order)

@@ -6,9 +6,9 @@ from typing import Any, Final, assert_never
 import trio
 
 from sexton_actors.jobs import transitions
-from sexton_actors.jobs.pace import rest_s
 from sexton_actors.jobs.pages import do_page
 from sexton_actors.jobs.record import HeldJob
+from sexton_actors.pace import rest_s
 from sexton_actors.protocol import jobs as m
 from sexton_actors.protocol.jobs import LookForJobs
 from sexton_actors.refusal import Refusal

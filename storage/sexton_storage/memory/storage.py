@@ -13,6 +13,7 @@ from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.event_files import MemoryEventFiles
+from sexton_storage.memory.event_words import MemoryEventWords
 from sexton_storage.memory.failures import MemoryFailures
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.fleet import MemoryInstance, MemoryRunners
@@ -73,6 +74,7 @@ class MemoryStorage:
         self.credentials = MemoryCredentials(tables, faults, journal)
         self.zombies = MemoryZombies(tables, faults, journal)
         self.events = MemoryEvents(tables, faults, journal)
+        self.event_words = MemoryEventWords(tables, faults, journal)
         self.crons = MemoryCrons(tables, faults, journal)
         self.follow_ups = MemoryFollowUps(tables, faults, journal)
         self.jobs = MemoryJobs(tables, faults, journal)

@@ -30,6 +30,7 @@ from sexton_storage.postgres.stores.chats import PostgresChats
 from sexton_storage.postgres.stores.credentials import PostgresCredentials
 from sexton_storage.postgres.stores.crons import PostgresCrons
 from sexton_storage.postgres.stores.event_files import PostgresEventFiles
+from sexton_storage.postgres.stores.event_words import PostgresEventWords
 from sexton_storage.postgres.stores.events import PostgresEvents
 from sexton_storage.postgres.stores.failures import PostgresFailures
 from sexton_storage.postgres.stores.fleet import PostgresFleet
@@ -97,6 +98,7 @@ class PostgresStorage:
         self.credentials = PostgresCredentials(database)
         self.zombies = PostgresZombies(database, self.journal)
         self.events = PostgresEvents(database)
+        self.event_words = PostgresEventWords(database)
         self.crons = PostgresCrons(database)
         self.follow_ups = PostgresFollowUps(database)
         self.jobs = PostgresJobs(database)

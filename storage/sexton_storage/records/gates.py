@@ -74,7 +74,7 @@ class GateStore(Protocol):
         order: GateOrder = GateOrder.OLDEST,
         after: Page | None = None,
     ) -> Sequence[Gate]:
-        """Those of one page, which begins behind ``after``, a place in the order."""
+        """One page, which begins behind ``after``, a place in the order."""
         ...
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...

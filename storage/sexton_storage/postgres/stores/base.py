@@ -28,9 +28,13 @@ class Conditions:
 
     def add(self, clause: str, *args: Any) -> None:
         """Add ``clause``, in which ``{}`` stand for the parameters."""
+        self._clauses.append(self.numbered(clause, *args))
+
+    def numbered(self, sql: str, *args: Any) -> str:
+        """Give another part of the query, in which ``{}`` stand for the parameters."""
         first = len(self.args) + 1
-        self._clauses.append(clause.format(*(f"${first + i}" for i in range(len(args)))))
         self.args.extend(args)
+        return sql.format(*(f"${first + i}" for i in range(len(args))))
 
     def __str__(self) -> str:
         return " AND ".join(self._clauses)

@@ -6,7 +6,15 @@ from uuid import UUID
 from sexton_storage.globs import LAST_CHARACTER, like_pattern, literal_prefix
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Row
-from sexton_storage.postgres.sql.event_filters import clause_of, clauses, narrows, only_agent, only_status
+from sexton_storage.postgres.sql.event_filters import (
+    Clause,
+    clause_of,
+    clauses,
+    narrows,
+    only_agent,
+    only_status,
+)
+from sexton_storage.postgres.sql.event_words import INDEXED, TAIL, words_query
 from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS, LISTED_EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.event_filters import (
@@ -16,6 +24,7 @@ from sexton_storage.records.event_filters import (
     EventFilter,
     as_uuid,
 )
+from sexton_storage.records.event_words import TEXTS_CHANGED
 from sexton_storage.records.events import (
     WHOLE_BYTES,
     AgentBacklog,
@@ -129,6 +138,10 @@ SELECT z.stopped, z.created_at, z.id, f.*
  ORDER BY f.found_at
 """
 _STOP_COLUMNS = 3
+_WORDS_PLACE = "SELECT txid FROM event_words_place WHERE filled"
+# How many events have the words: of very many the newest are found sooner by looking through the events.
+MANY_HITS = 5_000
+_HITS = f"SELECT count(*) FROM ({INDEXED.format('$1')} LIMIT {MANY_HITS}) hits"
 _AGENT_OF_NAME = "SELECT id FROM zombies WHERE workspace_id = $1 AND name = $2"
 
 BACKLOG = """
@@ -185,12 +198,12 @@ class PostgresEvents(PostgresStore):
         before: Page | None = None,
         look_through: int = LOOKED_THROUGH,
     ) -> Found:
-        source, row, where = _narrowed(
-            workspace_id,
-            only_status(picked),
-            zombie_id or await self._only_agent(workspace_id, picked),
-            before,
-        )
+        agent_id = zombie_id or await self._only_agent(workspace_id, picked)
+        hits = await self._with_words(workspace_id, picked)
+        status = only_status(picked) if hits is None else None
+        source, row, where = _narrowed(workspace_id, status, agent_id, before)
+        if hits is not None:
+            source = where.numbered(f"({hits.sql}) hits JOIN events e ON e.id = hits.event_id", *hits.args)
         for clause in map(clause_of, filter(narrows, picked.terms)):
             where.add(clause.sql, *clause.args)
         outer = where.outer()
@@ -212,6 +225,20 @@ class PostgresEvents(PostgresStore):
         events = [LISTED_EVENTS.record(row, _STOP_COLUMNS) for row in rows if row[_STOP_COLUMNS] is not None]
         stopped = bool(rows) and rows[0][0] and len(events) < limit
         return Found(events, Page(rows[0][1], rows[0][2]) if stopped else None)
+
+    async def _with_words(self, workspace_id: UUID, picked: EventFilter) -> Clause | None:
+        """Give a query for all events that may have the words.
+
+        None: the filter asks for none, the index has not been filled yet, or very many events have them.
+        """
+        query = words_query(workspace_id, picked)
+        if query is None:
+            return None
+        # Asked first: what the index gains meanwhile is found in both.
+        place = await self._value(_WORDS_PLACE)
+        if place is None or await self._value(_HITS, query) >= MANY_HITS:
+            return None
+        return Clause(f"{INDEXED} UNION {TAIL}", (query, place, list(TEXTS_CHANGED)))
 
     async def _only_agent(self, workspace_id: UUID, picked: EventFilter) -> UUID | None:
         """Give the one agent whose events are asked for: its index serves. None: it may be several."""

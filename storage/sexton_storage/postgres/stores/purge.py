@@ -8,10 +8,12 @@ from uuid import UUID
 
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.connections.database import Database
+from sexton_storage.postgres.stores.event_words import HOLD_PLACE
 
 HISTORY: Final = (
     "frames",
     "events",
+    "event_words",
     "leases",
     "gates",
     "dedup_keys",
@@ -54,6 +56,7 @@ async def purge(database: Database, zombie_id: UUID) -> bool:
 
     async def finish(connection: Connection) -> bool:
         await connection.fetchval(_LOCK_HEAD, zombie_id)
+        await connection.execute(HOLD_PLACE)
         if await connection.fetchval("DELETE FROM zombies WHERE id = $1 RETURNING id", zombie_id) is None:
             return False
         # Once more, for what was written while the first pass went on; nothing can be after this lock.

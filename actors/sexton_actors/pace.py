@@ -1,4 +1,4 @@
-"""How long a bulk job rests between two pages, so that the work of others goes first; pure."""
+"""How long bulk work rests between two pages, so that the work of others goes first; pure."""
 
 from typing import Final
 
