@@ -230,6 +230,8 @@ async def test_the_database_and_the_predicate_pick_the_same_events(postgres_dsn:
         @given(FILTERS)
         @example('text:"connection refused"')
         @example("request.n:1")
+        @example("request.n:null")
+        @example("-evidence.exit_code:null")
         @example("-request.n:1 -text:word")
         @example(f"runner:{next(r for one in subjects for r in one.runner_ids)}")
         @example(f"id:{ids[0]},{ids[-1]} agent:{subjects[0].event.zombie_id}")

@@ -20,7 +20,7 @@ ROUND_BYTES: Final = 4 * 1024 * 1024
 CHUNK_BYTES: Final = 64 * 1024
 """Texts that are taken apart at one go: other work of the process waits so long."""
 IDLE_COMMITS: Final = 5_000
-"""While nothing is new the place moves on by so many at a time: a quiet database is not written to."""
+"""While nothing is new the place moves on by this many at a time: a quiet database is not written to."""
 
 HOLD_PLACE: Final = "SELECT FROM event_words_place FOR UPDATE"
 _PLACE = """
