@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.records.events import EventStatus, Found
 from sexton_storage.records.frames import FramePlace, place_of
-from sexton_storage.records.insights import AHEAD_CAP, EventSituation, RunnerState
+from sexton_storage.records.insights import AHEAD_CAP, MINUTE_MS, EventSituation, RunnerState
 from sexton_storage.records.runners import AdminState
 from sexton_storage.writes import AppendFrames, CancelEvent, EventEnd, OpenGate
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
@@ -82,6 +82,31 @@ async def test_what_became_of_an_event_is_told_attempt_by_attempt(world: Storage
     ]
     assert [one.id for one in history.gates] == [gate.id]
     assert (await world.storage.insights.history(new_id())).attempts == ()
+
+
+async def test_what_became_of_the_events_of_each_minute_is_counted(world: StorageWorld) -> None:
+    agent = await world.agent()
+    minute = world.now // MINUTE_MS * MINUTE_MS
+    await world.append(agent, created_at=minute - 2 * MINUTE_MS)
+    await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.AGENT_ERROR), nanos=7)
+    first = await world.append(agent, created_at=minute - MINUTE_MS)
+    lease = (await world.claim(agent)).lease
+    await world.end(lease, EventEnd(EventStatus.PROCESSED), nanos=5)
+    await world.append(agent, created_at=minute - 1)
+    insights, of = world.storage.insights, world.workspace_id
+
+    found = await insights.throughput(of, since=minute - 2 * MINUTE_MS, limit=9)
+
+    waited = lease.granted_at - first.created_at
+
+    assert [(one.at, one.came, one.done, one.failed, one.charged_nanos) for one in found] == [
+        (minute - 2 * MINUTE_MS, 1, 0, 1, 7),
+        (minute - MINUTE_MS, 2, 1, 0, 5),
+    ]
+    assert found[1].longest_wait_ms == waited
+    assert [one.came for one in await insights.throughput(of, since=0, limit=1)] == [1]
+    assert await insights.throughput(of, since=minute, limit=9) == []
+    assert await insights.throughput(new_id(), since=0, limit=9) == []
 
 
 async def test_all_that_an_event_could_wait_for_is_told_at_once(world: StorageWorld) -> None:

@@ -172,6 +172,9 @@ async def test_failures_are_grouped_known_muted_and_replayed(
             "open",
         )
 
+        minutes = (await world.get(f"{world.ws}/throughput?minutes=2")).json()["minutes"]
+        assert [sum(minute[of] for minute in minutes) for of in ("came", "failed")] == [EVENTS, 5]
+
         one = f"{world.ws}/failures/{broke['failure_id']}"
         known = (await world.post(f"{one}:acknowledge")).json()
         assert (known["status"], known["acknowledged_by"][:4]) == ("acknowledged", "api:")

@@ -40,6 +40,10 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "agent": Entry("agent:agent", "Write, try, install, update, check, look at, stop and delete agents."),
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first; replay or cancel many of them."),
+    "throughput": Entry(
+        "throughput:throughput",
+        "Show how many events came in each of the last minutes, and what became of them.",
+    ),
     "jobs": Entry("jobs:jobs", "List bulk jobs, see how far one is, pause it, let it go on, or stop it."),
     "failures": Entry(
         "failures:failures",

@@ -1,19 +1,23 @@
 """What people ask of one event, in memory."""
 
+from collections.abc import Sequence
+from itertools import groupby
 from uuid import UUID
 
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records.events import EventStatus
+from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.insights import (
     AHEAD_CAP,
     ATTEMPTS_CAP,
+    MINUTE_MS,
     RUNNERS_CAP,
     STARTS_CAP,
     STARTS_WINDOW_MS,
     Attempt,
     EventHistory,
     EventSituation,
+    MinuteOfEvents,
     RunnerState,
 )
 from sexton_storage.records.runners import AdminState, Runner
@@ -67,6 +71,17 @@ class MemoryInsights(MemoryStore):
             runners=tuple(self._state(runner, now) for runner in self._runners(agent)),
         )
 
+    async def throughput(self, workspace_id: UUID, *, since: int, limit: int) -> Sequence[MinuteOfEvents]:
+        await self._round_trip()
+        of_workspace = (
+            event
+            for event in self._tables.events.values()
+            if event.workspace_id == workspace_id and event.created_at >= since
+        )
+        newest = sorted(of_workspace, key=lambda event: (event.created_at, event.id))[-limit:]
+        minutes = groupby(newest, key=lambda event: event.created_at // MINUTE_MS * MINUTE_MS)
+        return [_minute(at, list(events)) for at, events in minutes]
+
     def _ahead(self, agent: Zombie, created_at: int) -> int:
         tables = self._tables
         older = sorted(
@@ -114,3 +129,16 @@ class MemoryInsights(MemoryStore):
             starts=len(granted),
             starts_since=since if len(granted) < STARTS_CAP else granted[-1],
         )
+
+
+def _minute(at: int, events: Sequence[Event]) -> MinuteOfEvents:
+    return MinuteOfEvents(
+        at=at,
+        came=len(events),
+        done=sum(event.status is EventStatus.PROCESSED for event in events),
+        failed=sum(event.status in {EventStatus.AGENT_ERROR, EventStatus.DEAD_LETTERED} for event in events),
+        charged_nanos=sum(event.charged_nanos for event in events),
+        longest_wait_ms=max(
+            (e.first_leased_at - e.created_at for e in events if e.first_leased_at is not None), default=0
+        ),
+    )

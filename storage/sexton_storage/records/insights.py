@@ -1,5 +1,6 @@
-"""What people ask of one event: what became of each attempt, and what it waits for."""
+"""What people ask of one event: what became of each attempt, and what it waits for; and of the last hour."""
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -21,6 +22,9 @@ STARTS_CAP: Final = 50
 """The newest of them that are counted of each runner."""
 ATTEMPTS_CAP: Final = 50
 """The newest attempts and gates that are told of an event."""
+
+
+MINUTE_MS: Final = 60_000
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
@@ -80,6 +84,20 @@ class EventSituation(msgspec.Struct, frozen=True):
     """Those in whose scope the agent is, whatever they can; by id."""
 
 
+class MinuteOfEvents(msgspec.Struct, frozen=True, gc=False):
+    """The events of a workspace that came within one minute, and what became of them so far."""
+
+    at: int
+    """When the minute began, in ms."""
+    came: int
+    done: int
+    failed: int
+    """Ended in an error, or given up."""
+    charged_nanos: int
+    longest_wait_ms: int
+    """From coming to the first lease; 0 where none was leased yet."""
+
+
 class InsightStore(Protocol):
     async def history(self, event_id: UUID) -> EventHistory:
         """The leases and the gates of an event, as they stand at one moment."""
@@ -87,4 +105,8 @@ class InsightStore(Protocol):
 
     async def situation(self, event_id: UUID) -> EventSituation | None:
         """None when there is no such event."""
+        ...
+
+    async def throughput(self, workspace_id: UUID, *, since: int, limit: int) -> Sequence[MinuteOfEvents]:
+        """The minutes in which events came since then, oldest first; of more than ``limit`` the newest."""
         ...

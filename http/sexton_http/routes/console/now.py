@@ -20,6 +20,7 @@ from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
+from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.failures import FailureStatus
 from sexton_storage.records.gates import GateStatus
@@ -76,6 +77,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     )
     running = await _events(call, frame, EventStatus.RUNNING)
     waiting = await _events(call, frame, EventStatus.RECEIVED)
+    throughput: Throughput = await act(call, who, get_throughput, query=ThroughputQuery())
     names = names_of(agents)
     stuck = [await _why(call, frame, event) for event in oldest_of_agents(waiting.items)]
     return show(
@@ -89,6 +91,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         waiting=waiting.items,
         more_waiting=waiting.next_cursor is not None,
         balance=balance,
+        minutes=throughput.minutes,
         names=names,
         allowed=may(who, acknowledge_failure),
         now=call.ctx.world.now_ms(),

@@ -1,5 +1,6 @@
 """What people ask of one event, read from PostgreSQL."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from sexton_storage.periods import day_of, month_of
@@ -10,12 +11,14 @@ from sexton_storage.postgres.stores.zombies import AGENT
 from sexton_storage.records.insights import (
     AHEAD_CAP,
     ATTEMPTS_CAP,
+    MINUTE_MS,
     RUNNERS_CAP,
     STARTS_CAP,
     STARTS_WINDOW_MS,
     Attempt,
     EventHistory,
     EventSituation,
+    MinuteOfEvents,
     RunnerState,
 )
 from sexton_storage.records.runners import AdminState
@@ -74,6 +77,14 @@ SELECT r.id, r.labels || r.offers, r.sandbox_tier, r.admin_state, r.last_seen_at
              WHERE runner_id = r.id AND granted_at >= $4 ORDER BY granted_at DESC, id DESC LIMIT $5) l) s
  ORDER BY r.id
 """
+_THROUGHPUT = f"""
+SELECT created_at / {MINUTE_MS} * {MINUTE_MS}, count(*), count(*) FILTER (WHERE status = 'processed'),
+       count(*) FILTER (WHERE status IN ('agent_error', 'dead_lettered')), sum(charged_nanos)::bigint,
+       coalesce(max(first_leased_at - created_at), 0)
+  FROM (SELECT created_at, status, charged_nanos, first_leased_at FROM events
+         WHERE workspace_id = $1 AND created_at >= $2 ORDER BY created_at DESC, id DESC LIMIT $3) e
+ GROUP BY 1 ORDER BY 1
+"""
 
 
 class PostgresInsights(PostgresStore):
@@ -95,6 +106,10 @@ class PostgresInsights(PostgresStore):
                 return await _situation(connection, event_id)
 
         return await self._database.read(work)
+
+    async def throughput(self, workspace_id: UUID, *, since: int, limit: int) -> Sequence[MinuteOfEvents]:
+        rows = await self._database.read(lambda c: c.fetch(_THROUGHPUT, workspace_id, since, limit))
+        return [MinuteOfEvents(*row) for row in rows]
 
 
 async def _situation(connection: Connection, event_id: UUID) -> EventSituation | None:
