@@ -3,8 +3,9 @@
 import ipaddress
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
@@ -44,6 +45,7 @@ FAILURES_OF_AN_OUTAGE = 2
 # Shorter than servers keep idle connections: a call that meets a connection being closed is a call lost.
 KEEPALIVE_S = 4.0
 MAX_RETRY_AFTER_S = 30.0  # A runner that is told to wait until midnight looks in now and then all the same.
+RELEASE: Final = version("sexton")
 ME = "/v1/runners/me"
 
 T = TypeVar("T")
@@ -331,7 +333,7 @@ def open_http(
         base_url=base_url,
         headers={
             "authorization": f"Bearer {token}",
-            "user-agent": "sexton-runner",
+            "user-agent": f"sexton-runner/{RELEASE}",
             "accept": "application/json",
         },
         timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S)),

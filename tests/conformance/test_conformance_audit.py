@@ -14,10 +14,12 @@ from sexton_storage.errors import NameTaken
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.audit import AuditEntry, AuditFilter, AuditHead, AuditLine
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.jobs import JobStatus
 from sexton_storage.records.users import Role
 from sexton_storage.refusals import Lost
 from sexton_storage.rules import CANCELLED_LABEL
 from sexton_storage.writes import CancelEvent, OpenGate, ResolveGate
+from tests.conformance.test_conformance_jobs import job_of
 from tests.worlds.storage import StorageWorld, new_id
 
 HOSTILE = "ann\x00\ud800<b>\u202e'; drop table audit_log; --"
@@ -54,6 +56,21 @@ async def test_a_change_brings_its_line_and_what_changes_nothing_brings_none(wor
     assert from_json(line.body)["workspace_id"] == str(world.workspace_id)
     assert await world.storage.audit.head(world.tenant_id) == AuditHead(1, line.hash)
     assert first_break([line]) == AuditHead(1, line.hash)
+
+
+async def test_a_job_brings_the_line_of_who_began_it_and_its_pages_bring_none(world: StorageWorld) -> None:
+    job = job_of(world)
+    entry = entry_of(world, "job.replay", workspace_id=world.workspace_id)
+    with attributed(entry):
+        assert await world.storage.jobs.add(job, limit=5)
+        assert await world.storage.jobs.add(job, limit=5)
+    await world.storage.jobs.save(replace(job, version=2, done=1))
+    with attributed(entry_of(world, "job.pause")):
+        await world.storage.jobs.save(replace(job, version=3, done=1, status=JobStatus.PAUSED))
+    begun, paused = await lines(world)
+
+    assert [from_json(line.body)["action"] for line in (begun, paused)] == ["job.replay", "job.pause"]
+    assert {line.target for line in (begun, paused)} == {str(job.id)}
 
 
 async def test_one_request_has_one_line_however_many_transactions_it_makes(world: StorageWorld) -> None:

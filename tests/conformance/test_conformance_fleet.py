@@ -72,7 +72,11 @@ async def test_live_leases_come_with_the_least_time_left_first(world: StorageWor
     ended = await world.lease()
     await world.end(ended, EventEnd(EventStatus.RECEIVED), status=LeaseStatus.RELEASED)
     found = await world.storage.fleet.live_leases(limit=10)
+    runner = world.runner_record()
+    await world.storage.runners.enrol(runner, enrolment_hash=None)
 
+    assert await world.storage.runners.hosts([runner.id, new_id()]) == {runner.id: runner.host_id}
+    assert found[0].metered_at == found[0].granted_at
     assert [lease.lease_id for lease in found] == [soon.id, late.id]
     assert (found[0].runner_id, found[0].expires_at) == (soon.runner_id, soon.expires_at)
     assert not found[0].cancelling

@@ -225,7 +225,9 @@ async def test_an_enrolment_token_admits_one_runner(world: StorageWorld) -> None
 async def test_a_runners_state_is_saved_by_version(world: StorageWorld) -> None:
     runners, runner = world.storage.runners, world.runner_record()
     await runners.enrol(runner, enrolment_hash=None)
-    cordoned = replace(runner, admin_state=AdminState.CORDONED, version=2, offers=("image:web", "pids<=8"))
+    cordoned = replace(
+        runner, admin_state=AdminState.CORDONED, version=2, offers=("image:web", "pids<=8"), release="r/2"
+    )
     await runners.save(cordoned)
     assert await runners.load(runner.id) == cordoned
 

@@ -30,6 +30,11 @@ ELSEWHERE = {
     "follow_up.cancel",
     "grant.change",
     "grant.revoke",
+    "job.cancel",
+    "job.pause",
+    "job.replay",
+    "job.resume",
+    "job.stop",
     "mcp_server.delete",
     "mcp_server.put",
     "model_key.delete",
@@ -116,6 +121,24 @@ async def test_agents_gates_and_runners_are_told_for_whom_they_were_changed(worl
     assert [line["action"] for line in await lines(world, f"{world.ws}/audit", target=gate)] == [
         "approval.approve"
     ]
+
+
+async def test_who_began_paused_and_stopped_a_job_is_told_with_its_filter(world: HttpWorld) -> None:
+    agent, ann = await world.install(), world.user_token(Role.OPERATOR)
+    for _ in range(9):
+        await world.post(f"{world.ws}/zombies/{agent['zombie_id']}/messages", {"message": "wait"})
+    counted = await world.post(f"{world.ws}/events:cancel", {"filter": "after:0", "dry_run": True}, ann)
+    made = await world.post(f"{world.ws}/events:cancel", {"filter": "agent:doctor", "rate": 1}, ann)
+    job = made.json()["job"]["job_id"]
+    for verb in ("pause", "pause", "resume", "stop"):
+        await world.post(f"{world.ws}/jobs/{job}:{verb}", {}, ann)
+    told = [(line["action"], line["target"], line["actor"]) for line in await lines(world, action="job.*")]
+    begun = (await lines(world, action="job.cancel"))[0]
+
+    assert (counted.status_code, made.status_code) == (202, 202)
+    assert told[::-1] == [(f"job.{verb}", job, "user:u1") for verb in ("cancel", "pause", "resume", "stop")]
+    assert begun["facts"] == {"filter": "agent:doctor", "rate": 1}
+    assert begun["workspace_id"] == str(world.installation.workspace_id)
 
 
 async def test_it_is_paged_and_filtered_and_each_tenant_has_its_own(world: HttpWorld) -> None:

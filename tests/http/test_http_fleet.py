@@ -50,6 +50,30 @@ async def test_a_runners_history_says_who_did_what_and_what_it_held(world: HttpW
     assert items[3]["data"]["host_id"] == "h1"
 
 
+async def test_a_runner_tells_its_release_and_a_lease_when_it_was_renewed(world: HttpWorld) -> None:
+    _, token, lease = await world.working()
+    [granted] = (await world.get("/v1/fleet/leases", world.admin_token())).json()["items"]
+    world.pass_ms(2000)
+    usage = {"input_tokens": 1, "cached_input_tokens": 0, "output_tokens": 1}
+    item = {"lease_id": lease["lease_id"], "fencing_token": lease["fencing_token"], **usage}
+    renewed = await world.post("/v1/runners/me/leases:renew", {"leases": [item]}, token)
+    seen = []
+    for said in ("sexton-runner/1 \u00e9", "sexton-runner/2", "sexton-runner/2", "x" * 500):
+        named = {"user-agent": said.encode("latin-1")}
+        beat = await world.post("/v1/runners/me/heartbeats", {}, token, headers=named)
+        assert beat.status_code == 200, beat.text
+
+        [runner] = (await world.get("/v1/fleet/runners", world.admin_token())).json()["items"]
+        seen.append(runner["release"])
+    [held] = (await world.get("/v1/fleet/leases", world.admin_token())).json()["items"]
+
+    assert renewed.status_code == 200, renewed.text
+    assert seen == ["sexton-runner/1", "sexton-runner/2", "sexton-runner/2", "x" * 128]
+    assert (granted["renewed_at"], granted["host_id"]) == (None, "h1")
+    assert held["renewed_at"] - held["granted_at"] >= 2000
+    assert held["slack_ms"] > granted["slack_ms"] - 2000
+
+
 async def test_a_runners_history_has_pages_and_its_cursors_are_its_own(world: HttpWorld) -> None:
     token = await world.enrol()
     runner_id = await runner_id_of(world, token)

@@ -14,6 +14,7 @@ from sexton_actors.protocol.jobs import LookForJobs
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_engine import Actor, Context, MailboxSpec
+from sexton_storage.attribution import attributed
 from sexton_storage.errors import Conflict, StorageError, StorageUnavailable
 from sexton_storage.event_filter.parse import FilterError, parse_filter
 from sexton_storage.records.jobs import OVER, Candidate, Job, JobStatus, Selection
@@ -46,9 +47,11 @@ class JobActor(Actor):
         """Dispatch."""
         match message:
             case m.Begin():
-                return await self._begin(message)
+                with attributed(message.audit):
+                    return await self._begin(message)
             case m.Change():
-                return await self._change(message)
+                with attributed(message.audit):
+                    return await self._change(message)
             case m.Work():
                 await self._work()
                 return None

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.jobs import Job, JobKind
@@ -18,7 +19,7 @@ class Wish(StrEnum):
     STOP = "stop"
 
 
-class Begin(msgspec.Struct, Message[Job | Refusal], frozen=True):
+class Begin(Attributed, Message[Job | Refusal], frozen=True):
     """Make the job of this address, unless it was made before."""
 
     tenant_id: UUID
@@ -34,7 +35,7 @@ class Begin(msgspec.Struct, Message[Job | Refusal], frozen=True):
     rate_limit: int = 0
 
 
-class Change(msgspec.Struct, Message[Job | Refusal], frozen=True):
+class Change(Attributed, Message[Job | Refusal], frozen=True):
     """Pause it, let it go on, or end it."""
 
     wish: Wish

@@ -45,6 +45,8 @@ class Heartbeat(msgspec.Struct, Message[Beat | Refusal], frozen=True):
     wait_ms: int = 0
     offers: tuple[str, ...] | None = None
     """What it offers from now on; None: what it said last."""
+    release: str = ""
+    """The program that it is; empty: it does not say."""
 
 
 class HeartbeatOver(msgspec.Struct, Message[None], frozen=True):

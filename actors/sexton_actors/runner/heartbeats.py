@@ -19,7 +19,8 @@ OFFERED_BY: Final = "system:heartbeat"
 
 async def heartbeat(held: HeldRunner, runner: Runner, message: m.Heartbeat) -> Any:
     """A ``Beat``, now or when there is something to stop; refused once the runner is revoked."""
-    if message.offers is not None and (refusal := await _offer(held, message.offers)):
+    tells = message.offers is not None or message.release not in {"", runner.release}
+    if tells and (refusal := await _introduce(held, message)):
         return refusal
     beat = await _beat(held, runner, message.active_lease_ids)
     quiet = isinstance(beat, m.Beat) and beat.status != "stop" and not beat.cancelled_lease_ids
@@ -30,16 +31,17 @@ async def heartbeat(held: HeldRunner, runner: Runner, message: m.Heartbeat) -> A
     return DEFERRED
 
 
-async def _offer(held: HeldRunner, offers: tuple[str, ...]) -> Refusal | None:
-    """Keep what the runner offers now; an open poll ends, so that the next is by the new offers."""
+async def _introduce(held: HeldRunner, message: m.Heartbeat) -> Refusal | None:
+    """Keep what the runner is and offers now; an open poll ends, so that the next is by the new offers."""
 
     async def attempt(runner: Runner, _now: int) -> Refusal | Lost | None:
-        changed = transitions.offer(runner, offers)
+        changed = transitions.introduce(runner, message.offers, message.release)
         if changed is None:
             return None
         if not await held.save(changed, OFFERED_BY):
             return Lost()
-        held.context.tell("dispatcher", "", Withdraw(changed.id))
+        if changed.offers != runner.offers:
+            held.context.tell("dispatcher", "", Withdraw(changed.id))
         return None
 
     return await held.until_kept(attempt)

@@ -43,19 +43,22 @@ def set_admin_state(runner: Runner, wanted: str, held: int) -> Runner | Refusal:
     return _with_state(runner, state)
 
 
-def offer(runner: Runner, offers: tuple[str, ...]) -> Runner | None:
-    """The runner with what it offers now; None where nothing changes, or it was revoked.
+def introduce(runner: Runner, offers: tuple[str, ...] | None, release: str) -> Runner | None:
+    """The runner with what it is and offers now; None where nothing changes, or it was revoked.
 
     >>> from uuid import UUID
     >>> r = Runner(UUID(int=1), "h", "bubblewrap", (), 1, b"", AdminState.ACTIVE, 1, 0, offers=("image:web",))
-    >>> offer(r, ("image:web", "image:web"))
-    >>> offer(r, ("pids<=64", "image:node")).offers
+    >>> introduce(r, ("image:web", "image:web"), "")
+    >>> introduce(r, ("pids<=64", "image:node"), "").offers
     ('image:node', 'pids<=64')
+    >>> introduce(r, None, "sexton-runner/2").release
+    'sexton-runner/2'
     """
-    told = tuple(sorted(set(offers)))
-    if told == runner.offers or runner.admin_state is AdminState.REVOKED:
+    told = runner.offers if offers is None else tuple(sorted(set(offers)))
+    said = release or runner.release
+    if (told, said) == (runner.offers, runner.release) or runner.admin_state is AdminState.REVOKED:
         return None
-    return msgspec.structs.replace(runner, offers=told, version=runner.version + 1)
+    return msgspec.structs.replace(runner, offers=told, release=said, version=runner.version + 1)
 
 
 def drain(runner: Runner, held: int) -> Runner | None:

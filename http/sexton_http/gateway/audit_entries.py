@@ -97,12 +97,14 @@ def _plain(value: Any) -> Any:
             return str(value)[:FACT_CHARS]
 
 
-async def ask(system: ActorSystem, kind: str, key: object, message: Message[R]) -> R:
+async def ask(
+    system: ActorSystem, kind: str, key: object, message: Message[R], timeout: float | None = None
+) -> R:
     """Ask an actor in the caller's name: what it changes for this message is put down to the caller."""
     entry = current_entry()
     if entry is not None and isinstance(message, Attributed):
         message = replace(message, audit=replace(entry, target=entry.target or str(key)))
-    return await system.ask(kind, key, message)
+    return await system.ask(kind, key, message, timeout=timeout)
 
 
 async def tell_first(call: Call[Any, Any], target: str) -> None:

@@ -59,6 +59,8 @@ class FleetRunner(Shape):
     """Null: every tenant's."""
     workspace_id: UUID | None
     """Null: every workspace's within the scope."""
+    release: str
+    """The program that it is, by its User-Agent, such as `sexton-runner/0.1.0`; empty: it never said."""
     active_leases: int
     last_seen_at: int | None
     created_at: int
@@ -105,6 +107,10 @@ class FleetLease(Shape):
     granted_at: int
     expires_at: int
     ceiling_at: int
+    renewed_at: int | None
+    """Null: it was not renewed yet."""
+    host_id: str
+    """The runner's."""
     slack_ms: int
     """What is left of its term now; below 0 it is about to be taken back."""
 
@@ -270,8 +276,9 @@ async def list_live_leases(call: Call[NoBody, LeaseQuery]) -> LeaseList:
     """List the leases that are held, those with the least time left first."""
     world = call.ctx.world
     rows = await world.storage.fleet.live_leases(limit=call.query.limit)
+    hosts = await world.storage.runners.hosts([row.runner_id for row in rows])
     now = world.now_ms()
-    return LeaseList([_view_lease(row, now) for row in rows], now)
+    return LeaseList([_view_lease(row, hosts.get(row.runner_id, ""), now) for row in rows], now)
 
 
 @operation("GET", "/v1/fleet/queue", tag=TAG, auth=Auth.PLATFORM)
@@ -340,8 +347,11 @@ def _view_item(item: HistoryItem) -> RunnerEvent:
     return RunnerEvent(item.id, item.kind, item.at, item.data)
 
 
-def _view_lease(lease: LiveLease, now: int) -> FleetLease:
-    return FleetLease(**msgspec.structs.asdict(lease), slack_ms=lease.expires_at - now)
+def _view_lease(lease: LiveLease, host_id: str, now: int) -> FleetLease:
+    told = msgspec.structs.asdict(lease)
+    metered_at: int = told.pop("metered_at")
+    renewed_at = metered_at if metered_at > lease.granted_at else None
+    return FleetLease(**told, renewed_at=renewed_at, host_id=host_id, slack_ms=lease.expires_at - now)
 
 
 def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:
@@ -357,6 +367,7 @@ def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:
         scope=scope_of(runner).kind,
         tenant_id=runner.tenant_id,
         workspace_id=runner.workspace_id,
+        release=runner.release,
         active_leases=active_leases,
         last_seen_at=runner.last_seen_at,
         created_at=runner.created_at,

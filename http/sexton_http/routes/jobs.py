@@ -10,6 +10,7 @@ from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_storage.event_filter.parse import FilterError, parse_filter
@@ -213,7 +214,7 @@ async def begin_job(
         merges,
         rate or 0,
     )
-    match await call.ctx.system.ask("job", call.new_id(), message, timeout=BEGIN_S):
+    match await ask(call.ctx.system, "job", call.new_id(), message, timeout=BEGIN_S):
         case Refusal() as refusal:
             return refusal
         case Job() as job:
@@ -229,7 +230,7 @@ async def _find(call: Call[Any, Any]) -> Job:
 
 async def _change(call: Call[Any, Any], wish: Wish) -> JobView | Refusal:
     job = await _find(call)
-    match await call.ctx.system.ask("job", job.id, Change(wish)):
+    match await ask(call.ctx.system, "job", job.id, Change(wish)):
         case Refusal() as refusal:
             return refusal
         case Job() as changed:

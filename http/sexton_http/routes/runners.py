@@ -10,7 +10,7 @@ import msgspec
 from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
 from sexton_actors.refusal import Refusal
-from sexton_http.answers import Problem
+from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.lease_payload import LeaseHanded
 from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Shape, WaitMs
@@ -27,6 +27,7 @@ TAG = "Runner plane"
 SLACK_S = 10.0
 """How much later than its own end a long poll is given up."""
 MAX_LEASE_IDS = 1024
+RELEASE_CHARS = 128
 UNSAID_SLOTS = 64
 """The slots of a runner that does not say: as many as one poll can ask for."""
 EMPTY_RETRY_MS = 1000
@@ -165,10 +166,23 @@ async def enrol_runner(call: Call[NewRunner, NoQuery]) -> RunnerEnrolled:
         tenant_id=None if leave is None else leave.tenant_id,
         workspace_id=None if leave is None else leave.workspace_id,
         offers=tuple(sorted(set(body.offers))),
+        release=release_of(call.head),
     )
     if not await world.storage.runners.enrol(runner, enrolment_hash=used):
         raise Problem("UZ-RUN-015", "the enrolment token is unknown, used or expired")
     return RunnerEnrolled(runner.id, token)
+
+
+def release_of(head: RequestHead) -> str:
+    r"""The program that a runner is, by its User-Agent: an older server takes no notice of a header.
+
+    >>> release_of(RequestHead("POST", "/", b"", {b"user-agent": b"sexton-runner/0.1.0 \x80"}, ""))
+    'sexton-runner/0.1.0'
+    >>> release_of(RequestHead("POST", "/", b"", {}, ""))
+    ''
+    """
+    said = head.headers.get(b"user-agent", b"")[:RELEASE_CHARS].decode("ascii", "ignore")
+    return "".join(filter(str.isprintable, said)).strip()
 
 
 @operation("GET", "/v1/runners/me", tag=TAG, auth=Auth.RUNNER)
@@ -203,7 +217,7 @@ async def describe_self(call: Call[NoBody, NoQuery]) -> RunnerSelf:
 async def beat(call: Call[Pulse, NoQuery]) -> PulseAnswer | Refusal:
     """Say that the runner lives, and hear what it is to stop."""
     ctx, body = call.ctx, call.body
-    message = Heartbeat(body.active_lease_ids, body.wait_ms, body.offers)
+    message = Heartbeat(body.active_lease_ids, body.wait_ms, body.offers, release_of(call.head))
     ask = partial(
         ctx.system.ask, "runner", call.host.runner.id, message, timeout=body.wait_ms / 1000 + SLACK_S
     )

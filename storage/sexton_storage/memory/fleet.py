@@ -1,6 +1,6 @@
 """Runners and what exists once for the installation, in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -53,6 +53,11 @@ class MemoryRunners(MemoryStore):
         await self._round_trip()
         return self._tables.runners.get(runner_id)
 
+    async def hosts(self, runner_ids: Sequence[UUID]) -> Mapping[UUID, str]:
+        await self._round_trip()
+        known = self._tables.runners
+        return {runner_id: known[runner_id].host_id for runner_id in runner_ids if runner_id in known}
+
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]:
         field, descends = sort_key(sort, RUNNER_SORTS)
         await self._round_trip()
@@ -68,7 +73,11 @@ class MemoryRunners(MemoryStore):
         if old is None or old.version != runner.version - 1:
             raise Conflict(f"runner {runner.id} is not at version {runner.version - 1}")
         self._tables.runners[runner.id] = replace(
-            old, admin_state=runner.admin_state, offers=runner.offers, version=runner.version
+            old,
+            admin_state=runner.admin_state,
+            offers=runner.offers,
+            release=runner.release,
+            version=runner.version,
         )
         if change is not None:
             self._tables.runner_changes.append(change)

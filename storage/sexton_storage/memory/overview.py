@@ -159,6 +159,7 @@ def _live_lease(lease: Lease) -> LiveLease:
         granted_at=lease.granted_at,
         expires_at=lease.expires_at,
         ceiling_at=lease.ceiling_at,
+        metered_at=lease.metered_at,
     )
 
 

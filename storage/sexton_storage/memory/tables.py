@@ -61,6 +61,7 @@ AUDITED: Final = (
     "enrolments",
     "follow_ups",
     "grants",
+    "jobs",
     "mcp_servers",
     "plans",
     "platform_keys",
@@ -124,7 +125,7 @@ class Tables:
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
     follow_ups: AuditedRows[UUID, FollowUp] = field(init=False)
-    jobs: dict[UUID, Job] = field(default_factory=dict)
+    jobs: AuditedRows[UUID, Job] = field(init=False)
     unsorted_failures: dict[UUID, None] = field(default_factory=dict)
     """Events that failed and are in no group yet; kept by ``put_event``."""
     failure_of: dict[UUID, UUID] = field(default_factory=dict)

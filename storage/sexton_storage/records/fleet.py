@@ -49,6 +49,8 @@ class LiveLease(msgspec.Struct, frozen=True, gc=False):
     granted_at: int
     expires_at: int
     ceiling_at: int
+    metered_at: int
+    """When it was renewed last; its grant, where it was not yet."""
 
 
 class RunnerGroup(msgspec.Struct, frozen=True, gc=False):

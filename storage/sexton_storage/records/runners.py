@@ -1,6 +1,6 @@
 """Runners, the tokens that enrol them, and the changes of their standing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -33,6 +33,8 @@ class Runner(msgspec.Struct, frozen=True, gc=False):
     """The only one of that tenant's whose events it is given, if it is limited to one."""
     offers: tuple[str, ...] = ()
     """What it says of itself, beside its labels: see ``sexton_storage.offers``."""
+    release: str = ""
+    """The program that it is, as it says, such as ``sexton-runner/0.1.0``; empty when it does not."""
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -76,9 +78,13 @@ class RunnerStore(Protocol):
 
     async def find_by_hash(self, token_hash: bytes) -> Runner | None: ...
     async def load(self, runner_id: UUID) -> Runner | None: ...
+    async def hosts(self, runner_ids: Sequence[UUID]) -> Mapping[UUID, str]:
+        """The ``host_id`` of each that there is."""
+        ...
+
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]: ...
     async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
-        """Admin state and offers, and what is remembered of a change of state.
+        """Admin state, offers and release, and what is remembered of a change of state.
 
         Raises Conflict as ``ZombieStore.save``.
         """

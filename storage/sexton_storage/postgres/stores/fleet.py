@@ -45,7 +45,7 @@ SELECT id, kind, at, data FROM (
 NEWEST = Page(2**62, UUID(int=2**128 - 1))
 LIVE_LEASES = """
 SELECT l.id, l.event_id, l.zombie_id, l.workspace_id, l.runner_id, l.attempt, l.status = 'cancelling',
-       l.granted_at, l.expires_at, l.ceiling_at
+       l.granted_at, l.expires_at, l.ceiling_at, l.metered_at
   FROM live_leases n JOIN leases l ON l.id = n.lease_id ORDER BY l.expires_at, l.id LIMIT $1
 """
 COUNTS = f"""

@@ -1,6 +1,6 @@
 """Runners in PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from sexton_storage.errors import Conflict
@@ -22,7 +22,7 @@ SELECT {ENROLMENTS.columns()} FROM enrolment_tokens
  WHERE token_hash = $1 AND used_at IS NULL AND expires_at > sexton_now_ms()
 """
 _SAVE = """
-UPDATE runners SET admin_state = $3, offers = $4, version = $2
+UPDATE runners SET admin_state = $3, offers = $4, release = $5, version = $2
  WHERE id = $1 AND version = $2 - 1 RETURNING id
 """
 
@@ -43,6 +43,10 @@ class PostgresRunners(PostgresStore):
     async def load(self, runner_id: UUID) -> Runner | None:
         return RUNNERS.maybe(await self._row(f"{_RUNNER} WHERE id = $1", runner_id))
 
+    async def hosts(self, runner_ids: Sequence[UUID]) -> Mapping[UUID, str]:
+        rows = await self._rows("SELECT id, host_id FROM runners WHERE id = ANY($1)", list(set(runner_ids)))
+        return {row[0]: row[1] for row in rows}
+
     async def list(self, *, page: int, page_size: int, sort: str) -> tuple[Sequence[Runner], int]:
         field, descends = sort_key(sort, RUNNER_SORTS)
         way = "DESC" if descends else "ASC"
@@ -51,7 +55,7 @@ class PostgresRunners(PostgresStore):
 
     async def save(self, runner: Runner, change: RunnerChange | None = None) -> None:
         async def work(connection: Connection) -> bool:
-            args = (runner.id, runner.version, runner.admin_state, runner.offers)
+            args = (runner.id, runner.version, runner.admin_state, runner.offers, runner.release)
             if await connection.fetchval(_SAVE, *args) is None:
                 return False
             if change is not None:
