@@ -1,6 +1,6 @@
 """What ``sexton top`` looks at, and how it is laid out on a screen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -23,6 +23,9 @@ OVERHEAD: Final = 11
 LEAST_ROWS: Final = 3
 LIVENESS: Final = {"busy": "green", "online": "green", "offline": "red", "registered": "yellow"}
 LEASE: Final = {"lease_id": str, "zombie_id": str, "runner_id": str, "slack_ms": int, "granted_at": int}
+CRASH: Final = {"kind": str, "key": str, "error": str, "age_s": float}
+CRASHES: Final = 3
+"""Shown at most; the tree's page has the rest."""
 RUNNER: Final = {"id": str, "host_id": str, "liveness": str, "admin_state": str}
 
 
@@ -35,6 +38,10 @@ class Look(NamedTuple):
     runners: Sequence[Row]
     runners_total: int
     tree: Row
+    crashes: Sequence[Row] = ()
+    """The latest crashes of actors, newest first."""
+    handled: Mapping[str, int] = {}
+    """Messages that each kind of actor has handled."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -44,6 +51,8 @@ class Look(NamedTuple):
             "runners": self.runners,
             "runners_total": self.runners_total,
             "supervisor": self.tree,
+            "crashes": self.crashes,
+            "handled": self.handled,
         }
 
 
@@ -53,20 +62,24 @@ def look(client: Client) -> Look:
     field(queue, "depth", int)
     leases = client.get(f"/v1/fleet/leases?limit={LEASES}")
     runners = client.get(f"/v1/fleet/runners?page_size={RUNNERS}")
-    tree = field(client.get("/v1/fleet/supervisor"), "tree", dict)
+    told = client.get("/v1/fleet/tree")
+    kinds = rows({"items": told.get("kinds")}, {"kind": str, "messages": list})
     return Look(
         queue=queue,
         leases=rows(leases, LEASE),
         now=field(leases, "now", int),
         runners=rows(runners, RUNNER),
         runners_total=field(runners, "total", int),
-        tree=tree,
+        tree=field(told, "tree", dict),
+        crashes=rows({"items": told.get("crashes")}, CRASH),
+        handled={kind["kind"]: sum(one.get("count") or 0 for one in kind["messages"]) for kind in kinds},
     )
 
 
 def screen(seen: Look, base_url: str, *, height: int | None = None, trouble: str = "") -> RenderableType:
     """Everything, one below the other; with a ``height`` each part gets its share of the lines."""
-    share = None if height is None else max((height - OVERHEAD) // 4, LEAST_ROWS)
+    above = OVERHEAD + (min(CRASHES, len(seen.crashes)) + 2 if seen.crashes else 0)
+    share = None if height is None else max((height - above) // 4, LEAST_ROWS)
     parts: list[RenderableType] = [_summary(seen, base_url)]
     if trouble:
         parts.append(Text(printable(trouble), style="bold red"))
@@ -80,6 +93,8 @@ def screen(seen: Look, base_url: str, *, height: int | None = None, trouble: str
         _heading("supervision"),
         _tree(seen, share),
     ]
+    if seen.crashes:
+        parts[-2:-2] = [_heading("crashed: 'sexton actor show' has the whole of it"), _crashes(seen)]
     return Group(*parts)
 
 
@@ -150,7 +165,7 @@ def _runners(seen: Look, share: int | None) -> Table:
 
 
 def _tree(seen: Look, share: int | None) -> Table:
-    table = _table("NODE", "STATE", "ALIVE", "RESTARTS", "MAIL", "OLDEST")
+    table = _table("NODE", "STATE", "ALIVE", "RESTARTS", "MAIL", "OLDEST", "HANDLED")
     for depth, node in _cut(list(walk(seen.tree)), None if share is None else 2 * share):
         restarts = _number(node.get("restarts"))
         table.add_row(
@@ -160,6 +175,19 @@ def _tree(seen: Look, share: int | None) -> Table:
             Text(str(restarts), style="red" if restarts else ""),
             _text(node.get("mailbox_depth")),
             _text(f"{_number(node.get('mailbox_age_s')):.1f} s"),
+            _text(seen.handled.get(str(node.get("name")), "")),
+        )
+    return table
+
+
+def _crashes(seen: Look) -> Table:
+    table = _table("ACTOR", "AGO", "ON", "WITH")
+    for row in seen.crashes[:CRASHES]:
+        table.add_row(
+            Text(printable(f"{row['kind']}/{row['key']}"), style="red"),
+            _text(f"{row['age_s']:.0f} s"),
+            _text(row.get("message")),
+            _text(row["error"]),
         )
     return table
 

@@ -42,7 +42,9 @@ def waiting(server: ServerProcess) -> str:
 def test_a_script_gets_one_document(shell: Shell, waiting: str) -> None:
     seen = shell.json("top", "--once")
 
-    assert seen.keys() == {"at", "queue", "leases", "runners", "runners_total", "supervisor"}
+    assert seen.keys() == {
+        *("at", "queue", "leases", "runners", "runners_total", "supervisor", "crashes", "handled")
+    }
     assert seen["queue"]["depth"] == 1
     assert seen["queue"]["unsatisfiable"] == [{"required_tags": ["gpu"], "events": 1, "ready_agents": 1}]
     assert seen["supervisor"]["name"] == "sexton"
@@ -183,6 +185,44 @@ def test_what_a_server_says_cannot_steer_the_screen() -> None:
 
     assert "\x1b" not in text
     assert "[bold]x[/bold]" in text
+
+
+def test_runners_and_actors_are_looked_after_from_a_terminal(
+    server: ServerProcess, shell: Shell, waiting: str
+) -> None:
+    enrol = shell.json("runner", "enrol", "--label", "reserved:lab")
+    body = {"host_id": "lab-1", "sandbox_tier": "bubblewrap", "labels": ["reserved:lab"]}
+    bearer = {"authorization": f"Bearer {enrol['token']}", "user-agent": "sexton-runner/9"}
+    made = httpx2.post(f"{server.ready['base_url']}/v1/runners", json=body, headers=bearer)
+    [runner] = [row for row in shell.json("runner", "list")["items"] if row["host_id"] == "lab-1"]
+    stands = [
+        shell.json("runner", verb, "lab-1")["admin_state"]
+        for verb in ("cordon", "activate", "drain", "revoke")
+    ]
+    unknown = shell("runner", "cordon", "nowhere")
+    help_ = shell("runner", "--help")
+    leases = shell("lease")
+    tree, actors = shell("tree"), shell.json("tree", "zombie")["actors"]
+    one = shell("actor", "show", "zombie", waiting)
+    handled = [shell("actor", "messages", "zombie", waiting, "--contents") for _ in range(2)]
+    again = shell("actor", "restart", "dispatcher")
+    ended = shell("actor", "stop", "zombie", waiting)
+    kept = shell("actor", "stop", "dispatcher")
+
+    assert made.status_code == 201, made.text
+    assert enrol["command"].startswith(
+        f"SEXTON_ENROLMENT_TOKEN={enrol['token']} sexton runner --base-url http"
+    )
+    assert (runner["release"], stands) == ("sexton-runner/9", ["cordoned", "active", "drained", "revoked"])
+    assert (unknown.returncode, "sexton runner list" in said(unknown)) == (1, True)
+    assert "--state-dir" in help_.stdout
+    assert leases.returncode == 0, said(leases)
+    assert re.search(r"^    dispatcher +awake", tree.stdout, re.MULTILINE)
+    assert waiting in [row["key"] for row in actors]
+    assert f"zombie/{waiting}" in one.stdout, said(one)
+    assert [look.returncode for look in handled] == [0, 0]
+    assert [done.returncode for done in (again, ended)] == [0, 0], said(again) + said(ended)
+    assert "UZ-ACTOR-002" in said(kept)
 
 
 def test_the_audit_log_is_listed_exported_and_verified(shell: Shell, tmp_path: Path) -> None:

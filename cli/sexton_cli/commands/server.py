@@ -272,7 +272,7 @@ def serve(*, ready_file: Path | None, **given: object) -> None:
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def runner(words: tuple[str, ...]) -> None:
-    """Start a runner on this machine (see 'sexton runner --help')."""
+    """Start a runner on this machine; 'sexton runner --help' tells its options."""
     sys.exit(runner_command(list(words)))
 
 

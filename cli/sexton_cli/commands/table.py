@@ -15,7 +15,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "up": Entry("server:up", "Start everything here: database, server and local runners."),
     "serve": Entry("server:serve", "Start the server alone; runners are started elsewhere."),
     "migrate": Entry("migrate:migrate", "Bring the database's schema up to date, and start nothing."),
-    "runner": Entry("server:runner", "Start a runner on this machine (see 'sexton runner --help')."),
+    "runner": Entry(
+        "runner:runner", "Start a runner on this machine; list, enrol, cordon, drain and revoke runners."
+    ),
     "image": Entry(
         "image:image", "Make, list, check and remove the images that runs on this machine may have."
     ),
@@ -83,6 +85,14 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "top": Entry(
         "top:top", "Show the queue, leases with the time they have left, runners and actors, until Ctrl-C."
     ),
+    "tree": Entry(
+        "actor:tree",
+        "Show the supervision tree, or all actors of a KIND, with what has crashed; for platform admins.",
+    ),
+    "actor": Entry(
+        "actor:actor", "Show one actor and what it handles; restart or stop it; for platform admins."
+    ),
+    "lease": Entry("lease:lease", "List the leases that runners hold; for platform admins."),
     "audit": Entry("audit:audit", "Show, export and verify the log of who changed what; for admins."),
     "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
     "doctor": Entry(
