@@ -11,6 +11,8 @@ class Lost(msgspec.Struct, frozen=True, gc=False):
 
 GONE = "gone"
 """The agent does not exist any more, or is killed."""
+CHANGED = "changed"
+"""The agent's record is not the one that the claim was made from."""
 NOT_ACTIVE = "not_active"
 LEASED = "leased"
 PAUSED = "workspace_paused"

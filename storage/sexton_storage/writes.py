@@ -135,6 +135,11 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
     own_key: bool = False
     shares: tuple[ModelShare, ...] | None = None
     """The models of a run that has more than one, with nothing used yet."""
+    agent_version: int | None = None
+    """The version of the agent's record that this was made from; None holds at any.
+
+    At another version nothing is claimed (``changed``), so the record need not be read before each claim.
+    """
 
 
 # --- renew --------------------------------------------------------------------------------------------------
@@ -176,6 +181,8 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
     """The event after the change."""
     next_event_at: int | None
     """When the oldest of the agent's events that wait now was received; None when none waits."""
+    agent_version: int | None = None
+    """The version of the agent's record, as of this commit; None when there is none."""
 
     @property
     def more(self) -> bool:

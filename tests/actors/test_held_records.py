@@ -241,6 +241,7 @@ STEPS: dict[str, Callable[[Freshness], object]] = {
     "it is read": lambda known: known.read(0, found=True),
     "it is read, and is as it was": _read_unchanged,
     "it is read, and there is none": lambda known: known.read(0, found=False),
+    "a commit sees it as it is": lambda known: known.confirm(0),
     "it is doubted": lambda known: known.doubt(),
     "a race is lost": lambda known: known.race_lost(),
 }

@@ -87,6 +87,19 @@ async def test_an_agent_that_is_not_active_keeps_its_events(
     assert await world.storage.journal.write(world.claim_of(agent)) == NothingToClaim("not_active")
 
 
+async def test_a_claim_from_an_older_record_of_the_agent_claims_nothing(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    await world.storage.zombies.save(replace(agent, version=2), ())
+
+    refused = await world.storage.journal.write(world.claim_of(agent, agent_version=1))
+    claimed = await world.claim(agent, agent_version=2)
+    ended = await world.end(claimed.lease, EventEnd(EventStatus.PROCESSED))
+
+    assert refused == NothingToClaim("changed")
+    assert ended.agent_version == 2
+
+
 async def test_an_agent_has_one_live_lease_at_a_time(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.append(agent)

@@ -14,7 +14,7 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 from sexton_storage.records.metering import Slice
-from sexton_storage.records.zombies import Zombie
+from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.writes import (
     AppendEvent,
     CancelEvent,
@@ -56,9 +56,19 @@ def claims(world: World) -> list[Write[Any]]:
             config_version_id=dice.one(None, dice.id()),
             model=dice.one(None, "m"),
             own_key=dice.often(30),
+            agent_version=_seen_version(world, zombie_id),
         )
         for zombie_id in [*agents, *dice.some([dice.id()], 20)]
     ]
+
+
+def _seen_version(world: World, zombie_id: UUID) -> int | None:
+    """Often another of agents that are not active: they are many, and rare answers stay as likely."""
+    agent = world.tables.zombies.get(zombie_id)
+    if agent is None:
+        return None
+    is_old = agent.status is not ZombieStatus.ACTIVE and world.dice.often(50)
+    return agent.version - 1 if is_old else world.dice.one(None, agent.version)
 
 
 def appends(world: World) -> list[Write[Any]]:

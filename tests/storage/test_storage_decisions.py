@@ -37,7 +37,8 @@ REACHED = {
     "cancel": {"Cancelled ended", "Cancelled cancelling", "Cancelled closed", "Lost gone"},
     "claim": {"Claimed", "Exhausted", "NothingToClaim gone", "NothingToClaim not_active"}
     | {"NothingToClaim leased", "NothingToClaim workspace_paused", "NothingToClaim empty"}
-    | {"NothingToClaim over_budget", "NothingToClaim runner_full", "NothingToClaim out_of_scope"},
+    | {"NothingToClaim over_budget", "NothingToClaim runner_full", "NothingToClaim out_of_scope"}
+    | {"NothingToClaim changed"},
     "end": {"Ended", "Lost"},
     "kill": {"killed"},
     "open gate": {"GateOpened", "Lost fenced"},

@@ -62,6 +62,11 @@ class Freshness:
         """Note a read. Where ``fresh_ms`` is set, a missing record is remembered as long as a found one."""
         self.read_at = at if found or self.fresh_ms is not None else None
 
+    def confirm(self, at: int) -> None:
+        """Note that a commit has seen what is known as it is."""
+        if self.read_at is not None:
+            self.read_at = max(self.read_at, at)
+
     def doubt(self) -> None:
         """Nothing is known any more."""
         self.read_at = None

@@ -76,6 +76,18 @@ class Held(ABC, Generic[R]):
             self.freshness.found_unchanged()
         return found
 
+    async def at_hand(self) -> R | None:
+        """The record for a write that names its version: age alone is no reason to read it."""
+        known = self.record is not None and self.freshness.read_at is not None
+        if known and not self.freshness.shared and not self._may_have_changed(self._mark):
+            return self.record
+        return await self.refresh()
+
+    def confirm(self, version: Hashable, at: int) -> None:
+        """Take what is known for read at that time: a commit has seen the record at this version then."""
+        if self.record is not None and self._version(self.record) == version:
+            self.freshness.confirm(at)
+
     async def load(self) -> R | None:
         """Read it, however good what is known is."""
         # Noted before the read: what is changed meanwhile is read again.

@@ -39,7 +39,7 @@ async def end_lease(held: HeldLease, decide: Decide, *, lost: int = 0) -> Ended 
 def follow(held: HeldLease, state: LeaseState, write: EndLease, ended: Ended) -> None:
     """What follows from an end that was saved."""
     _adopt(held, state, write)
-    _tell(held, state, ended)
+    _tell(held, state, write, ended)
     _count(held.world.meters, write, ended)
 
 
@@ -61,10 +61,12 @@ def _adopt(held: HeldLease, state: LeaseState, write: EndLease) -> None:
     held.adopt(LeaseState(lease, state.waits))
 
 
-def _tell(held: HeldLease, state: LeaseState, ended: Ended) -> None:
+def _tell(held: HeldLease, state: LeaseState, write: EndLease, ended: Ended) -> None:
     lease = state.lease
     held.context.tell("runner", lease.runner_id, LeaseOver(lease.id))
-    held.context.tell("queue", lease.zombie_id, LeaseEnded(ended.next_event_at))
+    held.context.tell(
+        "queue", lease.zombie_id, LeaseEnded(ended.next_event_at, ended.agent_version, write.now)
+    )
     if ended.event.completed_at is None:
         return
     # Whoever asked is gone for good, so nobody needs the answer any more.

@@ -81,6 +81,10 @@ class LeaseEnded(msgspec.Struct, Message[None], frozen=True):
     """The agent is free; ``next_event_at`` is when its oldest waiting event came, None when none waits."""
 
     next_event_at: int | None
+    agent_version: int | None = None
+    """The version that the agent's record had when the lease ended."""
+    at: int = 0
+    """When that was at the earliest."""
 
 
 class Cancelling(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records.zombies import Zombie
-from sexton_storage.refusals import NOT_FOR_RUNNER, NOT_GRANTED, OVER_BUDGET
+from sexton_storage.refusals import CHANGED, NOT_FOR_RUNNER, NOT_GRANTED, OVER_BUDGET
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
@@ -37,6 +37,10 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
             message.part.drop()
         # Told even when storage failed: an offer must never wait for an answer that will not come.
         queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
+    if isinstance(outcome, NothingToClaim) and outcome.reason == CHANGED:
+        # It may need another runner now.
+        queue.doubt()
+        await announce(queue)
     if isinstance(outcome, NothingToClaim) and outcome.reason in NOT_FOR_RUNNER:
         # Nothing is wrong with the agent: another runner may have it.
         await announce(queue)
@@ -48,7 +52,10 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
 
 async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     runner_id = message.runner_id
-    zombie, manifest = await queue.refresh(), queue.manifest
+    zombie, manifest = await queue.at_hand(), queue.manifest
+    if zombie is not None and manifest is not None and withheld(zombie.lending, manifest):
+        # A claim names the version that it was made from, a refusal does not.
+        zombie, manifest = await queue.refresh(), queue.manifest
     if zombie is None or manifest is None:
         return NothingToClaim("gone")
     now = queue.world.now_ms()
@@ -64,6 +71,7 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
         return taken
+    queue.confirm(zombie.version, now)
     queue.leased = queue.looked = True
     queue.last_runner_id = runner_id
     queue.world.backlog.take(queue.id, zombie.workspace_id)
@@ -124,6 +132,7 @@ async def _write(
         model=model,
         own_key=own_key,
         shares=models.shares(world.catalogue),
+        agent_version=zombie.version,
     )
     try:
         together = None if message.part is None else await message.part.write(write)

@@ -27,24 +27,25 @@ async def hear(queue: QueueState, message: News) -> None:
             queue.over_until = 0
             await announce(queue)
         case m.ComingUp():
-            await queue.refresh()
+            await queue.at_hand()
         case m.NotKnownReady():
             await announce(queue)
         case m.LeaseEnded():
-            await _lease_ended(queue, message.next_event_at)
+            await _lease_ended(queue, message)
         case m.FreedElsewhere():
             queue.leased = False
         case _:
             assert_never(message)
 
 
-async def _lease_ended(queue: QueueState, next_event_at: int | None) -> None:
+async def _lease_ended(queue: QueueState, message: m.LeaseEnded) -> None:
     if not queue.leased:
         # It was granted on another node, which takes the agent for leased until it is told.
         queue.world.storage.signals.send(Signal(Topic.FREE, queue.id))
     queue.leased = False
-    if next_event_at is not None:
-        await announce(queue, next_event_at)
+    queue.confirm(message.agent_version, message.at)
+    if message.next_event_at is not None:
+        await announce(queue, message.next_event_at)
 
 
 async def announce(queue: QueueState, oldest_event_at: int | None = None) -> None:

@@ -10,6 +10,7 @@ from sexton_storage.records.runners import Runner
 from sexton_storage.records.tenants import Tenant
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import (
+    CHANGED,
     EMPTY,
     GONE,
     LEASED,
@@ -56,6 +57,8 @@ def claim(rows: ClaimRows, write: ClaimEvent) -> Decided[Outcome]:
     agent, head, tenant, found = rows.agent, rows.head, rows.tenant, rows.next
     if agent is None or head is None or tenant is None:
         return Decided(NothingToClaim(GONE))
+    if write.agent_version is not None and write.agent_version != agent.version:
+        return Decided(NothingToClaim(CHANGED))
     if reason := held_back(rows, agent, head):
         return Decided(NothingToClaim(reason))
     if found is None:

@@ -45,6 +45,8 @@ class EndRows(msgspec.Struct, frozen=True, gc=False):
     """What the lease was told of."""
     scored: bool
     """The event has a score already, which stays."""
+    agent_version: int | None = None
+    """The version of the agent's record; None when there is none."""
 
 
 def may_end(lease: Lease | None, write: EndLease, clock: int) -> Lost | None:
@@ -84,6 +86,7 @@ def end(rows: EndRows, write: EndLease) -> Decided[Ended]:
         balance_nanos=(rows.tenant if paid is None else paid.tenant).balance_nanos,
         event=row.event,
         next_event_at=_next_at(rows, row.event, write.continuation),
+        agent_version=rows.agent_version,
     )
     return Decided(answer, tuple(changed), write.frames)
 

@@ -107,6 +107,7 @@ def _end_rows(tables: Tables, lease: Lease, write: EndLease) -> EndRows:
     row = tables.event_row(lease.event_id)
     if row is None:
         raise LookupError(f"lease {lease.id} is of no event")
+    agent = tables.zombies.get(lease.zombie_id)
     return EndRows(
         lease=lease,
         event=row,
@@ -119,6 +120,7 @@ def _end_rows(tables: Tables, lease: Lease, write: EndLease) -> EndRows:
         next=_next(tables, lease),
         handed=[p for p in tables.proposals.values() if p.handed_lease_id == lease.id],
         scored=lease.event_id in tables.scores,
+        agent_version=None if agent is None else agent.version,
     )
 
 

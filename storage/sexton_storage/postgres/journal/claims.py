@@ -12,12 +12,13 @@ from sexton_storage.postgres.sql.rows import shares_json
 from sexton_storage.postgres.sql.schema import EVENTS
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
-from sexton_storage.refusals import NOT_YET, OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
+from sexton_storage.refusals import CHANGED, NOT_YET, OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
-# Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit.
+# Tenants and heads are locked by the batch: a balance or a live lease read here stays so until the commit. So
+# does an agent's version, for a save locks the head.
 
 
 def _period(write: ClaimEvent) -> Period:
@@ -42,6 +43,7 @@ _COLUMNS = Columns(
     *(f"rates.{name}" for name in _RATES),
     *_GIVEN,
     _shares,
+    "agent_version",
     _period,
     first=3,
 )
@@ -77,6 +79,7 @@ WITH v AS (
 ), o AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
+                WHEN a.version <> v.agent_version THEN '{CHANGED}'
                 WHEN k.tenant_id <> h.tenant_id OR k.workspace_id <> h.workspace_id THEN '{OUT_OF_SCOPE}'
                 WHEN h.status <> 'active' THEN 'not_active'
                 WHEN h.live_lease_id IS NOT NULL THEN 'leased'
@@ -89,6 +92,7 @@ WITH v AS (
                 ELSE 'claimed' END AS found
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
+      LEFT JOIN zombies a ON a.id = v.zombie_id
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id

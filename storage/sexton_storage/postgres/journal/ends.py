@@ -146,7 +146,8 @@ RETURNING {EVENTS.columns("e")}, f.ord,
             AS denied_gates,
           CASE WHEN f.finished
                THEN (SELECT l.budget_daily_nanos FROM leases l WHERE l.id = f.write_lease_id) END
-            AS budget_daily
+            AS budget_daily,
+          (SELECT z.version FROM zombies z WHERE z.id = e.zombie_id) AS agent_version
 """
 _CONTINUE = EVENTS.insert("events")
 
@@ -172,6 +173,7 @@ async def end_events(
             balance_nanos=settled["balance_nanos"],
             event=event,
             next_event_at=row["next_event_at"],
+            agent_version=row["agent_version"],
         )
         if event.completed_at is not None:
             score = score_of(event, row["denied_gates"], write.event.failed_checks, row["budget_daily"])
