@@ -12,6 +12,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from quart_trio import QuartTrio
 
+from bench.harness import lasting
 from bench.load import Client, Job, Loaded, repeat
 from bench.wire import request
 
@@ -46,9 +47,8 @@ class Rival:
 
     async def round(self, client: Client) -> float:
         """Requests a second, over as many connections as the product gets."""
-        loaded = await client.run(
-            Job(self._address, repeat, (self._requests,), CONNECTIONS, RUN_S), self._pid
-        )
+        job = Job(self._address, repeat, (self._requests,), CONNECTIONS, lasting(RUN_S))
+        loaded = await client.run(job, self._pid)
         assert set(loaded.statuses) == {200}, loaded.statuses
         self.runs.append(loaded)
         return loaded.per_second

@@ -111,7 +111,7 @@ class Town:
 
     async def _send(self, due: dict[UUID, int]) -> None:
         began = perf_counter_ns()
-        for turn in range(int(RUN_S / EVERY_S)):
+        for turn in range(int(harness.lasting(RUN_S) / EVERY_S)):
             at = began + int(turn * EVERY_S * 1e9)
             await trio.sleep(max(0.0, (at - perf_counter_ns()) / 1e9))
             event = await self._house.keep(self._quiet, self._quiet_agents[turn % QUIET_AGENTS])

@@ -4,10 +4,15 @@ import os
 import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+
+WARM_UP_SHARE = 0.25
+"""Of a round's time, what a round takes that does not count."""
+_share: ContextVar[float] = ContextVar("share", default=1.0)
 
 Measure = Callable[[], Awaitable[float]]
 """One round of one contender; answers its figure."""
@@ -103,11 +108,19 @@ async def alternate(
     """
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(warm_up + rounds):
+        counts = number >= warm_up
+        share = _share.set(1.0 if counts else WARM_UP_SHARE)
         for name in list(contenders)[:: 1 if number % 2 == 0 else -1]:
             sample = await contenders[name]()
-            if number >= warm_up:
+            if counts:
                 samples[name].append(sample)
+        _share.reset(share)
     return samples
+
+
+def lasting(seconds: float) -> float:
+    """How long a round has to last that takes so long when it counts: what warms up may be shorter."""
+    return seconds * _share.get()
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> Spread:

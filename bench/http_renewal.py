@@ -60,7 +60,7 @@ class Renewals:
         return await self._put_on("open", self._single, CONNECTIONS, rate)
 
     async def _put_on(self, name: str, requests: list[bytes], connections: int, rate: float = 0) -> Loaded:
-        run_s = OPEN_S if rate else RUN_S
+        run_s = OPEN_S if rate else harness.lasting(RUN_S)
         job = Job(self._site.address, send_renewals, (requests, rate), connections, run_s)
         loaded = await self._client.run(job, self._pid)
         assert set(loaded.statuses) == {200}, loaded.statuses

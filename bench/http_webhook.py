@@ -38,7 +38,7 @@ async def measure() -> dict[str, Any]:
             deliveries = server.deliveries_of(site, agents, payload())
 
             async def webhooks(rate: float = 0) -> float:
-                run_s = OPEN_S if rate else RUN_S
+                run_s = OPEN_S if rate else harness.lasting(RUN_S)
                 job = Job(site.address, send_webhooks, (deliveries, rate), CONNECTIONS, run_s)
                 loaded = await client.run(job, process.pid)
                 runs.append(loaded)

@@ -50,7 +50,7 @@ class Writers:
     async def round(self) -> float:
         """Renewals a second."""
         before, began = self.renewals, perf_counter()
-        self._end, self._idle = began + RUN_S, trio.Event()
+        self._end, self._idle = began + harness.lasting(RUN_S), trio.Event()
         for writer in range(len(self._next)):
             self._renew(writer)
         await self._idle.wait()
@@ -90,7 +90,7 @@ class ByPgbench:
         return rate
 
     def _run(self) -> tuple[int, float]:
-        return self._leases.renew_by_pgbench(clients=CLIENTS, seconds=RUN_S)
+        return self._leases.renew_by_pgbench(clients=CLIENTS, seconds=harness.lasting(RUN_S))
 
 
 async def measure() -> dict[str, Any]:

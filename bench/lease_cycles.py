@@ -66,15 +66,15 @@ class Cycles:
     async def singles(self) -> float:
         """Fill up, then measure; answers cycles/s. Each slot is a connection."""
         await self._fill()
-        arguments = (self._site, self._tokens, WAIT_MS)
-        job = Job(self._site.address, run_cycles, arguments, RUNNERS * SLOTS, RUN_S, WARM_S)
+        arguments, run_s = (self._site, self._tokens, WAIT_MS), harness.lasting(RUN_S)
+        job = Job(self._site.address, run_cycles, arguments, RUNNERS * SLOTS, run_s, WARM_S)
         return await self._measured(job)
 
     async def batches(self) -> float:
         """The same; each runner is a connection that leases many, reports them, and leases again."""
         await self._fill()
-        arguments = (self._site, self._tokens, AT_ONCE, WAIT_MS)
-        job = Job(self._site.address, run_batches, arguments, len(self._tokens), RUN_S, WARM_S)
+        arguments, run_s = (self._site, self._tokens, AT_ONCE, WAIT_MS), harness.lasting(RUN_S)
+        job = Job(self._site.address, run_batches, arguments, len(self._tokens), run_s, WARM_S)
         return await self._measured(job)
 
     async def _fill(self) -> None:
@@ -90,7 +90,7 @@ class Cycles:
     async def _measured(self, job: Job) -> float:
         counted = self._note(await self._client.run(job, self._pid))
         assert len(self.reported) < len(self.filled), "the work ran out"
-        return counted / RUN_S
+        return counted / harness.lasting(RUN_S)
 
     def _note(self, loaded: Loaded) -> int:
         """Cycles whose report was answered within the run."""

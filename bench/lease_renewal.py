@@ -95,7 +95,7 @@ class Askers:
         before, began, spent = self.renewals, perf_counter(), process_time()
         async with trio.open_nursery() as nursery:
             for number in range(askers):
-                nursery.start_soon(ask, number, began + RUN_S)
+                nursery.start_soon(ask, number, began + harness.lasting(RUN_S))
         count = self.renewals - before
         self.processor_us[what].append(1e6 * (process_time() - spent) / count)
         return count / (perf_counter() - began)
@@ -137,7 +137,7 @@ class ByPgbench:
         return rate
 
     def _run(self) -> tuple[int, float]:
-        return self._leases.renew_by_pgbench(clients=CLIENTS, seconds=RUN_S)
+        return self._leases.renew_by_pgbench(clients=CLIENTS, seconds=harness.lasting(RUN_S))
 
 
 async def measure() -> dict[str, Any]:

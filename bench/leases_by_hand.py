@@ -128,8 +128,8 @@ class Leases:
         left = query(self._url, f"SELECT sum(balance_nanos) FROM tenants WHERE {mine}")
         return self._tenants * BALANCE_NANOS - int(left)
 
-    def renew_by_pgbench(self, *, clients: int, seconds: int) -> tuple[int, float]:
-        """Renewals that pgbench made, and how many a second."""
+    def renew_by_pgbench(self, *, clients: int, seconds: float) -> tuple[int, float]:
+        """Renewals that pgbench made in so many whole seconds, and how many a second."""
         script = _RENEW_ONE.format(leases=self._count, lease=identity(self._kind("2"), "cast(:n AS int)"))
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
             file.write(script)
@@ -143,7 +143,7 @@ class Leases:
                 "-j",
                 "2",
                 "-T",
-                str(seconds),
+                str(max(1, round(seconds))),
                 "-f",
                 file.name,
             ]

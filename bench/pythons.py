@@ -65,7 +65,7 @@ class Contender:
         return await self._renewals(self._batches, BATCH)
 
     async def _renewals(self, requests: list[bytes], parts: int) -> float:
-        job = Job(self._site.address, send_renewals, (requests, 0), CONNECTIONS, RUN_S)
+        job = Job(self._site.address, send_renewals, (requests, 0), CONNECTIONS, harness.lasting(RUN_S))
         loaded = await self._client.run(job, self._pid)
         assert set(loaded.statuses) == {200}, loaded.statuses
         return loaded.server_us / parts

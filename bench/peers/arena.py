@@ -9,7 +9,7 @@ import asyncpg
 import orjson
 import trio
 
-from bench import machine
+from bench import harness, machine
 from bench.peers.ours import cycles
 
 JOBS = 4000
@@ -31,11 +31,12 @@ class Arena:
         return self._dsn.replace("/sexton?", f"/{name}?")
 
     async def ours(self) -> float:
-        return await cycles(await self._database(), JOBS)
+        return await cycles(await self._database(), round(harness.lasting(JOBS)))
 
     def peer(self, program: str, jobs: int) -> Callable[[], Awaitable[float]]:
         async def measured() -> float:
-            command = [self._python, str(PROGRAMS / program), await self._database(), str(jobs)]
+            count = round(harness.lasting(jobs))
+            command = [self._python, str(PROGRAMS / program), await self._database(), str(count)]
             done = await trio.run_process(command, capture_stdout=True)
             answer = orjson.loads(done.stdout.splitlines()[-1])
             return float(answer["jobs"] / answer["seconds"])

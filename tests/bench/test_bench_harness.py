@@ -44,6 +44,20 @@ async def test_rounds_alternate_and_every_other_goes_backwards() -> None:
     assert samples == {"ours": [4, 5, 8], "theirs": [3, 6, 7]}
 
 
+async def test_a_round_that_does_not_count_is_shorter_and_those_that_do_are_whole() -> None:
+    asked: list[float] = []
+
+    async def ours() -> float:
+        asked.append(harness.lasting(4))
+        return asked[-1]
+
+    samples = await harness.alternate({"ours": ours}, rounds=2, warm_up=1)
+
+    assert asked == [1, 4, 4]
+    assert samples == {"ours": [4, 4]}
+    assert harness.lasting(4) == 4
+
+
 def test_a_budget_of_a_ratio_looks_at_the_ratio() -> None:
     assert figure(1, 3.0, at_least_times(3)).met is True
     assert figure(1_000_000, 2.99, at_least_times(3)).met is False
