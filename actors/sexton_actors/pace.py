@@ -4,7 +4,7 @@ from typing import Final
 
 QUEUED_MANY: Final = 32
 """Writes of others that wait while a page is done: more than these, and the database is busy."""
-QUIET_SHARE: Final = 0.25
+QUIET_SHARE: Final = 0.1
 """The rest, as a part of the time that a page took, on a server that has little else to do."""
 BUSY_SHARE: Final = 4.0
 """The same on a busy one: four fifths of the time are the others'."""
@@ -17,8 +17,8 @@ def rest_s(took_s: float, events: int, queued: int, rate_limit: int) -> float:
     ``took_s``: how long this one took. ``queued``: writes that waited before it. ``rate_limit``: events a
     second at most; 0 for as many as there may be.
 
-    >>> rest_s(0.1, 256, queued=0, rate_limit=0), rest_s(0.1, 256, queued=100, rate_limit=0)
-    (0.025, 0.4)
+    >>> rest_s(0.125, 512, queued=0, rate_limit=0), rest_s(0.125, 512, queued=100, rate_limit=0)
+    (0.0125, 0.5)
     >>> rest_s(0.5, 100, queued=0, rate_limit=100), rest_s(9.0, 1, queued=100, rate_limit=0)
     (0.5, 2.0)
     """

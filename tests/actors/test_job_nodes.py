@@ -46,8 +46,8 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
                 await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.AGENT_ERROR))
             done_but_not_counted = trio.Event()
 
-            async def die(context: Context, job: Job) -> Sequence[transitions.Outcome]:
-                await do_page(context, job)
+            async def die(context: Context, stores: Storage, job: Job) -> Sequence[transitions.Outcome]:
+                await do_page(context, stores, job)
                 done_but_not_counted.set()
                 await trio.sleep_forever()
                 raise AssertionError

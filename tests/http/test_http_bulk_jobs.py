@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -10,6 +11,7 @@ from sexton_actors.backlog import QueueBounds
 from sexton_actors.jobs import actor, transitions
 from sexton_actors.periodic.failure_rounds import Sort
 from sexton_storage.postgres import PostgresStorage
+from sexton_storage.records.events import Event
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.http_agents import report
 
@@ -108,6 +110,28 @@ async def test_failed_events_are_replayed_once_and_in_order(postgres_storage: Po
         older = (await world.get(f"{world.ws}/jobs?cursor={listed['next_cursor']}")).json()
         assert [item["job_id"] for item in older["items"]] == [done["job_id"]]
         assert world.registry.get_sample_value("sexton_bulk_events_total", {"outcome": "done"}) == 2 * EVENTS
+
+
+async def test_the_events_of_a_page_are_read_at_once_for_all_agents(
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_http_world_on(postgres_storage) as world:
+        agents, token = [await world.install(name) for name in ("one", "two", "three")], await world.enrol()
+        for agent in agents:
+            await send(world, agent, 2)
+        await run_all(world, token, 6)
+        reads: list[int] = []
+        load = postgres_storage.events.load_requests
+
+        async def counted(event_ids: Sequence[UUID]) -> Sequence[Event]:
+            reads.append(len(event_ids))
+            return await load(event_ids)
+
+        monkeypatch.setattr(postgres_storage.events, "load_requests", counted)
+        done = await over(world, await begin(world, "replay", filter="status:agent_error"))
+
+        assert (done["done"], reads) == (6, [6])
+        assert len(await events(world, "received")) == 6
 
 
 async def test_what_a_bound_holds_up_waits_and_what_an_agent_refuses_is_counted(

@@ -1,6 +1,7 @@
 """Replay and cancel, in every state of an event, over each of their two addresses."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -178,6 +179,28 @@ async def test_the_same_replay_asked_for_twice_is_one(world: HttpWorld) -> None:
 
     page = (await world.get(f"{world.ws}/events")).json()
     assert len(page["items"]) == 2
+
+
+async def test_a_replay_may_ask_something_else(world: HttpWorld) -> None:
+    zombie_id, event_id = await STATES["dead_lettered"](world)
+    paths = [f"{world.ws}{agent}/events/{event_id}/replay" for agent in ("", f"/zombies/{zombie_id}")]
+    key = {"idempotency-key": "k"}
+    orders: list[dict[str, Any]] = [{"request": {"message": "Another."}}, {"merge": {"hint": 7}}, {}]
+    made = [(await world.post(paths[0], orders[0], headers=key)).json()]
+    made += [(await world.post(paths[1], body)).json() for body in orders]
+    asked = [(await world.get(f"{world.ws}/events/{one['event_id']}")).json()["request_json"] for one in made]
+    before = (await world.get(f"{world.ws}/events/{event_id}")).json()["request_json"]
+    assert asked == [{"message": "Another."}, {"message": "Another."}, {**before, "hint": 7}, before]
+
+    again = await world.post(paths[0], orders[0], headers=key)
+    assert again.json()["event_id"] == made[0]["event_id"]
+
+    both = await world.post(paths[0], {"request": {}, "merge": {}})
+    assert (both.status_code, both.json()["error_code"], both.json()["pointer"]) == (
+        400,
+        "UZ-REQ-001",
+        "/merge",
+    )
 
 
 async def test_a_dead_letter_is_listed_as_such(world: HttpWorld) -> None:

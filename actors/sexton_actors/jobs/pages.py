@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import trio
 
 from sexton_actors.backlog import FULL
+from sexton_actors.jobs.replay_ids import replay_id
 from sexton_actors.jobs.transitions import DONE, SKIPPED, Later, Outcome, Refused
 from sexton_actors.protocol.queue import Cancelling, CancelMany
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, ReplayMany
@@ -15,12 +16,14 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import Context
 from sexton_engine.errors import EngineError
 from sexton_storage.errors import StorageError
+from sexton_storage.records.events import Event
 from sexton_storage.records.jobs import Job, JobKind
+from sexton_storage.stores import Storage
 
 CHUNK: Final = 64
 """Events of one message: an agent that is asked for much hears others in between."""
-AT_ONCE: Final = 16
-"""Agents that are asked at the same time."""
+AT_ONCE: Final = 64
+"""Agents that are asked at the same time, so that what they write comes to few batches."""
 QUEUE_FULL: Final = "queue_full"
 WORKSPACE_PAUSED: Final = "workspace_paused"
 STORAGE: Final = "storage"
@@ -35,19 +38,25 @@ _LATER: Final[Mapping[str, str]] = {
 Reply = Accepted | AlreadyAccepted | Cancelling | Refusal
 
 
-async def do_page(context: Context, job: Job) -> Sequence[Outcome]:
-    """What became of each event in hand, in their order."""
+async def do_page(context: Context, storage: Storage, job: Job) -> Sequence[Outcome]:
+    """What became of each event in hand, in their order.
+
+    Raises StorageUnavailable, before anything is done.
+    """
+    outcomes: dict[UUID, Outcome] = {}
+    page = await _read(storage, job, outcomes) if job.kind is JobKind.REPLAY else _Page({}, {})
     agents: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for event_id, agent_id in zip(job.page, job.page_agents, strict=True):
-        agents[agent_id].append(event_id)
-    outcomes: dict[UUID, Outcome] = {}
+        if event_id not in outcomes:
+            agents[agent_id].append(event_id)
     places = trio.CapacityLimiter(AT_ONCE)
 
     async def do_agent(agent_id: UUID, event_ids: Sequence[UUID]) -> None:
         async with places:
             for first in range(0, len(event_ids), CHUNK):
                 chunk = event_ids[first : first + CHUNK]
-                outcomes.update(zip(chunk, await _ask(context, job, agent_id, chunk), strict=True))
+                replied = await _ask(context, job, agent_id, chunk, page)
+                outcomes.update(zip(chunk, replied, strict=True))
 
     async with trio.open_nursery() as nursery:
         for agent_id, event_ids in agents.items():
@@ -55,13 +64,38 @@ async def do_page(context: Context, job: Job) -> Sequence[Outcome]:
     return [outcomes[event_id] for event_id in job.page]
 
 
-async def _ask(context: Context, job: Job, agent_id: UUID, event_ids: Sequence[UUID]) -> Sequence[Outcome]:
+class _Page(NamedTuple):
+    """The events in hand of a replay, read at once for all agents."""
+
+    events: Mapping[UUID, Event]
+    new_ids: Mapping[UUID, UUID]
+
+
+async def _read(storage: Storage, job: Job, outcomes: dict[UUID, Outcome]) -> _Page:
+    """Give what is to be replayed; what was done before this, or is gone, has its outcome already."""
+    new_ids = {event_id: replay_id(job.id, event_id, job.created_at) for event_id in job.page}
+    made = await storage.jobs.known(tuple(new_ids.values()))
+    outcomes.update({event_id: DONE for event_id, new_id in new_ids.items() if new_id in made})
+    found = await storage.events.load_requests([one for one in job.page if one not in outcomes])
+    agents = dict(zip(job.page, job.page_agents, strict=True))
+    events = {event.id: event for event in found if event.zombie_id == agents[event.id]}
+    outcomes.update({one: SKIPPED for one in job.page if one not in outcomes and one not in events})
+    return _Page(events, new_ids)
+
+
+async def _ask(
+    context: Context, job: Job, agent_id: UUID, event_ids: Sequence[UUID], page: _Page
+) -> Sequence[Outcome]:
     try:
         if job.kind is JobKind.CANCEL:
             cancelled = await context.ask("queue", agent_id, CancelMany(tuple(event_ids), job.created_by))
             return [outcome_of(reply) for reply in cancelled]
         message = ReplayMany(
-            tuple(event_ids), job.id, job.created_at, job.created_by_name, job.request_json, job.merges
+            tuple(page.events[event_id] for event_id in event_ids),
+            tuple(page.new_ids[event_id] for event_id in event_ids),
+            job.created_by_name,
+            job.request_json,
+            job.merges,
         )
         return [outcome_of(reply) for reply in await context.ask("zombie", agent_id, message)]
     except StorageError:

@@ -14,7 +14,7 @@ from sexton_storage.records.jobs import OVER, Candidate, Job, JobStatus, Survey
 
 HOLD_MS: Final = 3_000
 """How long nobody else goes on with a job after a sign of life of whoever works on it."""
-PAGE_EVENTS: Final = 256
+PAGE_EVENTS: Final = 512
 """A job with a rate has no more than a second's events in a page: it must not rest longer than it is held."""
 PAGE_BYTES: Final = 8 * 1024 * 1024
 """The bytes of requests in one page; a single event may have more."""
@@ -133,7 +133,7 @@ def page_limit(job: Job) -> int:
     >>> it = UUID(int=1)
     >>> job = Job(it, it, it, JobKind.REPLAY, JobStatus.RUNNING, 1, "", "", "", 0, 0, 0, 0)
     >>> page_limit(job), page_limit(replace(job, rate_limit=20))
-    (256, 20)
+    (512, 20)
     """
     return min(PAGE_EVENTS, job.rate_limit or PAGE_EVENTS)
 

@@ -6,12 +6,15 @@ from typing import Final
 import msgspec
 import trio
 
-from sexton_actors.pace import rest_s
+from sexton_actors.pace import MAX_REST_S, QUEUED_MANY
 from sexton_actors.rounds import Round, RoundsActor
 from sexton_engine import Message
 
 INDEX_INTERVAL_S: Final = 1.0
 INDEX_PAGE: Final = 200
+QUIET_SHARE: Final = 3.0
+"""The rest after a page, as a part of the time that it took, where nothing else waits."""
+BUSY_SHARE: Final = 9.0
 
 
 class Index(msgspec.Struct, Message[None], frozen=True):
@@ -37,4 +40,15 @@ class WordIndexer(RoundsActor):
         meters = self._world.meters
         meters.indexed += done.events
         meters.index_behind_s = done.behind_ms / 1000
-        return rest_s(trio.current_time() - began, done.events, queued, 0) if done.more else None
+        return _rest_s(trio.current_time() - began, queued) if done.more else None
+
+
+def _rest_s(took_s: float, queued: int) -> float:
+    """Seconds until the next page, where there is one: all else goes first, and nobody waits for this.
+
+    ``took_s``: how long this one took. ``queued``: writes that waited before it.
+
+    >>> _rest_s(0.125, queued=0), _rest_s(0.125, queued=100), _rest_s(9.0, queued=0)
+    (0.375, 1.125, 2.0)
+    """
+    return min(MAX_REST_S, took_s * (BUSY_SHARE if queued > QUEUED_MANY else QUIET_SHARE))

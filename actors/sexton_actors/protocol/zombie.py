@@ -12,6 +12,7 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.event_files import WantedFile
+from sexton_storage.records.events import Event
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
@@ -137,19 +138,21 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     """The event is kept with it, once; None: each message is a new event."""
     new_id: UUID | None = None
     """What the new event is to be called."""
+    request_json: str | None = None
+    """What is asked instead of what the event asked, or merged into that; None: the same."""
+    merges: bool = False
 
 
 class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refusal, ...]], frozen=True):
     """As ``Replay``, for several events of a bulk job; the replies are in their order.
 
-    The id of each new event comes of the job's and the event's: whoever asks again for the same is told of
-    the event that is there.
+    All are the agent's, and were over when they were read. The id of each new event comes of the job's
+    and the event's, so that it can be made once only.
     """
 
-    event_ids: tuple[UUID, ...]
-    job_id: UUID
-    asked_at: int
-    """When the job was made, in Unix ms."""
+    events: tuple[Event, ...]
+    """Without answers, evidence and checkpoints."""
+    new_ids: tuple[UUID, ...]
     by: str
     request_json: str | None = None
     """What is asked instead of what the events asked, or merged into that; None: the same."""

@@ -227,10 +227,13 @@ def _tell(caller: Caller, frame: Frame) -> None:
 
 @click.command()
 @click.argument("event")
+@click.option("--request", metavar="JSON", help="What the new event asks, in place of what the old one did.")
+@click.option("--merge", metavar="JSON", help="What is merged into the old request; null takes away.")
 @calling
-def replay(caller: Caller, *, event: str) -> None:
+def replay(caller: Caller, *, event: str, request: str | None, merge: str | None) -> None:
     """Do the EVENT of this id again, as a new one."""
-    made = _act(caller, event, "replay")
+    asked = {"request": document_of("--request", request), "merge": document_of("--merge", merge)}
+    made = _act(caller, event, "replay", {name: value for name, value in asked.items() if value is not None})
     if caller.output.as_json:
         caller.output.document(made)
         return
@@ -276,6 +279,6 @@ def cancel_many(caller: Caller, *, picked: str, dry_run: bool, rate: int | None)
     begin(caller, "events:cancel", {name: value for name, value in body.items() if value is not None})
 
 
-def _act(caller: Caller, event_id: str, verb: str) -> Row:
+def _act(caller: Caller, event_id: str, verb: str, body: Row | None = None) -> Row:
     with caller.client() as client:
-        return client.post(f"{workspace_path(caller, client)}/events/{segment(event_id)}/{verb}", {})
+        return client.post(f"{workspace_path(caller, client)}/events/{segment(event_id)}/{verb}", body or {})

@@ -3,10 +3,13 @@
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from sexton_actors.protocol.queue import Cancel, Cancelling
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Replay
 from sexton_actors.refusal import Refusal
-from sexton_http.bodies.shapes import Shape
+from sexton_http.answers import Problem
+from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
@@ -30,6 +33,13 @@ REPLAY_CODES: Final = (
     "UZ-FILE-014",
 )
 CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
+
+
+class ReplayOrder(Body):
+    request: dict[str, Any] | None = None
+    """What the new event asks, in place of what the old one asked."""
+    merge: dict[str, Any] | None = None
+    """What is merged into the old request (RFC 7396); not beside `request`."""
 
 
 class Replayed(Shape):
@@ -56,11 +66,11 @@ class EventCancelled(Shape):
     starts_work=True,
     codes=("UZ-ZMB-009", *REPLAY_CODES),
 )
-async def replay_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
+async def replay_event(call: Call[ReplayOrder, NoQuery]) -> Replayed | Refusal:
     """Have the agent work once more on an event that is over.
 
-    A new event with the same actor, type, request and files. It begins at the beginning, and passes gates and
-    budgets again.
+    A new event with the same actor, type and files, and with the same request unless the body has another. It
+    begins at the beginning, and passes gates and budgets again.
     """
     await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
     return await _replay(call, call.id("zombie_id"))
@@ -87,7 +97,7 @@ async def cancel_event(call: Call[NoBody, NoQuery]) -> EventCancelled | Refusal:
     starts_work=True,
     codes=REPLAY_CODES,
 )
-async def replay_workspace_event(call: Call[NoBody, NoQuery]) -> Replayed | Refusal:
+async def replay_workspace_event(call: Call[ReplayOrder, NoQuery]) -> Replayed | Refusal:
     """Have the event's agent work once more on an event that is over; as under the agent."""
     return await _replay(call, await _agent_of(call))
 
@@ -102,10 +112,30 @@ async def _agent_of(call: Call[Any, Any]) -> UUID:
     return (await find_event(call)).zombie_id
 
 
-async def _replay(call: Call[Any, Any], zombie_id: UUID) -> Replayed | Refusal:
+def asked_instead(request: dict[str, Any] | None, merge: dict[str, Any] | None) -> str | None:
+    """Give the request of a replay, or what is merged into it, as JSON; None: it stays the same.
+
+    Raises Problem UZ-REQ-001 for both at once.
+    """
+    if request is not None and merge is not None:
+        raise Problem("UZ-REQ-001", "/merge: not beside request", facts={"pointer": "/merge"})
+    asked = merge if request is None else request
+    return None if asked is None else msgspec.json.encode(asked).decode()
+
+
+async def _replay(call: Call[ReplayOrder, NoQuery], zombie_id: UUID) -> Replayed | Refusal:
     event_id = call.id("event_id")
     made = call.ctx.world.new_id()
-    message = Replay(event_id, call.member.name, call.traceparent, key_of(call.seed), new_id=made)
+    order = call.body
+    message = Replay(
+        event_id,
+        call.member.name,
+        call.traceparent,
+        key_of(call.seed),
+        new_id=made,
+        request_json=asked_instead(order.request, order.merge),
+        merges=order.merge is not None,
+    )
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
     await settle_files(call, made, reply)
     match reply:

@@ -13,6 +13,7 @@ from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.routes.event_actions import asked_instead
 from sexton_storage.event_filter.parse import FilterError, parse_filter
 from sexton_storage.records.event_filters import MAX_CHARS
 from sexton_storage.records.jobs import Job, JobKind, JobStatus, Selection
@@ -112,17 +113,13 @@ async def replay_events(call: Call[BulkReplay, NoQuery]) -> BulkAnswer | Refusal
     hold for it. A job does it, beside other work.
     """
     body = call.body
-    if body.request is not None and body.merge is not None:
-        raise Problem("UZ-REQ-001", "/merge: not beside request", facts={"pointer": "/merge"})
-    asked = body.merge if body.request is None else body.request
-    text = None if asked is None else msgspec.json.encode(asked).decode()
     return await begin_job(
         call,
         JobKind.REPLAY,
         body.filter,
         dry_run=body.dry_run,
         rate=body.rate,
-        request_json=text,
+        request_json=asked_instead(body.request, body.merge),
         merges=body.merge is not None,
     )
 

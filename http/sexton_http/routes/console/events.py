@@ -16,7 +16,7 @@ from sexton_http.pages.templates.frame import Frame, show
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.billing import Periods, list_metering_periods
 from sexton_http.routes.console.event_story import story_of, timeline_of
-from sexton_http.routes.event_actions import cancel_workspace_event, replay_workspace_event
+from sexton_http.routes.event_actions import ReplayOrder, cancel_workspace_event, replay_workspace_event
 from sexton_http.routes.event_details import (
     EventWait,
     EventWhy,
@@ -167,7 +167,7 @@ async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
     """Replay or cancel an event, and show the one to look at next."""
     verb, shown = _WISH.decode(call).verb, call.id("event_id")
     if verb == "replay":
-        shown = (await act(call, call.signed_in, replay_workspace_event)).event_id
+        shown = (await act(call, call.signed_in, replay_workspace_event, body=ReplayOrder())).event_id
     else:
         await act(call, call.signed_in, cancel_workspace_event)
     return see(f"/console/{call.id('workspace_id')}/{HERE}/{shown}")
