@@ -1,6 +1,9 @@
 """Images: unpacked without belief in what they say, and seen by a run in place of the host's programs."""
 
+import os
+import socket
 import tarfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,6 +148,32 @@ def test_a_recipe_that_cannot_be_followed_leaves_nothing(
         build(tmp_path, "web", Recipe(**recipe))  # type: ignore[arg-type]
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_debian_s_devices_and_sockets_are_left_out_and_nobody_elses_identity_can_be_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+
+    def debian(words: Sequence[str]) -> None:
+        root = Path(words[-1])
+        unpack(write_layout(tmp_path / "layout", [layer(small_root("debian"))]), "", root)
+        os.mkfifo(root / "console")
+        with socket.socket(socket.AF_UNIX) as log:
+            log.bind(str(root / "log"))
+        (root / "bin/cat").chmod(0o4755)
+
+    built = build(tmp_path / "images", "deb", Recipe(base="debian:bookworm"), run=debian)
+
+    assert sorted(each.partition(":")[0] for each in built.left_out) == ["console", "log", "usr/bin/cat"]
+    assert not any((built.image.root / name).exists() for name in ("console", "log"))
+    assert (built.image.root / "bin/cat").stat().st_mode & 0o7777 == 0o755
+    assert digest_of(built.image.root) == built.image.facts.digest
+
+    # What somebody put there later is told apart, and keeps nobody waiting who looks.
+    os.mkfifo(built.image.root / "later")
+
+    assert digest_of(built.image.root) != built.image.facts.digest
 
 
 def test_a_debian_is_made_by_what_is_there_to_make_it(

@@ -14,7 +14,7 @@ import msgspec
 
 from sexton_runner.images.oci_layout import BadLayout, unpack
 from sexton_runner.images.store import FACTS_FILE, NAME, ROOT, Facts, Image, load
-from sexton_runner.images.tree import BadTree, Tree, digest_of
+from sexton_runner.images.tree import BadTree, Tree, digest_of, leave_out_specials
 
 NEEDED = ("usr/bin/nice", "usr/bin/prlimit", "bin/sh")
 """What starts a command inside; in Debian of coreutils, util-linux and dash."""
@@ -108,6 +108,7 @@ def _base(recipe: Recipe, root: Path, run: Run) -> list[str]:
             raise CannotBuild(str(fault)) from fault
     if kind == "debian":
         run(debian_words(rest, recipe.apt, root))
+        return leave_out_specials(root)
     return []
 
 

@@ -137,6 +137,25 @@ class Tree:
                     each.unlink()
 
 
+def leave_out_specials(root: Path) -> list[str]:
+    """Take devices, pipes, sockets and others' identities out of a root; tells what was taken.
+
+    Sandboxes have devices of their own, and nobody inside can become another user.
+    """
+    left_out = []
+    for path in list(_walk(root)):
+        mode = path.lstat().st_mode
+        name = path.relative_to(root)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+            path.unlink()
+            left_out.append(f"{name}: a device, pipe or socket")
+        elif not stat.S_ISLNK(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+            path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))
+            if stat.S_ISREG(mode):  # Of a folder it only says whose new files are.
+                left_out.append(f"{name}: setuid or setgid")
+    return left_out
+
+
 def digest_of(root: Path) -> str:
     """Give the SHA-256 of a tree: its names, kinds, modes, links and contents, in order."""
     whole = hashlib.sha256()
@@ -147,9 +166,12 @@ def digest_of(root: Path) -> str:
             kind, content = b"l", os.fsencode(path.readlink())
         elif stat.S_ISDIR(seen.st_mode):
             kind, content = b"d", b""
-        else:
+        elif stat.S_ISREG(seen.st_mode):
             with path.open("rb") as file:
                 kind, content = b"f", hashlib.file_digest(file, "sha256").digest()
+        else:
+            # A device, pipe or socket has no place in an image, and may keep whoever opens it waiting.
+            kind, content = b"o", str(seen.st_rdev).encode()
         mode = b"" if kind == b"l" else oct(seen.st_mode & KEPT_MODE).encode()
         for part in (kind, name, mode, content):
             whole.update(len(part).to_bytes(8, "big") + part)
