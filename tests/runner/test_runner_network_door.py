@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from sexton_runner.egress.policy import Bounds
 from sexton_runner.egress_settings import BOUNDS, EgressSettings, read_egress_settings
 from sexton_runner.errors import BadSettings
 from sexton_runner.network import DOOR, Network
-from sexton_runner.sandbox.network_door import open_door
+from sexton_runner.sandbox.network_door import HELPER, furnish, open_door
 
+ESTABLISHED = b"\x01"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n"
 
 
@@ -74,6 +76,31 @@ async def test_the_door_takes_nothing_else(
     tmp_path: Path, make: Callable[[], socket.socket] | None, times: int
 ) -> None:
     assert await handed(tmp_path, make, times) == (0, b"")
+
+
+async def test_a_program_may_open_all_its_connections_at_once(tmp_path: Path) -> None:
+    most, states, counted = EgressSettings().connections, list[bytes](), trio.Event()
+
+    async def serve(listener: trio.SocketListener) -> None:
+        async with listener:
+            program = [socket.socket() for _ in range(most)]
+            for one in program:
+                one.settimeout(0)
+                one.connect_ex(listener.socket.getsockname())
+            # Nobody takes them yet. One that finds no place in the queue would try again after a second.
+            states.extend(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) for one in program)
+            for one in program:
+                one.close()
+        counted.set()
+
+    network = Network(certificates=b"", serve=serve)
+    furnish(network, tmp_path)
+    async with open_door(network, tmp_path):
+        helper = tmp_path / "bin" / HELPER.name
+        await trio.run_process([sys.executable, str(helper), str(tmp_path / DOOR), "0", "/bin/true"])
+        await counted.wait()
+
+    assert states == [ESTABLISHED] * most
 
 
 def test_an_operator_sets_hosts_and_bounds() -> None:

@@ -17,6 +17,8 @@ from sexton_runner.sandbox.walls import Loopback
 
 HELPER = Path(__file__).resolve().parent.parent / "helper" / "sexton-network"
 TAKEN = b"p"
+QUEUE = 1024
+"""As ``HELPER`` has it within a sandbox."""
 log = structlog.get_logger()
 
 
@@ -81,7 +83,7 @@ async def open_own_port(network: Network) -> AsyncIterator[int]:
     """Serve a port of this host's loopback, where there are no walls; gives its number."""
     sock = trio.socket.socket()
     await sock.bind(("127.0.0.1", 0))
-    sock.listen(128)
+    sock.listen(QUEUE)
     listener = trio.SocketListener(sock)
 
     async def attend() -> None:
