@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from sexton_actors.world import World
+from sexton_storage.records.blobs import ToMove
 from sexton_storage.records.fleet import Census
 from sexton_storage.spread import SpreadStatistics
 from sexton_storage.statistics import JournalStatistics, SignalStatistics, StorageStatistics
@@ -51,6 +52,7 @@ class OperatorsCollector(Collector):
             yield from _census(census, self._world.now_ms())
             kept = self._world.meters.file_bytes_kept
             yield _plain("file_bytes_kept", "Bytes of files that are kept", kept)
+            yield from _to_move(self._world.meters.files_to_move, self._world.now_ms())
 
     def _disk(self) -> Iterator[Metric]:
         try:
@@ -113,6 +115,13 @@ class OperatorsCollector(Collector):
         charged = CounterMetricFamily("sexton_charged_nanos", "Billionths of a US dollar charged")
         charged.add_metric([], meters.charged_nanos)
         yield charged
+
+
+def _to_move(waiting: ToMove, now_ms: int) -> Iterator[Metric]:
+    yield _plain("files_to_move", "Files that wait for the store of files", waiting.contents)
+    yield _plain("file_bytes_to_move", "Their bytes", waiting.size)
+    age = 0.0 if waiting.since is None else max(0.0, (now_ms - waiting.since) / 1000)
+    yield _plain("file_move_oldest_seconds", "How long the oldest of them has been there", age)
 
 
 def _storage(statistics: StorageStatistics) -> Iterator[Metric]:

@@ -8,6 +8,7 @@ from uuid import UUID
 from sexton_actors.backlog import AGE, AGENT, WORKSPACE
 from sexton_actors.memory_rounds import MemoryState
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.blobs import ToMove
 from sexton_storage.records.fleet import Census
 from sexton_storage.spread import Spread
 
@@ -87,6 +88,8 @@ class Meters:
         """How far that index was behind when this node looked last."""
         self.file_bytes_kept = 0
         """As the database counted them with the last census."""
+        self.files_to_move = ToMove()
+        """The same of what waits for the store of files; nothing does without one."""
         self.census: Census | None = None
         """The latest that the database gave; None before the first."""
 

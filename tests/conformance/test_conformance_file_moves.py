@@ -14,7 +14,7 @@ from sexton_storage.objects import s3_calls
 from sexton_storage.objects.s3_store import S3Store
 from sexton_storage.objects.store import ObjectStoreFault
 from sexton_storage.records.artefacts import Artefact
-from sexton_storage.records.blobs import CHUNK_BYTES, Blob, Place
+from sexton_storage.records.blobs import CHUNK_BYTES, Blob, Place, ToMove
 from sexton_storage.records.leases import LeaseToken
 from tests.fakes.s3 import FakeS3, Mood, Stored
 from tests.worlds.s3 import PREFIX, needs_fake, open_store
@@ -73,11 +73,15 @@ async def test_a_file_moves_under_its_readers_and_goes_with_its_owner(
     blob, artefact = await kept(world)
     reading = contents.read(blob, 0, blob.size)
     begun = await anext(reading)
+    waits = await blobs.to_move()
+
+    assert (waits.contents, waits.size, waits.since) == (1, len(CONTENT), blob.touched_at)
 
     (mine,) = await claimed(world)
     assert await claimed(world) == [], "another node has it"
     assert await move(blobs, store, mine)
     assert (await loaded(world, blob.id)).place is Place.BOTH
+    assert await blobs.to_move() == ToMove()
     assert [await blobs.clear_moved(limit=1) for _ in range(3)] == [1, 1, 0]
 
     moved = await loaded(world, blob.id)

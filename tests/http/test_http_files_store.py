@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sexton_actors.periodic import file_mover
+from sexton_actors.periodic.census import Count
 from sexton_actors.periodic.file_mover import MoveFiles, TidyStore
 from sexton_storage.objects import s3_calls
 from sexton_storage.postgres import PostgresStorage
@@ -68,10 +69,12 @@ async def test_files_and_snapshots_move_to_the_store_and_are_served_from_there(
         fake.mood = Mood.LIES
         assert (await moves(world))["failed"] == 3
         assert await where(world) == [("database", 5), ("database", 1), ("database", 1)]
+        assert await waiting(world) == ("3.0", True)
 
         fake.mood = Mood.WELL
         assert (await moves(world))["moved"] == 3
         assert await where(world) == [("store", 0)] * 3
+        assert await waiting(world) == ("0.0", False)
 
         await is_served(world, f"{path}/content", CONTENT)
         second = await world.lease(token)
@@ -94,6 +97,13 @@ async def test_files_and_snapshots_move_to_the_store_and_are_served_from_there(
         assert (await world.call("DELETE", path)).status_code == 204
 
         await the_hour_passes(world, fake)
+
+
+async def waiting(world: HttpWorld) -> tuple[str, bool]:
+    """How many files wait for the store, as the metrics tell, and whether some bytes do."""
+    await world.system.ask("census", "", Count())
+    lines = dict(line.rsplit(" ", 1) for line in (await world.get("/metrics")).text.splitlines())
+    return lines["sexton_files_to_move"], float(lines["sexton_file_bytes_to_move"]) > 0
 
 
 async def is_served(world: HttpWorld, content: str, expected: bytes) -> None:

@@ -32,6 +32,8 @@ class CensusTaker(RoundsActor):
             # All at once: a renewal costs no write of its own for this.
             await self._world.storage.runners.touch(heard)
         _, self._world.meters.file_bytes_kept = await self._world.storage.blobs.held()
+        if self._world.objects is not None:
+            self._world.meters.files_to_move = await self._world.storage.blobs.to_move()
         self._world.meters.census = await self._world.storage.fleet.census()
         self._world.backlog.begin_census()
         self._world.backlog.end_census(await self._world.storage.events.backlog())

@@ -33,6 +33,8 @@ SHARED_GAUGES: Final = frozenset(
         "events_blocked",
         "events_queued",
         "file_bytes_kept",
+        "file_bytes_to_move",
+        "files_to_move",
         "gates_pending",
         "leases_active",
         "nodes_heard",

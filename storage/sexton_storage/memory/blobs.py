@@ -7,7 +7,16 @@ from msgspec.structs import replace
 
 from sexton_storage.decisions import blobs as decide
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records.blobs import Blob, BlobState, Misplaced, NoRoom, Place, chunks_of
+from sexton_storage.records.blobs import (
+    COUNTED,
+    Blob,
+    BlobState,
+    Misplaced,
+    NoRoom,
+    Place,
+    ToMove,
+    chunks_of,
+)
 
 
 class MemoryBlobs(MemoryStore):
@@ -142,6 +151,12 @@ class MemoryBlobs(MemoryStore):
             return False
         self._change(blob_id, place=Place.BOTH)
         return True
+
+    async def to_move(self) -> ToMove:
+        await self._round_trip()
+        waiting = [one for one in self._tables.blobs.values() if decide.is_moving(one)][:COUNTED]
+        since = min((one.touched_at for one in waiting), default=None)
+        return ToMove(len(waiting), sum(one.size for one in waiting), since)
 
     async def clear_moved(self, *, limit: int) -> int:
         await self._round_trip()

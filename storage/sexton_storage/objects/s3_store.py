@@ -132,14 +132,26 @@ class S3Store:
 
 
 async def _parts(pieces: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    part = bytearray()
+    """Join pieces into parts; but for the end, at most one is in memory twice, while it is joined."""
+    held: list[bytes] = []
+    length = 0
     async for piece in pieces:
-        part += piece
-        while len(part) >= PART_BYTES:
-            yield bytes(part[:PART_BYTES])
-            del part[:PART_BYTES]
-    if part:
-        yield bytes(part)
+        while length + len(piece) >= PART_BYTES:
+            cut = PART_BYTES - length
+            held.append(piece[:cut])
+            yield _joined(held)
+            piece, length = piece[cut:], 0  # noqa: PLW2901 - what is left of it
+        if piece:
+            held.append(piece)
+            length += len(piece)
+    if held:
+        yield _joined(held)
+
+
+def _joined(held: list[bytes]) -> bytes:
+    part = b"".join(held)
+    held.clear()
+    return part
 
 
 def _id_of(name: str) -> UUID | None:

@@ -13,6 +13,8 @@ PART_BYTES: Final = 4 * CHUNK_BYTES
 """The most that is taken in at once."""
 BLOBS_OF_LEASE: Final = 1_000
 """Contents that one sender may have sent, or begun, that nothing owns yet; one more is refused."""
+COUNTED: Final = 100_000
+"""What waits for a store is counted up to here: the first look may find all files that there are."""
 UNOWNED_KEEP_MS: Final = 3_600_000
 """A blob that nothing owns goes this long after its last part, or after its last owner.
 
@@ -56,6 +58,16 @@ class Blob(msgspec.Struct, frozen=True, gc=False):
     place: Place = Place.DATABASE
     store_until: int | None = None
     """None: nothing of it was ever sent to a store. Else one node has it until then, to send or to delete."""
+
+
+class ToMove(msgspec.Struct, frozen=True):
+    """What waits for the store of objects, of at most ``COUNTED`` contents."""
+
+    contents: int = 0
+    size: int = 0
+    """Their bytes."""
+    since: int | None = None
+    """When the last part of the one came that waits longest (Unix ms); None where none waits."""
 
 
 class NoRoom(StrEnum):
@@ -155,6 +167,10 @@ class BlobStore(Protocol):
 
     async def moved(self, blob_id: UUID) -> bool:
         """Say that a store has it whole and verified; False when it is not to be moved any more."""
+        ...
+
+    async def to_move(self) -> ToMove:
+        """Count what belongs in a store and is not there yet, what a node sends just now included."""
         ...
 
     async def clear_moved(self, *, limit: int) -> int:

@@ -9,11 +9,13 @@ from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.blobs import (
     CHUNK_BYTES,
+    COUNTED,
     UNOWNED_KEEP_MS,
     Blob,
     BlobState,
     Misplaced,
     NoRoom,
+    ToMove,
     chunks_of,
 )
 
@@ -69,6 +71,10 @@ RETURNING {BLOBS.columns()}
 """
 _HOLD_MOVE = f"UPDATE blobs SET store_until = sexton_now_ms() + $2 WHERE id = $1 AND {_MOVING} RETURNING id"
 _MOVED = f"UPDATE blobs SET place = 'both' WHERE id = $1 AND {_MOVING} RETURNING id"
+_TO_MOVE = f"""
+SELECT count(*), coalesce(sum(size), 0)::bigint, min(touched_at)
+  FROM (SELECT size, touched_at FROM blobs WHERE {_MOVING} LIMIT {COUNTED}) AS waiting
+"""
 _CLEAR_MOVED = """
 DELETE FROM blob_chunks WHERE ctid = ANY(ARRAY(
     SELECT c.ctid FROM blobs b JOIN blob_chunks c ON c.blob_id = b.id WHERE b.place = 'both' LIMIT $1))
@@ -194,6 +200,10 @@ class PostgresBlobs(PostgresStore):
         # Once, whatever happens to the connection: done twice, the second time would find nothing to do.
         found = await self._database.change(lambda connection: connection.fetchval(_MOVED, blob_id))
         return found is not None
+
+    async def to_move(self) -> ToMove:
+        row = await self._row(_TO_MOVE)
+        return ToMove() if row is None else ToMove(*row)
 
     async def clear_moved(self, *, limit: int) -> int:
         async def work(connection: Connection) -> int:
