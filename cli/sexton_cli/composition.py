@@ -10,6 +10,7 @@ from uuid import UUID
 
 import httpx2
 import trio
+import uuid_utils
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 from sexton_actors.exposition import OperatorsCollector
@@ -116,6 +117,8 @@ async def open_node(
             ),
             stop=stop,
             keys=installation.keys,
+            monotonic=trio.lowlevel.current_clock().current_time,
+            spell_id=_spell_id,
             other_issuers=issuers,
             providers=providers,
             previewer=ModelPreviewer(read_addresses(os.environ), random.Random()),  # noqa: S311 - spreads tries
@@ -166,6 +169,10 @@ async def _trusted(
 async def _slack(stack: AsyncExitStack, identity: IdentitySettings) -> Slack | None:
     client = await stack.enter_async_context(httpx2.AsyncClient())
     return open_slack(identity, Elsewhere(client))
+
+
+def _spell_id() -> str:
+    return str(uuid_utils.uuid7())
 
 
 def _registry() -> CollectorRegistry:

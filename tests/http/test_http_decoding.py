@@ -5,13 +5,15 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json, pointer_of
 from sexton_http.bodies.ids import parse_id
+from sexton_http.bodies.json_faults import check_keys, surely_once
 from sexton_http.bodies.shapes import Body, Count, Query
 from sexton_http.bodies.weight import check_depth
+from tests.thorough import examples
 
 
 class Leaf(Body):
@@ -208,3 +210,28 @@ def test_media_types_of_json_are_known() -> None:
 
 def test_a_pointer_escapes_what_it_must() -> None:
     assert pointer_of("$.a", "Object contains unknown field `b/c~d`") == "/a/b~1c~0d"
+
+
+KEYS = st.sampled_from(["a", "b", ":", "\\u003a", "\\\\", '\\"', "\\u0062", "a\\n", "\\ud83d\\ude00"])
+VALUES = st.recursive(
+    st.sampled_from(["1", "null", "1e5", '""']) | KEYS.map('"{}"'.format),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: "[" + ", ".join(items) + "]")
+        | st.lists(st.tuples(KEYS, inner), max_size=4).map(
+            lambda pairs: "{" + ", ".join(f'"{key}" : {value}' for key, value in pairs) + "}"
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(text=VALUES)
+@settings(max_examples=examples(400), deadline=None)
+def test_a_body_is_only_called_clear_when_no_key_stands_twice(text: str) -> None:
+    body = text.encode()
+
+    if surely_once(body):
+        check_keys(body)
+    elif b"\\u00" not in body:
+        with pytest.raises(Problem, match="twice"):
+            check_keys(body)

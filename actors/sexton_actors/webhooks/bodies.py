@@ -91,8 +91,11 @@ def read_content(text: bytes) -> Content | Malformed:
     JSON. A whole number may have up to 4,300 digits, another must be within the range of a double.
     """
     try:
-        with _without_collection():
+        if len(text) <= SMALL_BODY:
             document = msgspec.json.decode(text)
+        else:
+            with _without_collection():
+                document = msgspec.json.decode(text)
         spelled = text.decode().rstrip()
     except RecursionError:
         return Malformed(f"the body is nested deeper than {MAX_BODY_DEPTH}")

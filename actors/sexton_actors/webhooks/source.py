@@ -1,6 +1,6 @@
 """What every sender's module offers, and the small things they share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -86,7 +86,7 @@ def text_at(document: object, *path: str) -> str | None:
     'octocat'
     """
     for key in path:
-        document = document.get(key) if isinstance(document, Mapping) else None
+        document = document.get(key) if isinstance(document, dict) else None
     return document if isinstance(document, str) and document else None
 
 

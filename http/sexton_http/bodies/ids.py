@@ -18,7 +18,7 @@ def parse_id(text: str, where: str) -> UUID:
     """A UUID in its canonical form, in either case. Raises Problem UZ-UUIDV7-009."""
     if CANONICAL.fullmatch(text) is None:
         raise Problem("UZ-UUIDV7-009", f"{where} is not a UUID")
-    return UUID(text)
+    return msgspec.convert(text, UUID)  # It costs a third of what the constructor does.
 
 
 def as_id(text: str) -> UUID | None:

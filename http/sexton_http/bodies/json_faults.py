@@ -3,6 +3,8 @@
 import re
 from typing import Any, Final
 
+import msgspec
+
 from sexton_http.answers import Problem
 from sexton_http.bodies.numbers import load_json
 from sexton_http.bodies.weight import SMALL_BODY
@@ -11,6 +13,27 @@ _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ZERO: Final = re.compile("\0")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def surely_once(body: bytes) -> bool:
+    r"""Whether each key of each object stands once, and no text has a NUL; False where that is not clear.
+
+    What is decoded and spelled again has lost the colon of every key that came twice, and those within its
+    value. Nothing can stand for a lost colon but one that was escaped before and is not now: a body in which
+    anything is escaped in that way is never called clear.
+
+    >>> surely_once(b'{"a": {"b": "c:d"}}'), surely_once(b'{"a": 1, "a": 2}')
+    (True, False)
+    >>> surely_once(b'{"a": 1, "a": 2, "b": "\\u003a"}'), surely_once(b'["\\u0000"]')
+    (False, False)
+    """
+    if b"\\u00" in body:
+        return False
+    try:
+        again = msgspec.json.encode(msgspec.json.decode(body))
+    except (ValueError, RecursionError):
+        return False
+    return again.count(b":") == body.count(b":")
 
 
 def check_keys(body: bytes) -> None:

@@ -7,10 +7,11 @@ from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.ids import parse_id
-from sexton_http.ceilings import Claim, Standing, network_of
+from sexton_http.ceilings import Claim, Standing, claim_of, network_of
 from sexton_http.gateway.limits import Quota, Verdict
 from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.gateway.services import Services
+from sexton_http.gateway.ticket import Ticket
 from sexton_http.identity.authenticator import bearer
 from sexton_http.identity.context import HttpSettings
 from sexton_http.identity.principals import (
@@ -36,11 +37,14 @@ FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 class Callers:
     """The callers of one route. Each method raises Problem, with the code to answer with."""
 
-    __slots__ = ("_operation", "_services")
+    __slots__ = ("_ids", "_is_for_runners", "_is_of_agent", "_operation", "_services")
 
     def __init__(self, operation: Operation, services: Services) -> None:
         self._operation = operation
         self._services = services
+        self._ids = operation.ids
+        self._is_of_agent = operation.auth is Auth.WEBHOOK or operation.auth is Auth.APPROVAL
+        self._is_for_runners = operation.auth is Auth.RUNNER and not operation.deprecated
 
     async def authenticate(
         self, head: RequestHead, params: Mapping[str, str], verdicts: list[Verdict]
@@ -77,6 +81,28 @@ class Callers:
                 self._admit((kind, head.client), self._services.ctx.settings.address_rate, verdicts)
             raise
 
+    def let_in_known(self, ticket: Ticket) -> bool:
+        """Let a runner in whose token was right a moment ago; False, and nothing is done, for anybody else.
+
+        What is asked of others beside this is not for runners. Raises Full and Problem.
+        """
+        head = ticket.context.head
+        if not self._is_for_runners or b"content-encoding" in head.headers:
+            return False
+        principal = self._services.authenticator.recall_runner(head)
+        if principal is None:
+            return False
+        runner_id = principal.runner.id
+        ticket.claim = claim_of(head.client, None, runner_id, Standing.ADMIN)
+        ticket.take_place()
+        ticket.principal = ticket.context.principal = principal
+        if ticket.room is not None:
+            ticket.room.owner = runner_id
+        if self._ids:
+            params = ticket.params
+            ticket.params = {**params, **{name: parse_id(params[name], name) for name in self._ids}}
+        return True
+
     def confine(self, delegate: Delegate, params: Mapping[str, Any]) -> None:
         if params["zombie_id"] != delegate.zombie_id:
             raise Problem(self._operation.agents, "the key belongs to another agent")
@@ -92,28 +118,28 @@ class Callers:
 
     async def claim(self, head: RequestHead, principal: Principal, params: Mapping[str, Any]) -> Claim:
         """As whom the caller holds a place. Raises Problem UZ-WH-001 for a webhook that names no agent."""
-        address = network_of(head.client)
+        address = head.client
         match principal:
+            case RunnerHost(runner=runner):
+                return claim_of(address, None, runner.id, Standing.ADMIN)
             case Member(role=Role.ADMIN, tenant_id=tenant_id):
-                return Claim(address, tenant_id, standing=Standing.ADMIN)
+                return claim_of(address, tenant_id, None, Standing.ADMIN)
             case Member(role=role, tenant_id=tenant_id, by=by):
                 standing = Standing.OPERATOR if role is Role.OPERATOR else Standing.USER
-                return Claim(address, tenant_id, by, standing)
+                return claim_of(address, tenant_id, by, standing)
             case SignedIn(member=member):
                 return await self.claim(head, member, params)
             case Delegate(tenant_id=tenant_id, by=by):
-                return Claim(address, tenant_id, by)
-            case RunnerHost(runner=runner):
-                return Claim(address, None, runner.id, Standing.ADMIN)
-            case _ if self._operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
+                return claim_of(address, tenant_id, by)
+            case _ if self._is_of_agent:
                 zombie_id = params["zombie_id"]
                 scope = await self._services.scopes.zombie(zombie_id)
                 if scope is None and self._operation.auth is Auth.WEBHOOK:
                     self._services.metrics.webhooks.labels("UZ-WH-001").inc()
                     raise Problem("UZ-WH-001", f"There is no agent {zombie_id}.")
-                return Claim(address, None if scope is None else scope.tenant_id, zombie_id)
+                return claim_of(address, None if scope is None else scope.tenant_id, zombie_id)
             case _:
-                return Claim(address, None, ("stranger", address))
+                return claim_of(address, None, ("stranger", network_of(address)))
 
     async def limit(
         self, head: RequestHead, principal: Principal, params: Mapping[str, Any], verdicts: list[Verdict]
@@ -140,7 +166,7 @@ class Callers:
         if isinstance(principal, Delegate):
             self._admit(principal.workspace_id, settings.plan_rates[principal.plan], verdicts)
             return
-        if operation.auth in {Auth.WEBHOOK, Auth.APPROVAL}:
+        if self._is_of_agent:
             scope = await self._services.scopes.zombie(params["zombie_id"])
             if scope is not None:
                 # Nor does a sender who knocks at an agent that was killed take anything from its workspace.

@@ -1,6 +1,6 @@
 """The fast mount: answers hot routes straight on ASGI, and hands all other requests on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
-from sexton_http.wire.asgi import RESERVED, WHOLE_BODY, App, Message, Receive
+from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Message, Receive
 from sexton_http.wire.forwarded import forwarded_scope
 from sexton_http.wire.hang_ups import unless_gone
 
 Send = Callable[[Message], Any]
+SendAnswer = Callable[[Answer], Awaitable[None]]
 
 ONCE: Final = (b"authorization", b"idempotency-key")
 """Headers of which one counts, and nobody could say which."""
@@ -127,10 +128,11 @@ class HotMount:
     ) -> None:
         operation, hot = mounted.operation, self._fast and mounted.operation.hot
         body: bytes | None = b""
+        reply = sender_of(scope, send)
         if mounted.boundary_of(ticket.head) is not None:
             taken = await mounted.take_form(ticket, receive)
             if isinstance(taken, Answer):
-                await send_answer(send, taken)
+                await reply(taken)
             if not isinstance(taken, bytes):
                 return
             body = taken
@@ -138,7 +140,7 @@ class HotMount:
             try:
                 body = await read_body(receive, ticket, operation.max_body, scope.get(WHOLE_BODY))
             except Full as full:
-                await send_answer(send, await mounted.refuse_body(ticket, full))
+                await reply(await mounted.refuse_body(ticket, full))
                 return
             if body is GONE:
                 return
@@ -148,9 +150,9 @@ class HotMount:
         elif operation.wait is Wait.LONG_POLL:
             answer = await unless_gone(scope, receive, partial(mounted.answer, ticket, body))
             if answer is not None:
-                await send_answer(send, answer)
+                await reply(_whole(answer))
         else:
-            await send_answer(send, await mounted.answer(ticket, body))
+            await reply(_whole(await mounted.answer(ticket, body)))
 
     def _full(self, head: RequestHead, operation: Operation | None) -> Answer:
         """Tell a connection that is one too many."""
@@ -160,6 +162,12 @@ class HotMount:
             metrics.problems.labels(operation.method, operation.path, code).inc()
         detail = "too many connections are open; try again after Retry-After"
         return refuse(self._services, head, Problem(code, detail, wait_s=BUSY_WAIT_S))
+
+
+def _whole(answer: Answer | StreamAnswer) -> Answer:
+    if isinstance(answer, StreamAnswer):
+        raise TypeError("a stream is no hot route")
+    return answer
 
 
 def _after_body(receive: Receive, body: bytes | None) -> Receive:
@@ -179,8 +187,12 @@ def _after_body(receive: Receive, body: bytes | None) -> Receive:
     return after
 
 
-async def send_answer(send: Send, answer: Answer | StreamAnswer) -> None:
-    if isinstance(answer, StreamAnswer):
-        raise TypeError("a stream is no hot route")
+def sender_of(scope: Mapping[str, Any], send: Send) -> SendAnswer:
+    """What sends a whole answer on this connection."""
+    whole: SendAnswer | None = scope.get(WHOLE_ANSWER)
+    return partial(send_answer, send) if whole is None else whole
+
+
+async def send_answer(send: Send, answer: Answer) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": wire_headers(answer)})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})

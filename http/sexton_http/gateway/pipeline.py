@@ -18,7 +18,7 @@ from sexton_http.bodies.lenient import decoder_of
 from sexton_http.bodies.multipart import FORM_DATA, boundary_of
 from sexton_http.bodies.shapes import Nothing
 from sexton_http.bodies.weight import SMALL_BODY
-from sexton_http.ceilings import Ceiling, Claim, Full, Standing, network_of
+from sexton_http.ceilings import Ceiling, Full, Standing, claim_of
 from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.audit_entries import entry_of
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
@@ -136,7 +136,9 @@ class Mounted:
         )
         began = services.ctx.monotonic()
         try:
-            await self._let_in(ticket, oversize=oversize)
+            # A runner that is known is let in without a wait; all others in the order of the checks.
+            if oversize or not self._callers.let_in_known(ticket):
+                await self._let_in(ticket, oversize=oversize)
         except BaseException as fault:
             ticket.leave()
             if not isinstance(fault, Exception):
@@ -152,12 +154,18 @@ class Mounted:
         began = services.ctx.monotonic() - ticket.spent_s
         answer: Answer | StreamAnswer
         try:
-            await ticket.enter()
-            await self._check_unread(ticket)
+            if self.door is None:
+                ticket.take_place()
+            else:
+                await ticket.enter()
+            if self._changes:
+                await self._check_unread(ticket)
             call = await self._call(ticket, body)
             answer = await (once(self.operation, call, self._answer) if self._once else self._answer(call))
             if isinstance(answer, Answer):
-                await self._fit(len(answer.body), ticket)
+                ticket.pause()
+                if ticket.room is not None:
+                    await self._fit(len(answer.body), ticket.room)
         except Exception as fault:  # noqa: BLE001 - the border: every fault becomes a problem document
             ticket.spent_s = services.ctx.monotonic() - began
             return await self._fail(ticket, fault)
@@ -237,16 +245,13 @@ class Mounted:
     async def _check_unread(self, ticket: Ticket) -> None:
         """Raises Problem UZ-API-003: what cannot be taken back is not begun for whoever reads too slowly."""
         room = ticket.room
-        if self._changes and room is not None and not await room.may_begin(ROOM_S):
+        if room is not None and not await room.may_begin(ROOM_S):
             raise no_room()
 
-    async def _fit(self, size: int, ticket: Ticket) -> None:
+    async def _fit(self, size: int, room: Room) -> None:
         """Let a large answer wait for its room; what was done must be told, so only a GET is turned away."""
-        ticket.pause()
-        room = ticket.room
-        if room is None or size <= SMALL_BYTES:
-            if room is not None:
-                room.shrink(0)
+        if size <= SMALL_BYTES:
+            room.shrink(0)
             return
         if self._tells_always:
             room.count(size)
@@ -275,7 +280,7 @@ class Mounted:
         context, verdicts = ticket.context, ticket.verdicts
         head, params = context.head, context.params
         # Until it is known who calls, he is given the benefit of the doubt: he may be an admin.
-        ticket.claim = Claim(network_of(head.client), standing=Standing.ADMIN)
+        ticket.claim = claim_of(head.client, standing=Standing.ADMIN)
         await ticket.enter()
         if oversize and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {self.most_of(head)} bytes")

@@ -13,6 +13,8 @@ GONE: Final = b"\0gone"
 """What ``read_body`` gives for a client that left; told apart by identity."""
 PROMPT_S: Final = 0.05
 """A body whose first part comes within this time of its head is not worth leaving one's place for."""
+SHORT_DIGITS: Final = 9
+"""A length of this many digits or fewer is read without a second look."""
 UNCOUNTED_BYTES: Final = 16 * 1024
 """A body up to this size that came with its head is not worth counting: requests in flight are."""
 
@@ -61,5 +63,7 @@ def is_over(scope: Mapping[str, Any], limit: int) -> bool:
     """Whether the body says itself that it is too large: then it need not come."""
     for name, value in scope["headers"]:
         if name == b"content-length":
+            if len(value) <= SHORT_DIGITS and value.isdigit():
+                return int(value) > limit
             return bool(value.isdigit()) and read_number(value.decode("ascii"), limit) is None
     return False

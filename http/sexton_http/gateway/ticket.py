@@ -76,6 +76,10 @@ class Ticket:
         if self._door is not None and not self._is_in:
             await self._door.enter(whose(self.head, self.context.params), self._too_busy)
             self._is_in = True
+        self.take_place()
+
+    def take_place(self) -> None:
+        """A place among the requests, where no line is before it. Raises Full."""
         if self._ceiling is not None and self._place is None:
             self._place = self._ceiling.enter(self.claim)
 

@@ -29,7 +29,8 @@ def request_id_of(head: RequestHead, services: Services) -> str:
         text = given.decode("latin-1")
         if _UUID.fullmatch(text):
             return text.lower()
-    return str(services.ctx.world.new_id())
+    spell_id = services.ctx.spell_id
+    return str(services.ctx.world.new_id()) if spell_id is None else spell_id()
 
 
 def traceparent_of(head: RequestHead) -> str | None:

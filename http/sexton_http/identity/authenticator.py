@@ -92,6 +92,12 @@ class Authenticator:
         known = self._remembered.recall(hashed)
         return known if isinstance(known, Delegate) else await self._delegate_by_key(hashed)
 
+    def recall_runner(self, head: RequestHead) -> RunnerHost | None:
+        """The runner whose token was right a moment ago; None: ``runner`` asks."""
+        token = bearer(head)
+        known = None if token is None else self._remembered.recall(digest(token))
+        return known if isinstance(known, RunnerHost) else None
+
     async def runner(self, head: RequestHead) -> RunnerHost:
         """A runner token. Raises Problem with UZ-RUN-001 or UZ-RUN-009."""
         token = bearer(head)

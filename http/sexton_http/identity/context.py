@@ -228,6 +228,8 @@ class HttpContext:
     """None for a server of one process."""
     questions: Questions | None = None
     """None for a server of one process."""
+    spell_id: Callable[[], str] | None = None
+    """Makes an id that is only told; None: one that is made like all others is spelled."""
 
 
 @dataclass(frozen=True, slots=True)

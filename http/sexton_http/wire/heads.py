@@ -1,12 +1,15 @@
 """Judges the head of a request: how large it may be, and what it must say in one way only."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 """The bound of the request line and all headers, line ends included."""
 MAX_HEADERS: Final = 256
+REMEMBERED_HOSTS: Final = 64
+"""A server is called by few names; one that is remembered need not be judged again."""
 
 _HOST: Final = re.compile(
     rb"(?:\[[0-9A-Fa-fvV:.]{2,}[A-Za-z0-9._~%-]*\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]{0,5})?"
@@ -25,13 +28,20 @@ def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tup
     'one Host header is needed, in HTTP/1.1 or HTTP/1.0'
     >>> check_head(b"GET", b"/", "2", [(b"host", b"x"), (b"host", b"y")])
     'one host is needed, as :authority or as Host'
+    >>> check_head(b"POST", b"/", "1.1", [(b"host", b"x"), (b"transfer-encoding", b"gzip, chunked")])
+    'the only Transfer-Encoding is chunked, said once, in HTTP/1.1'
     """
-    if (
-        len(method) + len(target) + 12 + sum(len(name) + len(value) + 4 for name, value in headers)
-        > MAX_HEAD_BYTES
-    ):
+    hosts: list[bytes] = []
+    codings: list[bytes] = []
+    size = len(method) + len(target) + 12
+    for name, value in headers:
+        size += len(name) + len(value) + 4
+        if name == b"host":
+            hosts.append(value)
+        elif name == b"transfer-encoding":
+            codings.append(value.strip().lower())
+    if size > MAX_HEAD_BYTES:
         return f"the head is over {MAX_HEAD_BYTES} bytes"
-    hosts = [value for name, value in headers if name == b"host"]
     if version == "2" and len(hosts) != 1:
         return "one host is needed, as :authority or as Host"
     if version not in {"1.0", "1.1", "2"} or (len(hosts) != 1 and version == "1.1") or len(hosts) > 1:
@@ -40,21 +50,13 @@ def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tup
         return "the Host header is to be a name or an address, and a port if need be"
     if len(headers) > MAX_HEADERS or not target.isascii():
         return f"the address is to be ASCII, and the headers {MAX_HEADERS} at most"
-    return check_coding(version, headers)
-
-
-def check_coding(version: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """A body comes as it is or in chunks: whoever took another coding for none would read past its end.
-
-    >>> check_coding("1.1", [(b"transfer-encoding", b"gzip, chunked")])
-    'the only Transfer-Encoding is chunked, said once, in HTTP/1.1'
-    """
-    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
     if codings and (codings != [b"chunked"] or version != "1.1"):
+        # Whoever took another coding for none would read past the end of the body.
         return "the only Transfer-Encoding is chunked, said once, in HTTP/1.1"
     return ""
 
 
+@lru_cache(maxsize=REMEMBERED_HOSTS)
 def is_host(value: bytes) -> bool:
     """Whether it is a host, with a port or without one; empty where an address has none.
 

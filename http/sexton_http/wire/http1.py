@@ -79,7 +79,9 @@ class Http1Connection:
         self._is_reading = False
         self._others_wait = trio.lowlevel.ParkingLot()
         self._request: Request | None = None
-        self._since = trio.current_time()
+        # The clock itself: trio.current_time looks it up by three calls, and a request asks for it twice.
+        self._now = trio.lowlevel.current_clock().current_time
+        self._since = self._now()
         """When the connection was opened, or the last answer was done."""
         self._begun: float | None = None
         """When the first byte of a request came; None while none has."""
@@ -182,7 +184,7 @@ class Http1Connection:
         parser = self._parser
         parser.requests.popleft()
         self._request = None
-        self._since = trio.current_time()
+        self._since = self._now()
         # A part of the next request may be here already; its time is counted from now, not from when it came,
         # since until now nobody would have read it.
         self._begun = None if parser.is_between and not parser.requests else self._since
@@ -226,7 +228,8 @@ class Http1Connection:
             self._take(await self._transport.receive())
         finally:
             self._is_reading = False
-            self._others_wait.unpark_all()
+            if self._others_wait:
+                self._others_wait.unpark_all()
 
     def _take(self, data: bytes) -> None:
         if data:
@@ -238,7 +241,7 @@ class Http1Connection:
 
     def _note_begin(self) -> None:
         if self._begun is None:
-            self._begun = trio.current_time()
+            self._begun = self._now()
 
     async def _unless_gone(self, hang_ups: HangUps, ask: Callable[[], Awaitable[T]]) -> T | None:
         descriptor = self._transport.descriptor

@@ -9,7 +9,7 @@ import trio
 
 from sexton_http.answers import Answer
 from sexton_http.wire import timeouts
-from sexton_http.wire.asgi import WHOLE_BODY, App, Header, Message
+from sexton_http.wire.asgi import WHOLE_ANSWER, WHOLE_BODY, App, Header, Message
 from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.http1_parser import Request
 from sexton_http.wire.masking import masked
@@ -20,6 +20,8 @@ _STATUS: Final = {
 }
 _BODILESS: Final = frozenset({204, 304})
 _FAULT: Final = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+_spelled: Final = b": ".join
 
 log = structlog.get_logger()
 
@@ -80,6 +82,7 @@ class Exchange:
             "state": {},
             "extensions": line.extensions,
             WHOLE_BODY: request.take_whole,
+            WHOLE_ANSWER: self.send_whole,
         }
         refused = None if line.reserved else line.refuse(scope)
         if refused is not None:
@@ -108,9 +111,24 @@ class Exchange:
         elif not self._ended:
             await self._body(message.get("body", b""), more=message.get("more_body", False))
 
+    async def send_whole(self, answer: Answer) -> None:
+        """Head and body at once, as nearly all answers are; the same as two messages of ASGI."""
+        request, line, status = self._request, self._line, answer.status
+        body = b"" if status in _BODILESS else answer.body
+        own = () if status in _BODILESS else (length_of(body),)
+        if not request.complete or self._close or request.method == "HEAD" or line.is_stopping():
+            await self._start(status, (*answer.headers, *own))
+            await self._body(body, more=False)
+            return
+        if self._started:
+            raise RuntimeError("an answer begins once")
+        head = head_bytes(status, line.date(), (*answer.headers, *own))
+        request.discarding = self._started = self._ended = True
+        await line.write(head + body)
+
     async def _refuse(self, answer: Answer) -> bool:
         """Say no without the app; the connection goes on unless too much of a body is still to come."""
-        headers = (*answer.headers, (b"content-length", b"%d" % len(answer.body)))
+        headers = (*answer.headers, length_of(answer.body))
         await self._start(answer.status, headers, skipped=SKIPPED_BYTES)
         await self._body(answer.body, more=False)
         return self._ended and not self._close and self._request.complete
@@ -165,6 +183,10 @@ class Exchange:
             await trio.lowlevel.checkpoint()
 
 
+def length_of(body: bytes) -> Header:
+    return b"content-length", b"%d" % len(body)
+
+
 def _of_its_class(status: int) -> bytes:
     r"""The status line of a status without a phrase; some clients take a line without one for broken.
 
@@ -177,11 +199,9 @@ def _of_its_class(status: int) -> bytes:
 
 def head_bytes(status: int, date: Sequence[Header], headers: Sequence[Header]) -> bytes:
     """The head of an answer as it is sent. Raises ValueError when a header would end its line early."""
-    lines = [_STATUS.get(status) or _of_its_class(status)]
-    lines += [b"%b: %b\r\n" % header for header in date]
-    lines += [b"%b: %b\r\n" % header for header in headers]
-    lines.append(b"\r\n")
-    head = b"".join(lines)
-    if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
+    line = _STATUS.get(status) or _of_its_class(status)
+    head = line + b"\r\n".join([*map(_spelled, date), *map(_spelled, headers), b"\r\n"])
+    ends = 2 + len(date) + len(headers)
+    if head.count(b"\n") != ends or head.count(b"\r") != ends:
         raise ValueError("a header has a line end in it")
     return head

@@ -136,11 +136,11 @@ class Parser:
             raise httptools.HttpParserError(why)
         request = Request(method.decode("ascii"), self._target, version, self._headers)
         request.keep_alive = self._llhttp.should_keep_alive()
-        request.awaits_go = version == "1.1" and any(
-            name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
-        )
-        length = next((value for name, value in self._headers if name == b"content-length"), b"")
-        request.declared = int(length) if length.isdigit() else 0
+        for name, value in self._headers:
+            if name == b"content-length":  # One there is at most: llhttp takes no second.
+                request.declared = int(value) if value.isdigit() else 0
+            elif name == b"expect" and version == "1.1" and value.lower() == b"100-continue":
+                request.awaits_go = True
         self.requests.append(request)
 
     def on_body(self, part: bytes) -> None:
