@@ -129,7 +129,7 @@ class Leases:
         return self._tenants * BALANCE_NANOS - int(left)
 
     def renew_by_pgbench(self, *, clients: int, seconds: float) -> tuple[int, float]:
-        """Renewals that pgbench made in so many whole seconds, and how many a second."""
+        """Renewals that pgbench made in this many whole seconds, and how many a second."""
         script = _RENEW_ONE.format(leases=self._count, lease=identity(self._kind("2"), "cast(:n AS int)"))
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
             file.write(script)

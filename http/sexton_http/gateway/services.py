@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sexton_http.answers import Answer
 from sexton_http.bodies.sse import FrameEncoder
 from sexton_http.ceilings import Ceiling
 from sexton_http.gateway.admission import Admission
 from sexton_http.gateway.byte_budget import ByteBudget
 from sexton_http.gateway.limits import Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
+from sexton_http.gateway.page_parts import PageParts
 from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_http.gateway.replays import Replays
 from sexton_http.identity.access import AccessChanges
@@ -44,6 +46,7 @@ class Services:
     admission: Admission
     contents: Contents
     """Files on their way in and out."""
+    page_parts: PageParts[Answer]
 
     @property
     def https(self) -> bool:
@@ -89,6 +92,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
             metrics=metrics,
         ),
         contents=Contents(ctx.world.storage.blobs, ctx.world.objects),
+        page_parts=PageParts(ctx.monotonic),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

@@ -15,11 +15,14 @@ from sexton_http.pages.form_actions import MEDIA, TAG, form_operation
 from sexton_http.pages.forms import CLIENT_FAULT, sentence
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.templates.frame import Frame, show
+from sexton_storage.records.frames import place_of
 from sexton_storage.records.gates import GateStatus
 
 MOST_COUNTED: Final = 99
 """Gates that wait are counted up to here."""
 
+AS_OF: Final = b"sexton-as-of"
+"""The header by which an open page asks for its parts only: the id of the change that it was told of."""
 NOT_DONE: Final = (400, 402, 403, 404, 409, 413)
 """With these the page that a form is on comes back and says why."""
 
@@ -51,7 +54,7 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
             if who is None:
                 return sign_in_page(call.services.ways, f"?next={call.head.path}")
             try:
-                return await handler(call, await frame_of(call, who, here, title))
+                return await _shown(call, who, here, title, handler)
             except Problem as problem:
                 if problem.status not in CLIENT_FAULT or not prefers_pages(call.head):
                     raise
@@ -65,6 +68,21 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
         return declared(look)
 
     return declare
+
+
+async def _shown(
+    call: Call[Any, Any], who: SignedIn, here: str, title: str, handler: ConsoleHandler
+) -> Answer:
+    """The whole page; or for one that is open, what people of the same role share of it."""
+    place = place_of(call.head.header(AS_OF) or "")
+    if place is None:
+        return await handler(call, await frame_of(call, who, here, title))
+
+    async def make() -> Answer:
+        return await handler(call, (await frame_of(call, who, here, title))._replace(bare=True))
+
+    rights = (who.user.role, who.user.platform_admin)
+    return await call.services.page_parts.share((call.head.path, call.head.query, place, *rights), make)
 
 
 def refused_page(frame: Frame, words: str, status: int, code: str = "", trace: str = "") -> Answer:

@@ -65,7 +65,7 @@ class ToMove(msgspec.Struct, frozen=True):
 
     contents: int = 0
     size: int = 0
-    """Their bytes."""
+    """How many bytes they have together."""
     since: int | None = None
     """When the last part of the one came that waits longest (Unix ms); None where none waits."""
 

@@ -77,11 +77,11 @@ document.addEventListener("keydown", (event) => {
 
 // --- staying up to date -------------------------------------------------------------------------------------
 
-// Whatever happens in the workspace makes the page ask for itself again, once a second at most, and puts what has
-// changed in its place.
+// The server tells when something has happened in the workspace. Then the page asks for its parts again and puts
+// those that have changed in their places. How often is the server's to say: it knows how many pages are open.
 const live = document.querySelector("[data-live]");
-const LEAST_MS = 1000;
 const AWAY_MS = 3000;
+let place = "";
 let wanted = false;
 let running = false;
 
@@ -112,11 +112,10 @@ async function refresh() {
   try {
     while (wanted) {
       wanted = false;
-      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      const answer = await fetch(location.href, { headers: { accept: "text/html", "sexton-as-of": place } });
       if (!answer.ok) throw new Error(answer.statusText);
       replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
       say("live", "green");
-      await pause(LEAST_MS);
     }
   } catch {
     say("behind", "amber");
@@ -126,6 +125,14 @@ async function refresh() {
   }
 }
 
+function hear(told) {
+  const id = /^id: (\S+)$/m.exec(told);
+  const within = /"within_ms":(\d+)/.exec(told);
+  if (!id || !within) return;
+  place = id[1];
+  setTimeout(refresh, Number(within[1]) * Math.random());
+}
+
 async function follow(address) {
   for (;;) {
     try {
@@ -133,10 +140,12 @@ async function follow(address) {
       if (answer.status === 401 || answer.status === 403) { say("signed out: reload the page", "red"); return; }
       if (!answer.ok) throw new Error(answer.statusText);
       say("live", "green");
-      refresh();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
       for (let read = await reader.read(); !read.done; read = await reader.read()) {
-        if (read.value.includes("event:")) refresh();
+        const told = (rest + read.value).split("\n\n");
+        rest = told.pop();
+        told.forEach(hear);
       }
     } catch { /* The server is not there for a moment. */ }
     say("away", "amber");

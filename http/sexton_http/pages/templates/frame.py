@@ -64,6 +64,8 @@ class Frame(NamedTuple):
     scripts: Sequence[str] = ()
     going_on: str | None = None
     """An address that the page leads to by itself."""
+    bare: bool = False
+    """Whether only what may have changed is wanted, for a page that is open already."""
 
     @property
     def signed_in(self) -> SignedIn:

@@ -1,0 +1,95 @@
+"""Pages that many people have open: when they are told to look again, and what they share then."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
+
+import trio
+
+MOST: Final = 256
+"""Pages that are kept at once; of more the oldest ones go."""
+LEAST_PAUSE_S: Final = 1.0
+PAUSE_EACH_S: Final = 0.02
+"""What each open page adds to the pause of all, so that together they ask some fifty times a second."""
+MOST_PAUSE_S: Final = 10.0
+
+T = TypeVar("T")
+
+
+class _Page(Generic[T]):
+    """One page that is being made, or was made a moment ago."""
+
+    __slots__ = ("made_at", "ready", "value")
+
+    def __init__(self) -> None:
+        self.ready = trio.Event()
+        self.value: T | None = None
+        self.made_at = 0.0
+
+
+class PageParts(Generic[T]):
+    """Pages by what they show and who may see it: two people of one role in one workspace share them."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._pages: dict[object, _Page[T]] = {}
+        self.watchers = 0
+        """Pages that are open and wait to be told."""
+
+    def __repr__(self) -> str:
+        return f"<PageParts of {self.watchers} open pages, {len(self._pages)} kept>"
+
+    @property
+    def pause_s(self) -> float:
+        """How long an open page waits at least until it is told again.
+
+        >>> parts = PageParts(lambda: 0.0)
+        >>> parts.pause_s
+        1.0
+        >>> parts.watchers = 200
+        >>> parts.pause_s
+        4.0
+        """
+        return min(MOST_PAUSE_S, max(LEAST_PAUSE_S, self.watchers * PAUSE_EACH_S))
+
+    @property
+    def spread_s(self) -> float:
+        """Within how long all of them ask, so that they do not come in one moment.
+
+        >>> parts = PageParts(lambda: 0.0)
+        >>> parts.spread_s
+        0.0
+        >>> parts.watchers = 200
+        >>> parts.spread_s
+        3.0
+        """
+        return self.pause_s - LEAST_PAUSE_S
+
+    async def share(self, key: object, make: Callable[[], Awaitable[T]]) -> T:
+        """What ``make`` gives, or gave somebody else for the same key within the last pause.
+
+        Whoever asks while it is being made waits for it; if that fails each makes it for themselves.
+        """
+        page = self._pages.get(key)
+        if page is not None and self._is_fresh(page):
+            await page.ready.wait()
+            if page.value is not None:
+                return page.value
+            return await make()
+        page = self._pages[key] = _Page()
+        try:
+            page.value = await make()
+        finally:
+            page.made_at = self._monotonic()
+            page.ready.set()
+            if page.value is None:
+                self._pages.pop(key, None)
+        self._forget()
+        return page.value
+
+    def _is_fresh(self, page: _Page[T]) -> bool:
+        return not page.ready.is_set() or self._monotonic() - page.made_at < self.pause_s
+
+    def _forget(self) -> None:
+        self._pages = {key: page for key, page in self._pages.items() if self._is_fresh(page)}
+        while len(self._pages) > MOST:
+            del self._pages[next(iter(self._pages))]

@@ -1,0 +1,91 @@
+"""Tells pages that are open when to look again."""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+import trio
+
+from sexton_http.answers import StreamAnswer
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
+from sexton_http.gateway.replays import NoRoom
+from sexton_http.gateway.services import Services
+from sexton_http.identity.principals import owner_of
+from sexton_http.pages.form_actions import TAG
+from sexton_http.retry_after import jittered_ms
+from sexton_http.routes.stream import HEADERS, RETRY_MS, SignInWatch
+from sexton_http.wire.stop_signal import until_stopped
+from sexton_storage.errors import StorageError
+from sexton_storage.records.frames import FramePlace
+
+AT_LEAST_EVERY_S: Final = 15.0
+"""Times on a page grow old, and some things change without a word."""
+
+
+@operation(
+    "GET",
+    "/console/{workspace_id}/changes",
+    tag=TAG,
+    wait=Wait.STREAM,
+    cookie=True,
+    media="text/event-stream",
+)
+async def follow_changes(call: Call[NoBody, NoQuery]) -> StreamAnswer:
+    """Tell an open page when something has happened in its workspace.
+
+    An event `changed` at most once a second, more rarely the more pages are open, and every 15 seconds
+    whatever happens. Its id is a place in the workspace's stream, which a page sends back to be shown what is
+    at least as new; `within_ms` says over how long pages spread their asking.
+    """
+    owner = owner_of(call.principal, call.head)
+    watch = SignInWatch(call.services, call.caller, call.head)
+    return StreamAnswer(HEADERS, _changes(call.services, watch, owner, call.id("workspace_id")))
+
+
+async def _changes(
+    services: Services, watch: SignInWatch, owner: object, workspace_id: UUID
+) -> AsyncGenerator[bytes, None]:
+    parts, ctx = services.page_parts, services.ctx
+    parts.watchers += 1
+    try:
+        with watch:
+            after = await ctx.world.storage.frames.workspace_head()
+            yield b"retry: %d\n%b" % (jittered_ms(RETRY_MS), _changed(after, 0))
+            told_at = ctx.monotonic()
+            while not ctx.stop.is_set() and await watch.left_s() > 0:
+                # All look at the same moments, so what one has read the others need not read.
+                left_s = parts.pause_s - ctx.monotonic() % parts.pause_s
+                await until_stopped(partial(trio.sleep, left_s), ctx.stop, watch.over)
+                upto, anything = await _look(services, owner, workspace_id, after)
+                after = upto
+                if anything or ctx.monotonic() - told_at >= AT_LEAST_EVERY_S:
+                    told_at = ctx.monotonic()
+                    yield _changed(after, parts.spread_s)
+    except (NoRoom, StorageError):
+        return  # The page comes back by itself.
+    finally:
+        parts.watchers -= 1
+
+
+async def _look(
+    services: Services, owner: object, workspace_id: UUID, after: FramePlace
+) -> tuple[FramePlace, bool]:
+    """Where the workspace's stream is now, and whether anything stands before that."""
+    anything = False
+    while True:
+        page = await services.replays.take_of_workspace(owner, workspace_id, after)
+        found = page.found
+        services.replays.release(page)
+        if found is None:
+            return after, anything
+        anything = anything or bool(found.frames)
+        if found.is_all or found.upto == after:
+            return found.upto, anything
+        after = found.upto
+
+
+def _changed(place: FramePlace, within_s: float) -> bytes:
+    data = b'{"kind":"changed","within_ms":%d}' % round(within_s * 1000)
+    return b"id: %b\nevent: changed\ndata: %b\n\n" % (str(place).encode(), data)
