@@ -9,11 +9,12 @@ import msgspec
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.refusal import Refusal
 from sexton_storage.documents import Json
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 
-GRANT_CHANGED = "grant_changed"
-GRANT_PENDING = "grant_pending"
+GRANT_CHANGED = FrameKind.GRANT_CHANGED
+GRANT_PENDING = FrameKind.GRANT_PENDING
 OWN = "UZ-APPROVAL-006"
 MCP = "mcp."
 """Before the name of an MCP server of the workspace; no credential can have such a name."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import Lease
@@ -17,7 +18,7 @@ def leased_frame(lease: Lease) -> NewFrame:
         "attempt": lease.attempt,
         "fencing_token": lease.fencing_token,
     }
-    return NewFrame(lease.zombie_id, lease.event_id, "event_leased", lease.granted_at, data)
+    return NewFrame(lease.zombie_id, lease.event_id, FrameKind.EVENT_LEASED, lease.granted_at, data)
 
 
 class ClosedGate(Protocol):
@@ -45,10 +46,10 @@ class GateKey(NamedTuple):
 def cancelled_frame(zombie_id: UUID, event_id: UUID, now: int) -> NewFrame:
     """Tell the agent's stream that an event ended with its agent."""
     data = {"status": "cancelled", "failure_label": CANCELLED_LABEL}
-    return NewFrame(zombie_id, event_id, "event_complete", now, data)
+    return NewFrame(zombie_id, event_id, FrameKind.EVENT_COMPLETE, now, data)
 
 
 def closed_frame(gate: ClosedGate, status: GateStatus, by: str, now: int) -> NewFrame:
     """Tell the agent's stream that nobody need answer at a gate any more."""
     data = {"gate_id": str(gate.id), "action_id": gate.action_id, "status": str(status), "resolved_by": by}
-    return NewFrame(gate.zombie_id, gate.event_id, "gate_resolved", now, data)
+    return NewFrame(gate.zombie_id, gate.event_id, FrameKind.GATE_RESOLVED, now, data)

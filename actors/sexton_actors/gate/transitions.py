@@ -3,6 +3,7 @@
 from sexton_actors.protocol.gate import Resolve
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.writes import ResolveGate
@@ -64,11 +65,11 @@ def _close(gate: Gate, status: GateStatus, by: str, detail: str, now: int) -> Re
 def _frames(
     gate: Gate, resolved: dict[str, str], event_status: EventStatus, label: str | None, now: int
 ) -> tuple[NewFrame, ...]:
-    closed = NewFrame(gate.zombie_id, gate.event_id, "gate_resolved", now, resolved)
+    closed = NewFrame(gate.zombie_id, gate.event_id, FrameKind.GATE_RESOLVED, now, resolved)
     if event_status is EventStatus.RECEIVED:
         return (closed,)
     complete = {"status": str(event_status), "failure_label": label}
-    return closed, NewFrame(gate.zombie_id, gate.event_id, "event_complete", now, complete)
+    return closed, NewFrame(gate.zombie_id, gate.event_id, FrameKind.EVENT_COMPLETE, now, complete)
 
 
 def _event_after(gate: Gate, status: GateStatus) -> tuple[EventStatus, str | None]:

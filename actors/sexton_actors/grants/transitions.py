@@ -7,12 +7,13 @@ import msgspec
 
 from sexton_actors.protocol.grants import Decide, Request
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import Grant, GrantStatus
 
 OPEN = frozenset({GrantStatus.PENDING, GrantStatus.APPROVED})
 """A grant that a request finds; another one is requested."""
-GRANT_CHANGED = "grant_changed"
+GRANT_CHANGED = FrameKind.GRANT_CHANGED
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from sexton_actors.protocol.queue import Cancelling
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.refusals import Lost
 from sexton_storage.rules import CANCELLED_LABEL
@@ -14,7 +15,7 @@ def cancel(zombie_id: UUID, event_id: UUID, by: str, now: int) -> CancelEvent:
     """End what waits, mark what runs; its frame stands for the first of the two."""
     data = {"status": "cancelled", "failure_label": CANCELLED_LABEL, "by": by}
     return CancelEvent(
-        zombie_id, event_id, now, (NewFrame(zombie_id, event_id, "event_complete", now, data),)
+        zombie_id, event_id, now, (NewFrame(zombie_id, event_id, FrameKind.EVENT_COMPLETE, now, data),)
     )
 
 

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import HeldZombie
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.writes import AppendFrames
 
@@ -68,7 +69,7 @@ class Rejections:
         if held.record is None or not self._meter.admits(reason, now):
             return
         data = {"reason": reason_code(reason), "source": source[:SOURCE_CHARS]}
-        frame = NewFrame(held.id, None, "webhook_rejected", now, data)
+        frame = NewFrame(held.id, None, FrameKind.WEBHOOK_REJECTED, now, data)
         held.world.storage.journal.submit(AppendFrames(held.id, (frame,)), _ignore)
 
 

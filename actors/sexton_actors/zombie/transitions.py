@@ -12,6 +12,7 @@ from sexton_actors.zombie.compiled_version import Compiled
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.crons import Firing
 from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.improvement import Proposal
@@ -121,7 +122,7 @@ def reconfigure(
         allows_unsandboxed=manifest.allow_unsandboxed,
         updated_at=now,
     )
-    return Change(changed, (NewFrame(zombie.id, None, "config_updated", now, data),), config)
+    return Change(changed, (NewFrame(zombie.id, None, FrameKind.CONFIG_UPDATED, now, data),), config)
 
 
 def may_be_configured(zombie: Zombie) -> Refusal | None:
@@ -141,7 +142,7 @@ def kill(zombie: Zombie, by: str, now: int) -> Change | Unchanged:
 def _changed(zombie: Zombie, status: ZombieStatus, by: str, now: int) -> Change:
     data = {"status": str(status), "previous": str(zombie.status), "by": by}
     changed = msgspec.structs.replace(zombie, status=status, version=zombie.version + 1, updated_at=now)
-    return Change(changed, (NewFrame(zombie.id, None, "status_changed", now, data),))
+    return Change(changed, (NewFrame(zombie.id, None, FrameKind.STATUS_CHANGED, now, data),))
 
 
 def may_be_delivered_to(zombie: Zombie, *, workspace_paused: bool) -> Refusal | None:
@@ -210,7 +211,7 @@ def append(
         follow_up_id=waking.follow_up_id,
         budget_daily_nanos=budgets[0],
         budget_monthly_nanos=budgets[1],
-        frames=(NewFrame(zombie.id, event_id, "event_received", now, data),),
+        frames=(NewFrame(zombie.id, event_id, FrameKind.EVENT_RECEIVED, now, data),),
     )
 
 
@@ -238,9 +239,11 @@ def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
     if gate.status is GateStatus.AUTO_KILLED:
         # The pause that comes before it has ended the plan of a schedule; that it is kept once, its key says.
         write = msgspec.structs.replace(write, firing=None)
-    kind = "gate_pending" if pending else "gate_resolved"
+    kind = FrameKind.GATE_PENDING if pending else FrameKind.GATE_RESOLVED
     frames = [NewFrame(gate.zombie_id, gate.event_id, kind, gate.requested_at, data)]
     if not pending:
         end = {"status": str(event.status), "failure_label": event.failure_label}
-        frames.append(NewFrame(gate.zombie_id, gate.event_id, "event_complete", gate.requested_at, end))
+        frames.append(
+            NewFrame(gate.zombie_id, gate.event_id, FrameKind.EVENT_COMPLETE, gate.requested_at, end)
+        )
     return msgspec.structs.replace(write, event=event, gate=gate, frames=(*write.frames, *frames))

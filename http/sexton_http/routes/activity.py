@@ -5,7 +5,6 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from sexton_actors.lease.transitions.activity import ACTIVITY_KINDS
 from sexton_actors.protocol.lease import Activity, FrameIn, FramesTaken
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
@@ -13,6 +12,7 @@ from sexton_http.bodies.fencing_token import FENCED, HOT_S, TAG, Token
 from sexton_http.bodies.shapes import MAX_NUMBER, Body, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_BODY_BYTES, Auth, NoQuery, operation
+from sexton_storage.records.frame_kinds import RUN_KINDS, FrameKind
 
 MAX_FRAMES = 256
 
@@ -44,11 +44,11 @@ MS = _Field(_is_count, "milliseconds", {"type": "integer", "minimum": 0})
 COUNT = _Field(_is_count, "a count", {"type": "integer", "minimum": 0})
 VERDICT = _Field(_is_verdict, "true or false", {"type": "boolean"})
 FRAME_FIELDS: Mapping[str, Mapping[str, _Field]] = {
-    "tool_call_started": {"name": TEXT},
-    "tool_call_progress": {"name": TEXT, "elapsed_ms": MS},
-    "tool_call_completed": {"name": TEXT, "ms": MS, "ok": VERDICT},
-    "chunk": {"text": TEXT},
-    "connection": {
+    FrameKind.TOOL_CALL_STARTED: {"name": TEXT},
+    FrameKind.TOOL_CALL_PROGRESS: {"name": TEXT, "elapsed_ms": MS},
+    FrameKind.TOOL_CALL_COMPLETED: {"name": TEXT, "ms": MS, "ok": VERDICT},
+    FrameKind.CHUNK: {"text": TEXT},
+    FrameKind.CONNECTION: {
         "host": TEXT,
         "port": COUNT,
         "verdict": TEXT,
@@ -72,8 +72,8 @@ Frame = Annotated[
     msgspec.Meta(
         extra_json_schema={
             "required": ["kind"],
-            "properties": {"kind": {"type": "string", "enum": sorted(ACTIVITY_KINDS)}},
-            "anyOf": [_described(kind) for kind in sorted(ACTIVITY_KINDS)],
+            "properties": {"kind": {"type": "string", "enum": sorted(RUN_KINDS)}},
+            "anyOf": [_described(kind) for kind in sorted(RUN_KINDS)],
         }
     ),
 ]

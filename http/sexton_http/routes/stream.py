@@ -26,8 +26,9 @@ from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_storage.errors import StorageError
+from sexton_storage.records.frame_kinds import FrameKind
 
-COMPLETE = "event_complete"
+COMPLETE = FrameKind.EVENT_COMPLETE
 LOOKED_THROUGH = 256
 """How many of the newest frames are searched for the end of the last event."""
 EXPIRED = "UZ-AUTH-003"

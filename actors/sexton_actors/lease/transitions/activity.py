@@ -5,13 +5,11 @@ from sexton_actors.lease.transitions.frame_sizes import bounded
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Activity
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.frame_kinds import RUN_KINDS, FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.writes import AppendFrames
 
-CONNECTION = "connection"
-ACTIVITY_KINDS = frozenset(
-    {"tool_call_started", "tool_call_progress", "tool_call_completed", "chunk", CONNECTION}
-)
+CONNECTION = FrameKind.CONNECTION
 
 
 def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | Refusal:
@@ -20,7 +18,7 @@ def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | R
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
     for place, frame in enumerate(message.frames):
-        if frame.kind not in ACTIVITY_KINDS:
+        if frame.kind not in RUN_KINDS:
             return Refusal("UZ-REQ-001", f"/frames/{place}/kind: a runner may not write {frame.kind!r}.")
     frames = tuple(
         NewFrame(lease.zombie_id, lease.event_id, f.kind, _at(f.at_ms, lease.granted_at, now), f.data)

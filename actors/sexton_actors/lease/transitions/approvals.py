@@ -3,6 +3,7 @@
 from typing import Any
 
 from sexton_actors.lease.transitions.state import LeaseState
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.writes import OpenGate
@@ -18,9 +19,9 @@ def open_gate(state: LeaseState, gate: Gate, now: int) -> OpenGate:
         "proposed_action": gate.proposed_action,
         "timeout_at": gate.timeout_at,
     }
-    kind = "gate_pending"
+    kind = FrameKind.GATE_PENDING
     if gate.status is not GateStatus.PENDING:
-        kind = "gate_resolved"
+        kind = FrameKind.GATE_RESOLVED
         data |= {"status": str(gate.status), "resolved_by": gate.resolved_by}
     frame = NewFrame(gate.zombie_id, gate.event_id, kind, now, data)
     return OpenGate(gate, state.lease.fencing_token, (frame,))

@@ -6,6 +6,7 @@ from sexton_actors.lease.metering import fallback_counts, next_slice
 from sexton_actors.lease.transitions.state import LeaseState
 from sexton_actors.token_counts import Usage
 from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.records.metering import Slice
@@ -54,7 +55,7 @@ def returned(lease: Lease, cause: str, now: int, reason: str = "", retry_at: int
     } | ({"reason": reason} if reason else {})
     if retry_at is not None:
         data["retry_at"] = retry_at
-    return NewFrame(lease.zombie_id, lease.event_id, "lease_reclaimed", now, data)
+    return NewFrame(lease.zombie_id, lease.event_id, FrameKind.LEASE_RECLAIMED, now, data)
 
 
 def slice_to(state: LeaseState, now: int) -> Slice:
@@ -72,4 +73,4 @@ def slice_to(state: LeaseState, now: int) -> Slice:
 
 def _complete(lease: Lease, end: EventEnd, now: int) -> NewFrame:
     data = {"status": str(end.status)} | ({"failure_label": end.failure_label} if end.failure_label else {})
-    return NewFrame(lease.zombie_id, lease.event_id, "event_complete", now, data)
+    return NewFrame(lease.zombie_id, lease.event_id, FrameKind.EVENT_COMPLETE, now, data)

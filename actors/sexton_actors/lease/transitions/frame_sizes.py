@@ -6,9 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from sexton_storage.documents import to_json
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 
-CHUNK: Final = "chunk"
+CHUNK: Final = FrameKind.CHUNK
 TEXT_BYTES: Final = 64 * 1024
 """The bound of a frame's text in UTF-8, and of all its other fields together as JSON."""
 NAME_BYTES: Final = 1024

@@ -4,10 +4,11 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from sexton_actors.refusal import Refusal
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import Grant, GrantStatus
 
-GRANT_USED = "grant_used"
+GRANT_USED = FrameKind.GRANT_USED
 
 
 def may_use(grant: Grant | None, service: str) -> Grant | Refusal:

@@ -13,6 +13,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import COUNT_MAX
 from sexton_actors.token_counts import Usage
 from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.leases import Lease, LeaseStatus
@@ -97,7 +98,9 @@ def _continues(continuation: Event) -> NewFrame:
         "source_event_id": continuation.source_event_id,
         "resumes_event_id": str(continuation.resumes_event_id),
     }
-    return NewFrame(continuation.zombie_id, continuation.id, "event_received", continuation.created_at, data)
+    return NewFrame(
+        continuation.zombie_id, continuation.id, FrameKind.EVENT_RECEIVED, continuation.created_at, data
+    )
 
 
 def _as_reported(lease: Lease, message: Report) -> EventEnd:

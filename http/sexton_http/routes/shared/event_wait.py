@@ -9,13 +9,14 @@ from sexton_http.answers import RequestHead
 from sexton_http.identity.context import HttpContext
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.records.events import Event
+from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.rules import has_ended
 
 MAX_S: Final = 30
 """As long as any call may ask to wait."""
 SLACK_S: Final = 10.0
 """How much later than its own end an ask for frames is given up."""
-END: Final = "event_complete"
+END: Final = FrameKind.EVENT_COMPLETE
 """The kind of the last frame of an event."""
 _WAIT: Final = re.compile(r"(?:^|,)\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?=$|[,;])", re.IGNORECASE | re.ASCII)
 
