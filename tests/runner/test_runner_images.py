@@ -136,6 +136,8 @@ def test_what_is_too_large_damaged_or_no_layout_is_refused(tmp_path: Path) -> No
         ({"base": "alpine"}, "--from is host"),
         ({"base": "host", "apt": ("git",)}, "need --from debian"),
         ({"base": "debian:bookworm", "apt": ("git; rm -rf /",)}, "no name of a Debian package"),
+        ({"base": "host", "npm": ("eslint",)}, "NAME@1.2.3"),
+        ({"base": "host", "npm": ("--prefix=/@1",)}, "NAME@1.2.3"),
         ({"base": "host", "pip": ("requests",)}, "has no version"),
         ({"base": "host", "pip": ("--editable=.",)}, "has no version"),
         ({"base": "oci:nowhere"}, "no OCI image layout"),
@@ -191,6 +193,36 @@ def test_a_debian_is_made_by_what_is_there_to_make_it(
         "--include=ca-certificates,python3,util-linux,git",
         *("bookworm", str(tmp_path / "root")),
     ]
+
+
+async def test_packages_of_npm_are_added_without_their_scripts_and_found_by_name(
+    cage: Cage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[str]] = []
+
+    def npm(words: Sequence[str]) -> None:
+        asked.append(words)
+        place = Path(words[words.index("--prefix") + 1])
+        (place / "bin").mkdir(parents=True)
+        (place / "lib/node_modules/greeting").mkdir(parents=True)
+        (place / "lib/node_modules/greeting/cli.sh").write_text("#!/bin/sh\necho hello; echo $NODE_PATH\n")
+        (place / "lib/node_modules/greeting/cli.sh").chmod(0o755)
+        (place / "bin/greeting").symlink_to("../lib/node_modules/greeting/cli.sh")
+
+    monkeypatch.setattr("sexton_runner.images.build.shutil.which", lambda name: f"/usr/bin/{name}")
+    build(tmp_path / "images", "greet", Recipe(base="host", npm=("greeting@1.0.0",)), run=npm)
+    monkeypatch.undo()
+    dressed(cage, tmp_path / "images", "greet", monkeypatch)
+    ending = await cage.run("sh", "greeting")
+    (words,) = asked
+
+    assert ending.response_text.split() == ["hello", "/opt/sexton/node/lib/node_modules"]
+    assert {"--global", "--ignore-scripts"} < set(words)
+    assert words[-1] == "greeting@1.0.0"
+
+    layout = write_layout(tmp_path / "layout", [layer(small_root("no node"))])
+    with pytest.raises(CannotBuild, match="need node"):
+        build(tmp_path / "images", "bad", Recipe(base=f"oci:{layout}", npm=("greeting@1.0.0",)), run=npm)
 
 
 def dressed(cage: Cage, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

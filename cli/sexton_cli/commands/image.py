@@ -13,7 +13,8 @@ from sexton_runner.images.build import CannotBuild, Recipe, build
 from sexton_runner.images.store import Image, all_images, default_folder, load
 from sexton_runner.images.tree import digest_of
 
-KEYS = frozenset({"from", "apt", "pip", "requirements"})
+KEYS = frozenset({"from", "apt", "pip", "requirements", "npm"})
+LISTS = ("apt", "pip", "npm")
 MAX_FILE_BYTES = 65536
 
 
@@ -41,11 +42,12 @@ def image(ctx: click.Context, folder: Path | None) -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A file of pip's with a hash for each package.",
 )
+@click.option("--npm", default="", help="Packages of npm, NAME@VERSION, with commas between.")
 @click.option(
     "--file",
     "recipe",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A YAML file with the keys from, apt, pip and requirements.",
+    help="A YAML file with the keys from, apt, pip, requirements and npm.",
 )
 @click.pass_obj
 def build_image(
@@ -56,6 +58,7 @@ def build_image(
     apt: str,
     pip: str,
     requirements: Path | None,
+    npm: str,
     recipe: Path | None,
 ) -> None:
     """Make the image NAME, in place of the one that is there; runs that have that go on with it."""
@@ -71,6 +74,7 @@ def build_image(
                 apt=(*given.get("apt", ()), *_words(apt)),
                 pip=(*given.get("pip", ()), *_words(pip)),
                 requirements=requirements,
+                npm=(*given.get("npm", ()), *_words(npm)),
             ),
         )
     except CannotBuild as fault:
@@ -92,14 +96,12 @@ def _read(file: Path) -> dict[str, Any]:
     right = isinstance(found, dict) and found.keys() <= KEYS
     if right and all(_fits(key, value) for key, value in found.items()):
         return dict(found)
-    way_out = (
-        "It has the keys from and requirements, which are text, and apt and pip, which are lists of text."
-    )
+    way_out = "It has the keys from and requirements, which are text, and the lists apt, pip and npm."
     raise Fault(f"{file} is no recipe of an image", way_out, status=USAGE)
 
 
 def _fits(key: str, value: object) -> bool:
-    if key in ("apt", "pip"):
+    if key in LISTS:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, str)
 

@@ -20,9 +20,12 @@ NEEDED = ("usr/bin/nice", "usr/bin/prlimit", "bin/sh")
 """What starts a command inside; in Debian of coreutils, util-linux and dash."""
 PYTHONS = ("usr/bin/python3", "usr/local/bin/python3")
 ADDED = "opt/sexton/python"
+ADDED_BY_NPM = "opt/sexton/node"
 SUITE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{0,127}(?:=[A-Za-z0-9.+:~-]{1,128})?")
 PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.!+_-]+")
+OF_NPM = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*@[0-9][A-Za-z0-9.+-]*")
+NODES = ("usr/bin/node", "usr/local/bin/node")
 ALWAYS = ("ca-certificates", "python3", "util-linux")
 Run = Callable[[Sequence[str]], None]
 
@@ -36,13 +39,14 @@ class Recipe:
     """What an image is made of.
 
     ``base`` is ``host``, ``debian:SUITE`` or ``oci:FOLDER[:NAME]``. ``pip`` are requirements with a version
-    each, ``requirements`` a file of pip's with a hash each.
+    each, ``requirements`` a file of pip's with a hash each, ``npm`` packages of npm's with a version each.
     """
 
     base: str
     apt: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     requirements: Path | None = None
+    npm: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kind = self.base.partition(":")[0]
@@ -54,6 +58,8 @@ class Recipe:
             raise CannotBuild(f"{bad[0]!r} is no name of a Debian package")
         if bad := [each for each in self.pip if not PINNED.fullmatch(each)]:
             raise CannotBuild(f"{bad[0]!r} has no version: write NAME==VERSION, or give a file with hashes")
+        if bad := [each for each in self.npm if not OF_NPM.fullmatch(each)]:
+            raise CannotBuild(f"{bad[0]!r} is no package of npm with a version: write NAME@1.2.3")
 
 
 @dataclass(slots=True)
@@ -84,6 +90,8 @@ def build(folder: Path, name: str, recipe: Recipe, *, run: Run = run_program) ->
         python = _check(root) if recipe.base != "host" else ""
         if recipe.pip or recipe.requirements is not None:
             _add_packages(recipe, root, python, run)
+        if recipe.npm:
+            _add_node_packages(recipe, root, run)
         root.chmod(0o755)
         place.chmod(0o755)
         facts = Facts(digest_of(root), recipe.base, python, whole=recipe.base != "host")
@@ -158,6 +166,18 @@ def _add_packages(recipe: Recipe, root: Path, python: str, run: Run) -> None:
     if recipe.requirements is not None:
         words += ["--require-hashes", "-r", str(recipe.requirements)]
     run([*words, *recipe.pip])
+
+
+def _add_node_packages(recipe: Recipe, root: Path, run: Run) -> None:
+    tree = Tree(root)
+    if recipe.base != "host" and not any(tree.resolve(name.split("/")) for name in NODES):
+        raise CannotBuild("packages of npm need node in the root: with debian:SUITE, add --apt nodejs")
+    if (npm := shutil.which("npm")) is None:
+        raise CannotBuild("npm is not installed here (Debian and Ubuntu: apt-get install npm)")
+    tree.folder(ADDED_BY_NPM.split("/")[:-1])
+    # Scripts of packages would run here, and not in a sandbox.
+    words = [npm, "install", "--global", "--prefix", str(root / ADDED_BY_NPM), "--ignore-scripts"]
+    run([*words, "--no-audit", "--no-fund", *recipe.npm])
 
 
 def _version(root: Path, python: str) -> str:

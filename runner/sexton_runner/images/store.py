@@ -36,13 +36,14 @@ class Image:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Give what programs need to find what was added with pip."""
-        return {"PYTHONPATH": "/opt/sexton/python"} if (self.root / "opt/sexton/python").is_dir() else {}
+        """Give what programs need to find what was added with pip and npm."""
+        added = {"PYTHONPATH": "/opt/sexton/python", "NODE_PATH": "/opt/sexton/node/lib/node_modules"}
+        return {name: place for name, place in added.items() if (self.root / place.strip("/")).is_dir()}
 
     @property
     def path(self) -> str:
         """Give where its own programs are looked for first."""
-        return "/opt/sexton/bin:/opt/sexton/python/bin"
+        return "/opt/sexton/bin:/opt/sexton/python/bin:/opt/sexton/node/bin"
 
 
 def default_folder(environment: Mapping[str, str]) -> Path:
