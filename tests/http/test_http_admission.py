@@ -1,20 +1,25 @@
 """A server that falls behind: runners' calls go on, webhooks and people are told to come again."""
 
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 import trio
 
 from sexton_engine import ActorSystem
-from sexton_http.gateway.admission import PEOPLE_FLOOR, WEBHOOK_FLOOR
+from sexton_http.gateway.admission import PEOPLE_FLOOR, WEBHOOK_FLOOR, Admission, Door
+from sexton_http.gateway.early_refusal import EarlyRefusal
 from sexton_http.gateway.load_limit import INTERVAL_S
+from sexton_http.wire.gatekeeper import Prepared
 from sexton_http.wire.loop_turns import LoopTurns, Turns
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.postgres.stores.events import PostgresEvents
-from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.asgi_server import Reader
+from tests.worlds.http import HttpWorld, open_http_world, open_http_world_on
 from tests.worlds.http_agents import USAGE
 
 BUSY_AT_S = 0.01
@@ -150,3 +155,61 @@ async def kept(world: HttpWorld) -> int:
         if page["next_cursor"] is None:
             return count
         cursor = f"&cursor={page['next_cursor']}"
+
+
+RAW = {
+    "webhook": ("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n{more}\r\n{{}}", 503),
+    "person": ("GET /v1/whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{more}\r\n", 429),
+}
+
+
+async def test_what_is_sent_away_unparsed_is_told_what_others_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole: list[Prepared] = []
+    answer_whole = EarlyRefusal.answer_whole
+
+    def count(refusal: EarlyRefusal, *request: Any) -> Prepared | None:
+        prepared = answer_whole(refusal, *request)
+        whole.extend([] if prepared is None else [prepared])
+        return prepared
+
+    monkeypatch.setattr(EarlyRefusal, "answer_whole", count)
+    async with open_http_world() as world:
+        zombie = await world.install()
+        monkeypatch.setattr(Door, "refuses", lambda *_: True)
+        monkeypatch.setattr(Admission, "is_narrow", True)
+        url = zombie["webhook_urls"]["github"].removeprefix(world.base_url)
+        for form, status in RAW.values():
+            whole.clear()
+            # The last one says of its connection what only the parser reads.
+            asked = [form.format(url=url, token=world.api_key, more=more) for more in (*[""] * 20, CLOSES)]
+            told = [refusal_of(*one) for one in await answers_to(world, asked)]
+
+            assert len(whole) == 20
+            assert {got for got, _, _ in told} == {status}
+            assert len({lines["x-request-id"] for _, lines, _ in told}) == len(told)
+            assert len({lines["retry-after"] for _, lines, _ in told}) > 1
+            assert len({frozenset(lines) - {"connection"} for _, lines, _ in told}) == 1
+            assert [document for _, _, document in told] == [told[0][2]] * len(told)
+
+
+CLOSES = "Connection: close\r\n"
+
+
+async def answers_to(world: HttpWorld, asked: list[str]) -> list[tuple[int, bytes, bytes]]:
+    """On one connection, each sent whole once the one before it is answered."""
+    async with await trio.open_tcp_stream("127.0.0.1", int(world.base_url.rpartition(":")[2])) as stream:
+        reader, answers = Reader(stream), list[tuple[int, bytes, bytes]]()
+        for one in asked:
+            await stream.send_all(one.encode())
+            answers.append(await reader.answer())
+    return answers
+
+
+def refusal_of(status: int, head: bytes, body: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Status, headers, and the document without its id, which the headers say too."""
+    lines = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    document = json.loads(body)
+    assert UUID(document.pop("request_id")) == UUID(lines["x-request-id"])
+    return status, lines, document

@@ -6,6 +6,7 @@ import pytest
 
 from sexton_http.gateway.load_limit import Bounds, Limit, Sample, bounds_of, decide, open_limit
 from sexton_http.gateway.waiting_line import INTERVAL_S, TARGET_S, WaitingLine
+from tests.worlds.simulated_load import WARM_S, SimulatedLoad, Slow, possible
 
 MOST = 1024
 LAG_S = 0.01
@@ -50,6 +51,29 @@ def test_within_bounds_whatever_is_measured(seed: int) -> None:
         limit = decide(limit, sample, BOUNDS)
 
         assert BOUNDS.floor <= limit.value <= MOST
+
+
+SIMULATED_S = 18.0
+MACHINES: dict[str, tuple[Slow, float]] = {
+    "fast": (lambda _: 1.0, 1.0),
+    "slow": (lambda _: 2.0, 2.0),
+    "slower": (lambda _: 3.0, 3.0),
+    "slow before it is looked at": (lambda now: 1.0 if now < WARM_S / 2 else 2.5, 2.5),
+}
+"""Each with how slow it is while finished events are counted."""
+LATE_S = 0.05
+"""What a request may wait for the loop: health takes two or three turns, and has a tenth of a second."""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_doors_lose_nothing_that_could_be_finished_on_a_slow_machine_either(machine: str) -> None:
+    slow, then = MACHINES[machine]
+    for offered in (60.0, 960.0):
+        load = SimulatedLoad(offered, slow, BOUNDS)
+        rate = load.run(SIMULATED_S)
+
+        assert rate >= 0.9 * possible(offered, then), offered
+        assert sum(load.lags_s[-100:]) / 100 < LATE_S, offered
 
 
 def test_what_nobody_asked_for_is_never_taken_away() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import trio
@@ -11,25 +11,37 @@ from sexton_http.answers import Answer, Problem, RequestHead, StreamAnswer
 from sexton_http.ceilings import Full
 from sexton_http.gateway.early_refusal import EarlyRefusal
 from sexton_http.gateway.faults import BUSY_WAIT_S
+from sexton_http.gateway.opening_line import Turn
 from sexton_http.gateway.operations import Operation, Wait
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
 from sexton_http.gateway.route_matcher import RouteMatcher
 from sexton_http.gateway.services import Services
-from sexton_http.gateway.ticket import Ticket
+from sexton_http.gateway.ticket import Ticket, whose
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
 from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Message, Receive
 from sexton_http.wire.forwarded import forwarded_scope
+from sexton_http.wire.gatekeeper import Prepared
 from sexton_http.wire.hang_ups import unless_gone
+from sexton_http.wire.whole_request import whole_request
 
 Send = Callable[[Message], Any]
 SendAnswer = Callable[[Answer], Awaitable[None]]
+Exchange = tuple[dict[str, Any], Receive, Send]
 
 ONCE: Final = (b"authorization", b"idempotency-key")
 """Headers of which one counts, and nobody could say which."""
 MATCHED: Final = "sexton.matched"
 """In the scope of a request that goes to the mount behind: the route that it is for, and its body."""
+
+
+class Found(NamedTuple):
+    """A request and its route."""
+
+    mounted: Mounted
+    params: Mapping[str, str]
+    head: RequestHead
 
 
 class Matched(msgspec.Struct, frozen=True):
@@ -93,6 +105,21 @@ class HotMount:
         head = head_of(forwarded_scope(scope, self._proxies) if self._proxies else scope)
         return self._early.answer(mounted, head, params)
 
+    def refuse_bytes(self, data: bytes, client: str) -> Prepared | None:
+        """For a connection of HTTP/1.1, before its parser sees what came."""
+        if not self._services.admission.is_narrow:
+            return None
+        head = whole_request(data, client)
+        if head is None:
+            return None
+        found = self._routes.find(head.method, head.path)
+        if found is None or found[0].door is None:
+            return None
+        mounted, params = found
+        if self._proxies and b"authorization" not in head.headers and "zombie_id" not in params:
+            return None  # Who shares a line with whom is for the proxy's headers to say.
+        return self._early.answer_whole(mounted, head, params)
+
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._behind(scope, receive, send)
@@ -112,12 +139,29 @@ class HotMount:
             # What no route reads need not be sent: asking for it would be the 100 Continue.
             await self._behind(scope, _after_body(receive, None if b"expect" in head.headers else b""), send)
             return
-        mounted, params = found
+        request, exchange = Found(*found, head), (scope, receive, send)
+        if request.mounted.operation.wait is not Wait.STREAM:
+            await self._let_in(request, exchange)
+            return
+        opening = await self._services.openings.take(whose(head, request.params))
+        if opening is None:
+            detail = "too many streams are being opened; try again after Retry-After"
+            await send_answer(send, self._turn_down(head, request.mounted.operation, "UZ-API-002", detail))
+            return
+        try:
+            await self._let_in(request, exchange, opening)
+        finally:
+            opening.leave()
+
+    async def _let_in(self, request: Found, exchange: Exchange, opening: Turn | None = None) -> None:
+        mounted, params, head = request
+        scope, receive, send = exchange
         oversize = mounted.reads_body and is_over(scope, mounted.most_of(head))
         ticket = await mounted.admit(head, params, oversize=oversize)
         if isinstance(ticket, Answer):
             await send_answer(send, ticket)
             return
+        ticket.opening = opening
         try:
             await self._serve(mounted, ticket, scope, receive, send)
         finally:
@@ -156,11 +200,14 @@ class HotMount:
 
     def _full(self, head: RequestHead, operation: Operation | None) -> Answer:
         """Tell a connection that is one too many."""
-        metrics, code = self._services.metrics, "UZ-API-005"
+        detail = "too many connections are open; try again after Retry-After"
+        return self._turn_down(head, operation, "UZ-API-005", detail)
+
+    def _turn_down(self, head: RequestHead, operation: Operation | None, code: str, detail: str) -> Answer:
+        metrics = self._services.metrics
         metrics.shed.labels(code).inc()
         if operation is not None:
             metrics.problems.labels(operation.method, operation.path, code).inc()
-        detail = "too many connections are open; try again after Retry-After"
         return refuse(self._services, head, Problem(code, detail, wait_s=BUSY_WAIT_S))
 
 

@@ -11,6 +11,7 @@ from sexton_http.gateway.admission import Admission
 from sexton_http.gateway.byte_budget import ByteBudget
 from sexton_http.gateway.limits import Gcra, Limiter
 from sexton_http.gateway.metrics import HttpMetrics
+from sexton_http.gateway.opening_line import OpeningLine
 from sexton_http.gateway.page_parts import PageParts
 from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_http.gateway.replays import Replays
@@ -37,6 +38,7 @@ class Services:
     in_flight: Ceiling
     long_polls: Ceiling
     streams: Ceiling
+    openings: OpeningLine
     bodies: Ceiling
     """The bytes of all bodies that are here, whole or in part, until their requests are answered."""
     frame_encoder: FrameEncoder
@@ -78,6 +80,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         in_flight=Ceiling(settings.max_in_flight, settings.shares),
         long_polls=Ceiling(settings.max_long_polls, settings.shares),
         streams=Ceiling(settings.max_streams, settings.shares),
+        openings=OpeningLine(),
         bodies=Ceiling(settings.max_body_memory, settings.shares),
         frame_encoder=FrameEncoder(),
         replays=Replays(ctx.world.storage.frames, replay_bytes),

@@ -8,6 +8,7 @@ from sexton_http.ceilings import ANYBODY, Ceiling, Claim, Place
 from sexton_http.gateway.admission import Door
 from sexton_http.gateway.byte_budget import Room
 from sexton_http.gateway.limits import Verdict
+from sexton_http.gateway.opening_line import Turn
 from sexton_http.gateway.request_log import RequestContext
 from sexton_http.identity.principals import NOBODY, Principal
 
@@ -25,6 +26,7 @@ class Ticket:
         "_too_busy",
         "claim",
         "context",
+        "opening",
         "params",
         "principal",
         "room",
@@ -56,6 +58,8 @@ class Ticket:
         self._is_in = False
         self._too_busy = too_busy
         self.room = room
+        self.opening: Turn | None = None
+        """The turn of a stream, until it is open."""
         self.context = context
         self.claim: Claim = ANYBODY
         self.principal: Principal = NOBODY
@@ -98,6 +102,8 @@ class Ticket:
 
     def leave_door(self) -> None:
         """Let the next one of the line in; a second time does nothing."""
+        if self.opening is not None:
+            self.opening.leave()
         if self._door is not None and self._is_in:
             self._is_in = False
             self._door.leave()

@@ -86,6 +86,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
     else:
         after = newest if since is None else await _before_the_end(ctx, zombie_id, newest, since)
     reader = Reader(zombie_id, owner_of(call.principal, call.head), after, newest, oldest)
+    call.leave_door()  # What it may wait for now is room, and no work.
     if after < newest and not await call.services.replays.has_room(reader.owner):
         raise no_room()
     watch = SignInWatch(call.services, call.caller, call.head)

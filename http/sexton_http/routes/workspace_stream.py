@@ -75,6 +75,7 @@ async def stream_workspace_events(call: Call[NoBody, WorkspaceStreamQuery]) -> S
         workspace_id, after, keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT
     )
     owner = owner_of(call.principal, call.head)
+    call.leave_door()  # What it may wait for now is room, and no work.
     if after < head and not await call.services.replays.has_room(owner):
         raise no_room()
     reader = WorkspaceReader(workspace_id, owner, head if is_behind else after, is_behind, picked)

@@ -9,7 +9,7 @@ import trio
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import RESERVED, App, Header, Message
-from sexton_http.wire.gatekeeper import gatekeeper_of
+from sexton_http.wire.gatekeeper import Prepared, byte_gatekeeper_of, gatekeeper_of
 from sexton_http.wire.hang_ups import UNLESS_GONE, HangUps, until_told
 from sexton_http.wire.http1_exchange import Exchange, head_bytes
 from sexton_http.wire.http1_parser import Parser, Request
@@ -74,6 +74,10 @@ class Http1Connection:
         if hang_ups is not None:
             self.extensions[UNLESS_GONE] = partial(self._unless_gone, hang_ups)
         self.refuse = gatekeeper_of(app)
+        self._refuse_bytes = byte_gatekeeper_of(app)
+        self._client = ""
+        self._refused: Prepared | None = None
+        """What is to be said to a request that no parser has seen."""
         self._parser = Parser()
         self._scope = trio.CancelScope()
         self._is_reading = False
@@ -96,6 +100,7 @@ class Http1Connection:
 
     async def _run(self) -> bytes:
         ends, secure = self._transport.ends(), self._transport.secure
+        self._client = ends[0][0]
         with self._scope:
             preface = await self._first()
             if preface:
@@ -165,6 +170,8 @@ class Http1Connection:
         """The next one whose head is here; None when there can be none."""
         parser = self._parser
         while not parser.requests:
+            if self._refused is not None:
+                await self._turn_away(self._refused)
             # In this order: what came before the fault was answered, so now the fault is; and whoever has
             # hung up is told nothing. A stop ends a connection only between requests, never within one.
             if parser.broken:
@@ -178,6 +185,12 @@ class Http1Connection:
             self._note_begin()
         request = self._request = parser.requests[0]
         return request
+
+    async def _turn_away(self, answer: Prepared) -> None:
+        self._refused = None
+        date = b"".join([b"%b: %b\r\n" % header for header in self.date()])
+        await self.write(b"%b%b%b" % (answer.line, date, answer.rest))
+        self._since, self._begun = trio.current_time(), None
 
     def _forget(self) -> None:
         """The answer is done: the clock of the next one starts."""
@@ -233,7 +246,11 @@ class Http1Connection:
 
     def _take(self, data: bytes) -> None:
         if data:
-            self._parser.feed(data)
+            if self._request is None and self._parser.is_between and not self.reserved:
+                # Whole requests only, and only from here on: what the parser has begun it also ends.
+                self._refused = None if self._is_stopping() else self._refuse_bytes(data, self._client)
+            if self._refused is None:
+                self._parser.feed(data)
         else:
             # A client that says that it sends no more is taken for gone, though it might still read: clients
             # of HTTP do not do that, and of one that has left there is no other sign.
