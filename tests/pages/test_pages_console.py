@@ -2,23 +2,33 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
+import msgspec
 import pytest
+import trio
 
 from sexton_actors.periodic.failure_rounds import Sort
+from sexton_engine import Message
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, report, steer
 
 PLACES = (
-    *("events", "approvals", "agents", "failures", "jobs", "fleet", "tree", "money"),
+    *("events", "approvals", "agents", "failures", "jobs", "tree", "money"),
     *("credentials", "audit", "events?q=&status=&agent=&after="),
     *("events?status=agent_error&q=code:*", "jobs?filter=status:agent_error&kind=replay"),
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
 
 BARS = ".timeline .lane title"
+
+
+class Nonsense(msgspec.Struct, Message[None], frozen=True):
+    """Nothing that an actor understands."""
+
+    word: str
 
 
 @pytest.fixture
@@ -90,6 +100,50 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
 
     decided = await world.get(f"{world.ws}/approvals/{gate['gate_id']}")
     assert decided.json()["status"] == "approved"
+
+
+async def test_a_platform_admin_sees_what_crashed_and_what_is_stuck_and_mends_it(
+    screen: Screen, world: HttpWorld
+) -> None:
+    await world.enrol()
+    agent = await world.install("picky", tags="gpu")
+    await steer(world, agent)
+    world.system.tell("zombie", UUID(agent["zombie_id"]), Nonsense(HOSTILE))
+    await sign_in(screen, world)
+    here = f"{world.base_url}/console/{world.installation.workspace_id}"
+
+    with trio.fail_after(5):
+        await screen.open(f"{here}/now")
+        while "Actor zombie crashed" not in (troubles := await screen.text("#troubles")):
+            await screen.open(f"{here}/now")
+    assert "picky" in troubles
+    assert "gpu" in troubles
+
+    await screen.open(f"{here}/fleet")
+    await screen.press("Enrol a runner")
+    command = await screen.text("#command pre")
+    token = command.partition("=")[2].partition(" ")[0]
+    body = {"host_id": "lab-7", "sandbox_tier": "bubblewrap", "labels": ["gpu"]}
+    made = await world.post("/v1/runners", body, token)
+    assert made.status_code == 201, command
+
+    await screen.open(f"{here}/fleet")
+    await check_console_page(screen, "fleet")
+    await screen.press("Cordon")
+    await screen.sees("cordoned")
+    await screen.open(f"{here}/tree?kind=zombie")
+    await screen.sees("Actors of the kind zombie")
+    await screen.open(f"{here}/tree/zombie?key={agent['zombie_id']}&record=true")
+    shown = await screen.sees("Traceback")
+    assert "Nonsense" in shown
+
+    await check_console_page(screen, "actor")
+    await screen.press("Restart")
+    await screen.sees("Restarts that count")
+    log = (await world.get("/v1/admin/audit", world.admin_token())).json()["items"]
+    assert [line["action"] for line in log[:4]] == [
+        *("actor.restart", "runner.change", "runner.enrol", "enrolment_token.create"),
+    ]
 
 
 async def test_a_page_that_is_left_open_shows_what_happens(screen: Screen, world: HttpWorld) -> None:

@@ -11,7 +11,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Operation, operation
 from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.accept import prefers_pages
-from sexton_http.pages.form_actions import MEDIA, TAG, form_operation
+from sexton_http.pages.form_actions import MEDIA, SEE_OTHER, TAG, form_operation
 from sexton_http.pages.forms import CLIENT_FAULT, sentence
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.templates.frame import Frame, show
@@ -104,7 +104,13 @@ async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -
 
 
 def console_form(
-    path: str, here: str, title: str, comes_back: ComesBack, *, form: type[msgspec.Struct]
+    path: str,
+    here: str,
+    title: str,
+    comes_back: ComesBack,
+    *,
+    form: type[msgspec.Struct] | None,
+    status: int = SEE_OTHER,
 ) -> Callable[[Callable[[Call[Any, Any]], Awaitable[Answer]]], Operation]:
     """Declare what a form of a page does; when the route refuses it the page comes back and says why."""
 
@@ -121,4 +127,6 @@ def console_form(
             # What the form was about is not there any more, so its page is not, either.
             return refused_page(frame, notice.sentence, notice.status, problem.code, notice.trace)
 
-    return form_operation(f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form)
+    return form_operation(
+        f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form, status=status
+    )

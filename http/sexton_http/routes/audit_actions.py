@@ -108,6 +108,9 @@ AUDITED: Final[Mapping[str, Audit]] = {
     "enrol_runner": Audit("runner.enrol", ("host_id", "sandbox_tier", "labels", "slots"), of_platform=True),
     "restart_actor": Audit("actor.restart", ("worker",), of_platform=True),
     "stop_actor": Audit("actor.stop", ("worker",), of_platform=True),
+    "submit_actor": Audit("actor.restart", of_platform=True),
+    "submit_enrolment": Audit("enrolment_token.create", of_platform=True),
+    "submit_runner": Audit("runner.change", of_platform=True),
     "change_runner": Audit("runner.change", ("admin_state",), of_platform=True),
 }
 """By the name of the route. Pages tell what the routes tell that they act by."""

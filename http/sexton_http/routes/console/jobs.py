@@ -24,6 +24,7 @@ from sexton_http.routes.jobs import (
     resume_job,
     stop_job,
 )
+from sexton_http.routes.shared.told_acts import act_told
 
 HERE: Final = "jobs"
 TITLE: Final = "Bulk jobs"
@@ -76,7 +77,7 @@ async def submit_job(call: Call[NoBody, NoQuery]) -> Answer:
 @console_form(HERE + "/{job_id}", HERE, TITLE, _again, form=JobWish)
 async def submit_job_change(call: Call[NoBody, NoQuery]) -> Answer:
     """Pause a job, let it go on, or stop it."""
-    await act(call, call.signed_in, _CHANGES[_WISH.decode(call).verb])
+    await act_told(call, call.signed_in, _CHANGES[_WISH.decode(call).verb])
     return see(f"/console/{call.id('workspace_id')}/{HERE}")
 
 
@@ -85,9 +86,9 @@ async def _asked(call: Call[Any, Any], kind: str, text: str, *, dry_run: bool) -
     if who is None:
         raise Problem("UZ-AUTH-002", "nobody is signed in")
     if kind == "replay":
-        answer: BulkAnswer = await act(call, who, replay_events, body=BulkReplay(text, dry_run=dry_run))
+        answer: BulkAnswer = await act_told(call, who, replay_events, body=BulkReplay(text, dry_run=dry_run))
     else:
-        answer = await act(call, who, cancel_events, body=BulkCancel(text, dry_run=dry_run))
+        answer = await act_told(call, who, cancel_events, body=BulkCancel(text, dry_run=dry_run))
     return answer
 
 

@@ -14,12 +14,14 @@ from sexton_http.pages.form_actions import MEDIA, TAG, act, may
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.routes.actors import TreeQuery, view_tree
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.billing import Balance, get_balance
 from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
+from sexton_http.routes.shared.actor_looks import ActorTree, CrashItem
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.failures import FailureStatus
@@ -32,6 +34,9 @@ LOOKED_AT: Final = 100
 MOST_EXPLAINED: Final = 5
 """Agents whose oldest waiting event is asked why it waits; each costs a read of the queue."""
 MOST_FAILURES: Final = 10
+MOST_CRASHES: Final = 5
+CRASH_S: Final = 3600.0
+"""How long a crash of an actor is shown."""
 SEE_OTHER: Final = 303
 
 
@@ -94,6 +99,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         minutes=throughput.minutes,
         names=names,
         allowed=may(who, acknowledge_failure),
+        crashes=await _crashes(call, frame),
         now=call.ctx.world.now_ms(),
     )
 
@@ -110,6 +116,18 @@ async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[Ev
     one = msgspec.structs.replace(call, params={**call.params, "event_id": event.event_id})
     why: EventWhy = await act(one, frame.signed_in, explain_workspace_event)
     return event, why
+
+
+async def _crashes(call: Call[Any, Any], frame: Frame) -> list[CrashItem]:
+    """The last crash of each actor within the hour; the engine is shown to platform admins alone."""
+    if not may(frame.signed_in, view_tree):
+        return []
+    tree: ActorTree = await act(call, frame.signed_in, view_tree, query=TreeQuery())
+    latest: dict[tuple[str, str], CrashItem] = {}
+    for crash in tree.crashes:
+        if crash.age_s < CRASH_S:
+            latest.setdefault((crash.kind, crash.key), crash)
+    return list(latest.values())[:MOST_CRASHES]
 
 
 async def _events(call: Call[Any, Any], frame: Frame, status: EventStatus) -> EventPage:

@@ -4,6 +4,7 @@ from typing import Final
 
 from sexton_http.gateway.operations import Operation
 from sexton_http.routes.console import (
+    actor,
     agents,
     approvals,
     audit,
@@ -40,7 +41,11 @@ PAGES: Final[tuple[Operation, ...]] = (
     jobs.submit_job_change,
     credentials.show_credentials,
     fleet.show_fleet,
+    fleet.submit_enrolment,
+    fleet.submit_runner,
     tree.show_tree,
+    actor.show_actor,
+    actor.submit_actor,
     money.show_money,
     audit.show_audit,
 )

@@ -1,4 +1,4 @@
-"""The page of the supervision tree: every supervisor and actor of this process, with its mailbox."""
+"""The page of the supervision tree: every supervisor and actor of a process, its mailbox, its crashes."""
 
 from collections.abc import Iterator
 from math import log2
@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 from sexton_engine.statistics import TreeNode
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody, NoQuery
+from sexton_http.gateway.operations import NoBody
 from sexton_http.pages.console import console_operation, refused_page
 from sexton_http.pages.form_actions import act, may
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.routes.fleet import SupervisorState, view_supervisor
+from sexton_http.routes.actors import TreeQuery, view_tree
+from sexton_http.routes.shared.actor_looks import ActorItem, ActorKind, ActorTree
 
 HERE: Final = "tree"
 FULL_BITS: Final = 10
@@ -29,22 +30,42 @@ class Row(NamedTuple):
     share: float
     """How full its bar is."""
     is_late: bool
+    handled: int
+    mean_ms: float | None
+    """How long its handlers took, on average; None where none was called."""
 
 
 @console_operation(HERE, HERE, "Tree")
-async def show_tree(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
-    """Show the live supervision tree of the process that answers, to platform admins."""
-    if not may(frame.signed_in, view_supervisor):
+async def show_tree(call: Call[NoBody, TreeQuery], frame: Frame) -> Answer:
+    """Show the live supervision tree of one process, to platform admins; with a kind, also its actors."""
+    if not may(frame.signed_in, view_tree):
         return refused_page(frame, REFUSED, status=403)
-    state: SupervisorState = await act(call, frame.signed_in, view_supervisor)
-    return show(frame, "tree", rows=list(rows_of(state.tree)))
+    seen: ActorTree = await act(call, frame.signed_in, view_tree, query=call.query)
+    kinds = {} if call.query.kind else {kind.kind: kind for kind in seen.kinds}
+    return show(
+        frame,
+        "tree",
+        rows=list(rows_of(seen.tree, kinds)),
+        seen=seen,
+        kind=call.query.kind,
+        actors=[(actor, share_of(actor.mailbox_depth)) for actor in seen.actors],
+    )
 
 
-def rows_of(node: TreeNode, depth: int = 0) -> Iterator[Row]:
+def rows_of(node: TreeNode, kinds: dict[str, ActorKind], depth: int = 0) -> Iterator[Row]:
     """The node and all below it, from the top."""
-    yield Row(depth, node, share_of(node.mailbox_depth), node.mailbox_age_s >= LATE_S)
+    counts = kinds[node.name].messages if node.name in kinds else []
+    handled = sum(one.count for one in counts)
+    mean_ms = 1000 * sum(one.seconds for one in counts) / handled if handled else None
+    is_late = node.mailbox_age_s >= LATE_S
+    yield Row(depth, node, share_of(node.mailbox_depth), is_late, handled, mean_ms)
     for child in node.children:
-        yield from rows_of(child, depth + 1)
+        yield from rows_of(child, kinds, depth + 1)
+
+
+def rows_of_actor(actor: ActorItem) -> tuple[float, bool]:
+    """How full the bar of its mailbox is, and whether its oldest message is late."""
+    return share_of(actor.mailbox_depth), actor.mailbox_age_s >= LATE_S
 
 
 def share_of(messages: int) -> float:

@@ -1,0 +1,19 @@
+"""Lets a page's form do what a route does, told in the audit log as that route tells it."""
+
+from typing import Any
+
+import msgspec
+
+from sexton_http.gateway.call import Call
+from sexton_http.gateway.operations import Operation
+from sexton_http.identity.principals import SignedIn
+from sexton_http.pages.form_actions import act
+from sexton_http.routes.audit_actions import AUDITED
+
+
+async def act_told(
+    call: Call[Any, Any], who: SignedIn, route: Operation, *, body: msgspec.Struct | None = None
+) -> Any:
+    """As ``act``; for a form with several buttons, which has no one action of its own."""
+    told = msgspec.structs.replace(call, audit=AUDITED.get(route.name))
+    return await act(told, who, route, body=body)
