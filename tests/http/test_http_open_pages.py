@@ -1,13 +1,18 @@
 """Pages of the console that stay open: told when to look again, and made once for all of a role."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
 import trio.testing
 
 from sexton_http.gateway.page_parts import MOST, PageParts
+from sexton_http.routes.console.changes import look
+from sexton_storage.records.frame_kinds import QUIET_KINDS, FrameKind
+from sexton_storage.records.frames import Frame, FramePlace, WorkspaceFrames
 from tests.worlds.browser import Visitor, visiting
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
@@ -38,6 +43,27 @@ async def test_an_open_page_is_told_and_asks_for_its_parts(world: HttpWorld, vis
     assert ("<html" in whole, "<html" in part) == (True, False)
     assert all('id="events" data-part' in page and "steer:admin" in page for page in (whole, part))
     assert "<html" in (await visitor.get(f"{here}/events", headers={"sexton-as-of": "x" * 999})).text
+
+
+@pytest.mark.parametrize(
+    ("kinds", "tells"),
+    [(QUIET_KINDS, False), ((*QUIET_KINDS, FrameKind.GATE_PENDING), True), ((), False)],
+)
+async def test_what_a_run_says_in_between_is_no_change(kinds: Sequence[FrameKind], *, tells: bool) -> None:
+    agent, place = UUID(int=1), FramePlace(2, UUID(int=1), 1)
+    frames = tuple(Frame(agent, seq, None, kind, 0, {}, 2) for seq, kind in enumerate(kinds))
+    found = WorkspaceFrames(frames, (place,) * len(frames), place, is_all=True)
+
+    class Replays:
+        async def take_of_workspace(self, *_: object) -> object:
+            return SimpleNamespace(found=found)
+
+        def release(self, _: object) -> None:
+            """Nothing is held."""
+
+    services: Any = SimpleNamespace(replays=Replays())
+
+    assert await look(services, None, agent, FramePlace(1, agent, 1)) == (place, tells)
 
 
 async def test_who_asks_at_once_shares_a_page_and_a_failure_is_nobodys_page() -> None:

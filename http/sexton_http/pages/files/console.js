@@ -79,12 +79,9 @@ document.addEventListener("keydown", (event) => {
 
 // The server tells when something has happened in the workspace. Then the page asks for its parts again and puts
 // those that have changed in their places. How often is the server's to say: it knows how many pages are open.
-// What happens in the workspace makes the page ask for itself again, once a second at most, and puts what has
-// changed in its place. Frames of the quiet kinds change no record, and there are many of them while something runs.
 const live = document.querySelector("[data-live]");
 const AWAY_MS = 3000;
 let place = "";
-const quiet = new Set((live?.dataset.quiet || "").split(" "));
 let wanted = false;
 let running = false;
 
@@ -149,11 +146,6 @@ async function follow(address) {
         const told = (rest + read.value).split("\n\n");
         rest = told.pop();
         told.forEach(hear);
-      let begun = "";
-      for (let read = await reader.read(); !read.done; read = await reader.read()) {
-        const lines = (begun + read.value).split("\n");
-        begun = lines.pop();
-        if (lines.some((line) => line.startsWith("event:") && !quiet.has(line.slice(6).trim()))) refresh();
       }
     } catch { /* The server is not there for a moment. */ }
     say("away", "amber");

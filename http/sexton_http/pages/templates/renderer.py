@@ -11,7 +11,6 @@ from sexton_http.answers import Answer, Headers
 from sexton_http.pages.assets import ASSETS
 from sexton_http.pages.headers import HEADERS
 from sexton_http.pages.templates import words
-from sexton_storage.records.frame_kinds import QUIET_KINDS
 
 
 def _finalize(value: object) -> object:
@@ -58,7 +57,6 @@ _TEMPLATES.globals |= {
     "event_mark": partial(words.mark, words.EVENTS),
     "failure_mark": partial(words.mark, words.FAILURES),
     "gate_mark": partial(words.mark, words.GATES),
-    "quiet_kinds": " ".join(QUIET_KINDS),
     "job_mark": partial(words.mark, words.JOBS),
     "runner_mark": partial(words.mark, words.RUNNERS),
 }

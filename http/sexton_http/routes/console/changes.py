@@ -18,6 +18,7 @@ from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.stream import HEADERS, RETRY_MS, SignInWatch
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.errors import StorageError
+from sexton_storage.records.frame_kinds import QUIET_KINDS
 from sexton_storage.records.frames import FramePlace
 
 AT_LEAST_EVERY_S: Final = 15.0
@@ -58,7 +59,7 @@ async def _changes(
                 # All look at the same moments, so what one has read the others need not read.
                 left_s = parts.pause_s - ctx.monotonic() % parts.pause_s
                 await until_stopped(partial(trio.sleep, left_s), ctx.stop, watch.over)
-                upto, anything = await _look(services, owner, workspace_id, after)
+                upto, anything = await look(services, owner, workspace_id, after)
                 after = upto
                 if anything or ctx.monotonic() - told_at >= AT_LEAST_EVERY_S:
                     told_at = ctx.monotonic()
@@ -69,10 +70,13 @@ async def _changes(
         parts.watchers -= 1
 
 
-async def _look(
+async def look(
     services: Services, owner: object, workspace_id: UUID, after: FramePlace
 ) -> tuple[FramePlace, bool]:
-    """Where the workspace's stream is now, and whether anything stands before that."""
+    """Where the workspace's stream is now, and whether a frame before that tells of a change.
+
+    What a run says and does in between does not, and there is much of it.
+    """
     anything = False
     while True:
         page = await services.replays.take_of_workspace(owner, workspace_id, after)
@@ -80,7 +84,7 @@ async def _look(
         services.replays.release(page)
         if found is None:
             return after, anything
-        anything = anything or bool(found.frames)
+        anything = anything or any(frame.kind not in QUIET_KINDS for frame in found.frames)
         if found.is_all or found.upto == after:
             return found.upto, anything
         after = found.upto
