@@ -2,8 +2,8 @@
 
 States of a claim's part: *expected*, until its queue has its write; *ready*, with its write; *sent*, with all
 that are ready. One that has nothing to write, or is stopped before it was sent, is *out*. The group is sent
-when no part is expected any more, or ``MOMENT_S`` after the first was ready, whichever comes first. A part
-that is ready later is sent alone.
+when no part is expected any more, or ``MOMENT_S`` after the first was ready, whichever comes first; at once
+when the first is stopped. A part that is ready later is sent alone.
 """
 
 from collections.abc import Sequence
@@ -56,11 +56,12 @@ class ClaimGroup:
         """Raises StorageUnavailable."""
         if self._is_sent:
             return await self._journal.write(write)
-        mine = _Ready(write)
+        mine, is_first = _Ready(write), not self._ready
         self._ready.append(mine)
         self.drop()
         try:
-            if not self._is_sent:
+            if is_first and not self._is_sent:
+                # It keeps the time for all: the others wait for their answers only.
                 with trio.move_on_after(MOMENT_S):
                     await self._all_here.wait()
                 self._send()
@@ -68,6 +69,8 @@ class ClaimGroup:
         except BaseException:
             if mine in self._ready:
                 self._ready.remove(mine)
+            if is_first and self._ready:
+                self._send()
             raise
         if isinstance(mine.answer, Exception):
             raise mine.answer

@@ -89,6 +89,19 @@ async def test_one_that_is_stopped_before_it_is_sent_claims_nothing(autojump_clo
     assert (journal.batches, len(heard)) == ([1], 1)
 
 
+async def test_when_the_first_is_stopped_those_that_are_ready_go_at_once(autojump_clock: MockClock) -> None:
+    journal, (first, second, _) = group_of(3)
+    heard: list[Any] = []
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        with trio.move_on_after(MOMENT_S / 4):
+            nursery.start_soon(claim, second, MOMENT_S / 8, heard)
+            await first.write(WRITE)
+
+    assert (journal.batches, heard) == ([1], [EMPTY])
+    assert trio.current_time() - began == MOMENT_S / 4
+
+
 async def test_each_hears_that_the_database_is_away() -> None:
     journal, parts = group_of(2)
     journal.answer = StorageUnavailable("away")

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from sexton_actors.loans import unlent, withheld
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
@@ -53,7 +52,7 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
 async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     runner_id = message.runner_id
     zombie, manifest = await queue.at_hand(), queue.manifest
-    if zombie is not None and manifest is not None and withheld(zombie.lending, manifest):
+    if zombie is not None and manifest is not None and queue.lending_of(zombie, manifest).withheld:
         # A claim names the version that it was made from, a refusal does not.
         zombie, manifest = await queue.refresh(), queue.manifest
     if zombie is None or manifest is None:
@@ -61,7 +60,8 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     now = queue.world.now_ms()
     if now < queue.over_until:
         return NothingToClaim(OVER_BUDGET)
-    if withheld(zombie.lending, manifest):
+    lending = queue.lending_of(zombie, manifest)
+    if lending.withheld:
         return NothingToClaim(NOT_GRANTED)
     missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
     models = await _models(queue, zombie, manifest)
@@ -89,8 +89,9 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         return NothingToClaim("secret_missing")
     queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
     provider = choice if isinstance(choice, ProviderChoice) else None
-    without = unlent(zombie.lending, manifest)
-    return m.Grant(taken.event, taken.lease, manifest, provider, taken.endowed, without, models.fallbacks)
+    return m.Grant(
+        taken.event, taken.lease, manifest, provider, taken.endowed, lending.unlent, models.fallbacks
+    )
 
 
 async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ModelChain:

@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from sexton_actors.loans import withheld
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import AgentNotReady, AgentReady, StillReady
 from sexton_actors.queue.state import QueueState
@@ -65,7 +64,7 @@ async def _look(queue: QueueState) -> ReadyAgent | None:
 def is_withheld(queue: QueueState) -> bool:
     """Whether the agent needs a credential that it may not be lent: its events wait for a person."""
     zombie, manifest = queue.record, queue.manifest
-    return zombie is not None and manifest is not None and bool(withheld(zombie.lending, manifest))
+    return zombie is not None and manifest is not None and bool(queue.lending_of(zombie, manifest).withheld)
 
 
 async def _known(queue: QueueState, oldest_event_at: int) -> ReadyAgent | None:
