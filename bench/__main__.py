@@ -48,6 +48,7 @@ BY_NAME = (
     "pythons",
     "searches",
     "bulk_replay",
+    "console",
 )
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180

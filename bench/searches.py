@@ -29,7 +29,7 @@ from sexton_storage.records.frames import FramePlace
 AGENTS = harness.size("SEARCH_AGENTS", 10_000)
 EVENTS = harness.size("SEARCH_EVENTS", 100_000)
 ROUNDS = 7
-WORKSPACE = UUID(int=2)
+TENANT_ID, WORKSPACE = UUID(int=1), UUID(int=2)
 FILTERS = {
     "failed of an agent": "agent:agent-17 status:agent_error",
     "a status": "status:dead_lettered",
@@ -40,11 +40,13 @@ FILTERS = {
     "a path": "request.pull.number:77777",
     "words of one agent": "agent:agent-17 refused",
 }
-PLANT = """
+TENANT = """
 INSERT INTO tenants (id, name, plan_tier, balance_nanos, created_at, updated_at)
-VALUES (md5('t')::uuid, 't', 'enterprise', 1000000000000, 0, 0);
+VALUES ('{tenant}', 't', 'enterprise', 1000000000000, 0, 0);
 INSERT INTO workspaces (id, tenant_id, name, paused, created_at)
-VALUES ('00000000-0000-0000-0000-000000000002', md5('t')::uuid, 'w', false, 0);
+VALUES ('{workspace}', '{tenant}', 'w', false, 0);
+"""
+PLANT = """
 INSERT INTO config_versions
        (id, zombie_id, revision, status, source_markdown, trigger_markdown, compiled, created_at)
 SELECT md5('c' || n)::uuid, md5('z' || n)::uuid, 1, 'ACTIVE', '', '', '{{}}', n
@@ -52,15 +54,15 @@ SELECT md5('c' || n)::uuid, md5('z' || n)::uuid, 1, 'ACTIVE', '', '', '{{}}', n
 INSERT INTO zombies (id, workspace_id, tenant_id, name, status, version, config_version_id,
                      config_revision, required_tags, approval_token_hash, url_secret_hashes, created_at,
                      updated_at, allows_unsandboxed)
-SELECT md5('z' || n)::uuid, '00000000-0000-0000-0000-000000000002', md5('t')::uuid, 'agent-' || n, 'active',
+SELECT md5('z' || n)::uuid, '{workspace}', '{tenant}', 'agent-' || n, 'active',
        1, md5('c' || n)::uuid, 1, '{{gpu}}', '', '{{}}', n, n, false
   FROM generate_series(1, {agents}) n;
 INSERT INTO agent_heads (zombie_id, workspace_id, tenant_id, status)
-SELECT id, workspace_id, tenant_id, 'active' FROM zombies;
+SELECT id, workspace_id, tenant_id, 'active' FROM zombies ON CONFLICT DO NOTHING;
 INSERT INTO events (id, zombie_id, workspace_id, tenant_id, actor, event_type, status, request_json,
                     created_at, updated_at, response_text, failure_label, error_code, completed_at)
-SELECT md5('e' || n)::uuid, md5('z' || (n % {agents} + 1))::uuid, '00000000-0000-0000-0000-000000000002',
-       md5('t')::uuid, 'webhook:github', 'push',
+SELECT md5('e' || n)::uuid, md5('z' || (n % {agents} + 1))::uuid, '{workspace}',
+       '{tenant}', 'webhook:github', 'push',
        CASE WHEN n % 10 = 0 THEN 'received' WHEN n % 10 = 1 THEN 'agent_error'
             WHEN n % 1000 = 2 THEN 'dead_lettered' ELSE 'processed' END,
        '{{"pull": {{"number": ' || n || '}}, "text": "word' || n || ' '
@@ -70,6 +72,7 @@ SELECT md5('e' || n)::uuid, md5('z' || (n % {agents} + 1))::uuid, '00000000-0000
   FROM generate_series(1, {events}) n;
 ANALYZE;
 """
+"""Agents and events of a workspace that is there."""
 
 
 async def timed(ask: Callable[[], Awaitable[object]]) -> harness.Spread:
@@ -153,22 +156,26 @@ async def main() -> None:
     async with open_database() as database:
         async with open_postgres_storage(database.dsn):
             harness.tell(f"writing {EVENTS:,} events of {AGENTS:,} agents")
-        await trio.to_thread.run_sync(_plant, database.dsn)
+        await trio.to_thread.run_sync(plant, database.dsn, TENANT + PLANT, TENANT_ID, WORKSPACE)
         async with open_postgres_storage(database.dsn) as storage:
             print(
                 harness.line(harness.report("searches", database.about, await measure(storage, database.dsn)))
             )
 
 
-def _plant(dsn: str) -> None:
-    async def plant() -> None:
+def plant(dsn: str, statements: str, tenant_id: UUID, workspace_id: UUID) -> None:
+    """Write agents and events by hand, as many as this benchmark has."""
+
+    async def write() -> None:
         connection = await asyncpg.connect(dsn)
         try:
-            await connection.execute(PLANT.format(agents=AGENTS, events=EVENTS))
+            await connection.execute(
+                statements.format(agents=AGENTS, events=EVENTS, tenant=tenant_id, workspace=workspace_id)
+            )
         finally:
             await connection.close()
 
-    asyncio.run(plant())
+    asyncio.run(write())
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import trio
 MOST: Final = 256
 """Pages that are kept at once; of more the oldest ones go."""
 LEAST_PAUSE_S: Final = 1.0
-PAUSE_EACH_S: Final = 0.02
-"""What each open page adds to the pause of all, so that together they ask some fifty times a second."""
+PAUSE_EACH_S: Final = 0.025
+"""What each open page adds to the pause of all, so that together they ask some forty times a second."""
 MOST_PAUSE_S: Final = 10.0
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class PageParts(Generic[T]):
         1.0
         >>> parts.watchers = 200
         >>> parts.pause_s
-        4.0
+        5.0
         """
         return min(MOST_PAUSE_S, max(LEAST_PAUSE_S, self.watchers * PAUSE_EACH_S))
 
@@ -60,7 +60,7 @@ class PageParts(Generic[T]):
         0.0
         >>> parts.watchers = 200
         >>> parts.spread_s
-        3.0
+        4.0
         """
         return self.pause_s - LEAST_PAUSE_S
 

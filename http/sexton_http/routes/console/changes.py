@@ -21,7 +21,7 @@ from sexton_storage.errors import StorageError
 from sexton_storage.records.frame_kinds import QUIET_KINDS
 from sexton_storage.records.frames import FramePlace
 
-AT_LEAST_EVERY_S: Final = 15.0
+AT_LEAST_EVERY_S: Final = 30.0
 """Times on a page grow old, and some things change without a word."""
 
 
@@ -36,7 +36,7 @@ AT_LEAST_EVERY_S: Final = 15.0
 async def follow_changes(call: Call[NoBody, NoQuery]) -> StreamAnswer:
     """Tell an open page when something has happened in its workspace.
 
-    An event `changed` at most once a second, more rarely the more pages are open, and every 15 seconds
+    An event `changed` at most once a second, more rarely the more pages are open, and every 30 seconds
     whatever happens. Its id is a place in the workspace's stream, which a page sends back to be shown what is
     at least as new; `within_ms` says over how long pages spread their asking.
     """
