@@ -84,6 +84,12 @@ class OperatorsCollector(Collector):
         yield _counter("late_writes_refused", "Writes under leases that were lost", meters.late, "write")
         yield _counter("lease_races", "Decisions that another node's write overtook", meters.races, "write")
         yield _counter("queue_full", "Events refused because too many waited", meters.queue_full, "bound")
+        yield _counter(
+            "webhook_records",
+            "Deliveries of webhooks that were written down, and refused ones that were only counted",
+            meters.deliveries,
+            "outcome",
+        )
         yield _counter("bulk_events", "Events that bulk jobs dealt with here", meters.bulk, "outcome")
         indexed = CounterMetricFamily("sexton_words_indexed", "Events whose words were written to the index")
         indexed.add_metric([], meters.indexed)

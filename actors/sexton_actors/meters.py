@@ -39,6 +39,7 @@ LATE_CODES: Final = frozenset({"UZ-RUN-005", "UZ-RUN-011"})
 FINISHED: Final = ("processed", "agent_error", "cancelled", "dead_lettered")
 RACING: Final = ("renew", "end")
 BULK: Final = ("done", "skipped", "failed")
+DELIVERIES: Final = ("taken", "refused", "unkept")
 VERDICTS: Final = ("allowed", "refused", "bound", "failed")
 MAX_TOLD: Final = 1_000_000
 MAX_TOLD_BYTES: Final = 1 << 40
@@ -70,6 +71,8 @@ class Meters:
         """Events that were refused because too many waited, by the bound that was reached."""
         self.bulk: Counter[str] = Counter(dict.fromkeys(BULK, 0))
         """Events of bulk jobs that were dealt with here, by outcome."""
+        self.deliveries: Counter[str] = Counter(dict.fromkeys(DELIVERIES, 0))
+        """Deliveries of webhooks that were written down, and refused ones that were only counted."""
         self.connections: Counter[str] = Counter(dict.fromkeys(VERDICTS, 0))
         """Requests and connections of runs to the network, as their runners told them, by verdict."""
         self.connection_bytes: Counter[str] = Counter({"in": 0, "out": 0})

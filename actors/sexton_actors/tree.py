@@ -19,6 +19,7 @@ from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
+from sexton_actors.periodic.delivery_rounds import DeliveryRounds
 from sexton_actors.periodic.failure_rounds import FailureRounds
 from sexton_actors.periodic.file_mover import FileMover
 from sexton_actors.periodic.job_rounds import JobRounds
@@ -111,6 +112,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(JobRounds, JobRounds),
                 one(FailureRounds, FailureRounds),
                 one(WordIndexer, WordIndexer),
+                one(DeliveryRounds, DeliveryRounds),
                 one(MemoryKeeper, MemoryKeeper),
                 one(VaultKeeper, VaultKeeper),
             ),

@@ -19,6 +19,7 @@ from sexton_actors.providers import Providers
 from sexton_actors.renewal_units import RenewalUnits
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
+from sexton_actors.webhooks.delivery_log import DeliveryLog
 from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.transcripts import TranscriptBounds
@@ -58,6 +59,8 @@ class World:
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)
     renewal_units: RenewalUnits = field(default_factory=RenewalUnits)
+    delivery_log: DeliveryLog = field(default_factory=DeliveryLog)
+    """What came to the addresses of webhooks here and is not written yet."""
     providers: Providers = field(init=False)
     entitlements: Entitlements = field(init=False)
 

@@ -133,6 +133,8 @@ CODES = Table(
         ("UZ-WH-011", 401, "Stale webhook timestamp", "The timestamp is further from now than the trigger tolerates.", _AS),
         ("UZ-WH-020", 401, "Webhook credential not configured", "The vault has no secret for this source, or the path names none.", _AS),
         ("UZ-WH-030", 413, "Webhook payload too large", "The body is over 1 MiB.", _AS),
+        ("UZ-WH-040", 404, "Delivery not found", "The workspace has no delivery of this id, or its seven days are over.", _A),
+        ("UZ-WH-041", 410, "Body of delivery not kept", "An event has the body, or it was not read, or newer ones took its room.", _A),
         # --- agents -----------------------------------------------------------------------------------------
         ("UZ-ZMB-001", 402, "Agent budget exceeded", "The agent has spent its dollars for the day or month.", _AE),
         ("UZ-ZMB-002", 500, "Agent timeout", "The agent took longer than it may.", _E),
@@ -164,6 +166,7 @@ CODES = Table(
         ("UZ-FILE-012", 500, "Workspace not kept", "The run did well, but its workspace could not be kept; its text says why.", _E),
         ("UZ-FILE-013", 503, "Store of files unavailable", "The store that keeps the file does not answer, refuses, or gives other bytes than it took; the detail says which. Nothing is deleted: try again later.", _A),
         ("UZ-FILE-014", 410, "Files of the event lost", "What the event brings is not kept any more, is damaged, or takes more than the run's disk; the detail says which.", _AE),
+        ("UZ-SCHEDULE-001", 404, "Schedule not found", "The agent has no schedule of this id.", _A),
         ("UZ-FOLLOWUP-001", 404, "Follow-up not found", "The agent has no follow-up of this id.", _A),
         ("UZ-AGENT-001", 404, "Agent or proposal not found", "The tenant has no agent or proposal of this id.", _A),
         ("UZ-AGENT-002", 409, "Proposal already decided", "The proposal was approved or rejected before.", _A),

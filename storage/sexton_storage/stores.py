@@ -15,6 +15,7 @@ from sexton_storage.records.charges import ChargeStore
 from sexton_storage.records.chats import ChatStore
 from sexton_storage.records.credentials import CredentialStore
 from sexton_storage.records.crons import CronStore
+from sexton_storage.records.deliveries import DeliveryStore
 from sexton_storage.records.event_files import EventFileStore
 from sexton_storage.records.event_words import EventWordsStore
 from sexton_storage.records.events import EventStore
@@ -127,6 +128,8 @@ class Storage(Protocol):
     def jobs(self) -> JobStore: ...
     @property
     def failures(self) -> FailureStore: ...
+    @property
+    def deliveries(self) -> DeliveryStore: ...
     @property
     def leases(self) -> LeaseStore: ...
     @property

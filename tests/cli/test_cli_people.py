@@ -120,6 +120,12 @@ def test_many_events_are_cancelled_and_done_again_and_their_job_is_shown(shell: 
     assert shell.json("events", gated, "--limit", "1")["items"][0]["resumes_event_id"] == event_id
     assert shell("events", "replay", "--filter", "x:y").returncode == 1
     assert shell("events", "replay", "--filter", mine, "--merge", "[]").returncode == 2
+    assert shell("schedule").returncode == 0
+    assert "there is no schedule" in said(shell("schedule", "pause", NOWHERE))
+    assert shell("webhook").returncode == 0
+    assert shell("webhook", "deliveries", "--verdict", "refused").returncode == 0
+    assert "UZ-WH-040" in said(shell("webhook", "show", NOWHERE))
+    assert "UZ-WH-040" in said(shell("webhook", "replay", NOWHERE))
     assert shell("failures").returncode == 0
     assert sum(minute["came"] for minute in shell.json("throughput")["minutes"]) > 1
     assert "LONGEST WAIT" in shell("throughput").stdout

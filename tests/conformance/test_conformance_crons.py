@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.records.crons import NEVER, CronEntry, Firing
+from sexton_storage.records.crons import NEVER, CronEntry, Firing, ScheduleNote
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.refusals import STALE, Lost
 from sexton_storage.writes import Appended, AppendEvent, OverBudget
@@ -151,3 +151,29 @@ async def test_a_firing_of_an_agent_that_was_stopped_meanwhile_makes_nothing(
 
     assert await world.storage.journal.write(firing(world, agent, SOON, LATER)) == Lost(STALE)
     assert await world.storage.events.list(world.workspace_id, limit=9) == []
+
+
+async def test_a_schedule_is_paused_and_its_missed_firings_are_noted_once(world: StorageWorld) -> None:
+    crons, agent, other = world.storage.crons, await world.agent(), await world.agent()
+    key = (agent.id, "0 5 * * *", "UTC")
+    await crons.pause(ScheduleNote(*key, paused_at=5, paused_by="user:1"))
+    await crons.note_missed(ScheduleNote(*key, missed=2, missed_from=10, missed_until=20, missed_why="away"))
+    await crons.note_missed(ScheduleNote(*key, missed=1, missed_from=20, missed_until=20, missed_why="late"))
+
+    paused = ScheduleNote(*key, 5, "user:1", 2, 10, 20, "away")
+    assert await crons.notes([agent.id, other.id]) == [paused]
+
+    await crons.note_missed(
+        ScheduleNote(*key, missed=1, missed_from=30, missed_until=30, missed_why="paused")
+    )
+    await crons.pause(ScheduleNote(*key))
+    assert await crons.notes([agent.id]) == [ScheduleNote(*key, None, None, 3, 30, 30, "paused")]
+
+    first = await world.append(agent, actor="cron:0 5 * * *")
+    second = await world.append(agent, actor="cron:0 5 * * *")
+    await world.append(other, actor="cron:0 5 * * *")
+    fired = await crons.fired(agent.workspace_id, agent.id, "0 5 * * *", limit=9)
+    assert [one.event_id for one in fired] == [second.id, first.id]
+
+    await world.storage.zombies.delete(agent.id)
+    assert await crons.notes([agent.id]) == []

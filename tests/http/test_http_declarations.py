@@ -175,7 +175,15 @@ def test_what_a_pages_form_sends_is_described() -> None:
         *("submit_member", "submit_role", "submit_standing", "submit_removal", "submit_invitation"),
         *("submit_credential_grant", "submit_grant"),
         *("submit_event", "submit_decision", "submit_agent"),
-        *("submit_failure", "submit_job", "submit_job_change", "submit_runner", "submit_actor"),
+        *(
+            "submit_delivery",
+            "submit_schedule",
+            "submit_failure",
+            "submit_job",
+            "submit_job_change",
+            "submit_runner",
+            "submit_actor",
+        ),
     }
 
     for route in forms.values():

@@ -8,16 +8,18 @@ import msgspec
 import pytest
 import trio
 
+from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_actors.periodic.failure_rounds import Sort
 from sexton_engine import Message
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
-from tests.worlds.http_agents import UNKNOWN, report, steer
+from tests.worlds.http_agents import UNKNOWN, report, skill, steer
+from tests.worlds.samples import trigger_md
 
 PLACES = (
     *("events", "approvals", "agents", "failures", "jobs", "tree", "money"),
-    *("credentials", "audit", "events?q=&status=&agent=&after="),
+    *("credentials", "audit", "webhooks", "schedules", "events?q=&status=&agent=&after="),
     *("events?status=agent_error&q=code:*", "jobs?filter=status:agent_error&kind=replay"),
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
@@ -55,6 +57,20 @@ async def open_gate(world: HttpWorld, token: str, lease: dict[str, Any], **chang
     return gate
 
 
+async def refused_delivery(world: HttpWorld, zombie: dict[str, Any]) -> None:
+    hostile = {"x-github-event": "<i>push</i>", "authorization": "Bearer of-a-sender", "x-note": "<b>" * 600}
+    url = zombie["webhook_urls"]["github"]
+    assert (await world.http.post(url, content=HOSTILE.encode(), headers=hostile)).status_code == 401
+
+    await world.system.ask("delivery_rounds", "", WriteDeliveries())
+
+
+async def schedule(world: HttpWorld) -> None:
+    cron = 'type: cron\n    schedule: "0 * * * *"\n    message: look <b>around</b>'
+    files = {"source_markdown": skill("clock"), "trigger_markdown": trigger_md("clock", trigger=cron)}
+    assert (await world.post(f"{world.ws}/zombies", files)).status_code == 201
+
+
 async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     screen: Screen, world: HttpWorld
 ) -> None:
@@ -67,6 +83,8 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
         world, token, failing, outcome="agent_error", failure_reason="startup_posture", response_text=HOSTILE
     )
     await world.system.ask("failure_rounds", "", Sort())
+    await refused_delivery(world, zombie)
+    await schedule(world)
     await sign_in(screen, world)
     home = f"{world.base_url}/console"
 
@@ -74,6 +92,8 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     await screen.sees("Roll parcel-service back to 8f4c2d1e")
     shown = await screen.sees("scribe fails")
     assert "startup_posture" in shown
+
+    await screen.sees("doctor refuses deliveries: signature_missing")
 
     await check_console_page(screen, "now")
     for place in PLACES:
@@ -88,8 +108,19 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     assert [words.partition(" ")[0] for words in drawn] == ["waited", "attempt", "renewed"], drawn
 
     await check_console_page(screen, "event")
+    [refused] = (await world.get(f"{world.ws}/webhook-deliveries?verdict=refused")).json()["items"]
+    await screen.open(f"{here}/webhooks/{refused['delivery_id']}")
+    assert "of-a-sender" not in await screen.sees("[U+202E]␛[31m")
+
+    await check_console_page(screen, "delivery")
+    await screen.press("Replay")
+    await screen.sees("once")
     await screen.open(f"{here}/agents/{zombie['zombie_id']}")
     await check_console_page(screen, "agent")
+
+    await screen.open(f"{here}/schedules")
+    await screen.press("Pause")
+    await screen.sees("paused by")
 
     await screen.open(f"{here}/approvals")
     await screen.press("Approve")

@@ -11,6 +11,7 @@ from sexton_actors.protocol.attributed import Attributed
 from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.configs import ConfigVersion
+from sexton_storage.records.deliveries import WebhookDelivery
 from sexton_storage.records.event_files import WantedFile
 from sexton_storage.records.events import Event
 from sexton_storage.records.grants import GrantStatus
@@ -116,6 +117,26 @@ class Fire(msgspec.Struct, Message[None], frozen=True):
     timezone: str
 
 
+class RunSchedule(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
+    """Have it work as if this schedule fired now; ``by`` is a user or key name."""
+
+    schedule: str
+    timezone: str
+    by: str
+    traceparent: str | None = None
+    key: bytes | None = None
+    """The event is kept with it, once; None: each message is a new event."""
+
+
+class FiringMissed(msgspec.Struct, Message[None], frozen=True):
+    """A firing was over without an event."""
+
+    schedule: str
+    timezone: str
+    at: int
+    why: str
+
+
 class FollowUpDue(msgspec.Struct, Message[None], frozen=True):
     """The time of a follow-up has come, as far as the scheduler saw."""
 
@@ -141,6 +162,19 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     request_json: str | None = None
     """What is asked instead of what the event asked, or merged into that; None: the same."""
     merges: bool = False
+
+
+class Redeliver(
+    msgspec.Struct, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True
+):
+    """Verify a delivery that woke nobody once more, with the secrets of now, and take it in if it is genuine.
+
+    Its time is the one at which it came. It becomes one event at most, however often this is asked.
+    """
+
+    delivery: WebhookDelivery
+    body: bytes
+    traceparent: str | None = None
 
 
 class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refusal, ...]], frozen=True):

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -15,6 +16,10 @@ MINUTE_MS = 60_000
 _HOUR_MS, _DAY_MS = 60 * MINUTE_MS, 24 * 60 * MINUTE_MS
 _LOOK_BACK_MS = (2 * _HOUR_MS, 2 * _DAY_MS, 62 * _DAY_MS)
 """How far back the last firing is looked for: a schedule that fires often has one close by."""
+
+
+MOST_COUNTED = 1_000
+"""Missed firings that are counted."""
 
 
 class Unreadable(Exception):
@@ -50,6 +55,29 @@ def latest(schedule: str, timezone: str, due_at: int, now: int) -> int:
 def key_of(schedule: str, timezone: str, minute: int) -> bytes:
     """What a firing is known by beside its agent: 32 bytes."""
     return hashlib.sha256(f"cron\0{schedule}\0{timezone}\0{minute // MINUTE_MS}".encode()).digest()
+
+
+def count(schedule: str, timezone: str, first: int, until: int, *, most: int = MOST_COUNTED) -> int:
+    """How many firings there are from ``first``, itself one, on and before ``until``.
+
+    >>> count("0 * * * *", "UTC", 0, 3 * _HOUR_MS), count("* * * * *", "UTC", 0, _DAY_MS, most=9)
+    (3, 9)
+    """
+    found = 1 if first < until else 0
+    for at in _firings(schedule, timezone, first):
+        if at >= until or found >= most:
+            break
+        found += 1
+    return found
+
+
+def upcoming(schedule: str, timezone: str, after: int, number: int) -> list[int]:
+    """The next firings after this time, as many as there are.
+
+    >>> upcoming("0 * * * *", "UTC", 0, 2) == [_HOUR_MS, 2 * _HOUR_MS]
+    True
+    """
+    return list(islice(_firings(schedule, timezone, after), number))
 
 
 class Fired(msgspec.Struct, frozen=True):

@@ -62,15 +62,36 @@ def resolve_multisig(manifest: Manifest, headers: Headers) -> WebhookTrigger | R
     return named if named.signature is not None else _unsigned()
 
 
+def resolve_hash(
+    manifest: Manifest, url_secret_hashes: Mapping[str, str], segment_hash: str
+) -> WebhookTrigger | Rejected:
+    """The trigger that an address means; of its last part only what ``hash_url_secret`` gives is known."""
+    for trigger in manifest.webhook_triggers:
+        if hash_url_secret(trigger.source) == segment_hash:
+            return trigger if trigger.signature is not None else _unsigned()
+    for trigger in manifest.webhook_triggers:
+        if trigger.signature is None and url_secret_hashes.get(trigger.source) == segment_hash:
+            return trigger
+    return rejected(Reason.CREDENTIAL_MISSING, "the agent has no webhook trigger for this address")
+
+
+def trigger_meant(
+    manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None
+) -> WebhookTrigger | None:
+    """The trigger that an address means, though it may not be reached so; None: it means none."""
+    if segment is None:
+        return next(iter(manifest.webhook_triggers), None)
+    named = manifest.trigger_for(segment) or _by_secret(manifest.webhook_triggers, url_secret_hashes, segment)
+    return None if isinstance(named, Rejected) else named
+
+
 def source_shown(manifest: Manifest, url_secret_hashes: Mapping[str, str], segment: str | None) -> str:
     """What may be shown of an address: the label of the trigger that it means, else nothing.
 
     A segment that is no declared label may be a secret, or most of one.
     """
-    if segment is None:
-        return ""
-    named = manifest.trigger_for(segment) or _by_secret(manifest.webhook_triggers, url_secret_hashes, segment)
-    return "" if isinstance(named, Rejected) else named.source
+    meant = None if segment is None else trigger_meant(manifest, url_secret_hashes, segment)
+    return "" if meant is None else meant.source
 
 
 def _unsigned() -> Rejected:

@@ -29,7 +29,18 @@ from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.zombies import Zombie
 
 Replays = m.Replay | m.ReplayMany
-WakingMessage = m.Deliver | m.TurnedAway | m.Steer | m.Fire | m.FollowUpDue | m.CancelFollowUp | Replays
+WakingMessage = (
+    m.Deliver
+    | m.Redeliver
+    | m.TurnedAway
+    | m.Steer
+    | m.Fire
+    | m.FiringMissed
+    | m.RunSchedule
+    | m.FollowUpDue
+    | m.CancelFollowUp
+    | Replays
+)
 StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken | m.DecideCredential
 ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
@@ -66,6 +77,8 @@ class ZombieActor(Actor):
                 if zombie is None or manifest is None:
                     return Refusal("UZ-WH-001", f"There is no agent {self._held.id}.")
                 return await self._deliveries.deliver(zombie, manifest, message)
+            case m.Redeliver() | m.RunSchedule():
+                return await self._asked_to_wake(zombie, manifest, message)
             case m.TurnedAway():
                 self._deliveries.turned_away(message)
             case m.Steer():
@@ -74,9 +87,9 @@ class ZombieActor(Actor):
                 return await steer(self._held, self._waker, zombie, manifest, message)
             case m.Replay() | m.ReplayMany():
                 return await self._replay(zombie, manifest, message)
-            case m.Fire():
+            case m.Fire() | m.FiringMissed():
                 if zombie is not None and manifest is not None:
-                    return await self._firings.fire(zombie, manifest, message)
+                    return await self._firings.due(zombie, manifest, message)
             case m.FollowUpDue():
                 return await self._follow_ups.due(message)
             case m.CancelFollowUp():
@@ -86,6 +99,15 @@ class ZombieActor(Actor):
                 with attributed(message.audit if isinstance(message, Attributed) else None):
                     return await self._asked(zombie, message)
         return None
+
+    async def _asked_to_wake(
+        self, zombie: Zombie | None, manifest: Manifest | None, message: m.Redeliver | m.RunSchedule
+    ) -> Any:
+        if zombie is None or manifest is None:
+            return self._held.unknown()
+        if isinstance(message, m.Redeliver):
+            return await self._deliveries.deliver_again(zombie, manifest, message)
+        return await self._firings.run_now(zombie, manifest, message)
 
     async def _asked(
         self, zombie: Zombie | None, message: StatusMessage | ConfigurationMessage | ProposalMessage

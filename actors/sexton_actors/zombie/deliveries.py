@@ -2,18 +2,27 @@
 
 from collections.abc import Sequence
 from typing import Any, assert_never
+from uuid import UUID
 
 from sexton_actors.manifest.model import Manifest, WebhookTrigger
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.webhooks.authentication import Rejected, authenticate
 from sexton_actors.webhooks.bodies import find_text
+from sexton_actors.webhooks.kept_headers import sent_headers
 from sexton_actors.webhooks.normalisation import Challenge, Delivery, Malformed, Ping, listed, read
-from sexton_actors.webhooks.trigger_secrets import resolve_multisig, resolve_segment, secrets_of, source_shown
+from sexton_actors.webhooks.trigger_secrets import (
+    resolve_hash,
+    resolve_multisig,
+    resolve_segment,
+    secrets_of,
+    source_shown,
+)
 from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
 from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.records.deliveries import DeliveryAddress, WebhookDelivery
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 MALFORMED = "UZ-WH-002"
@@ -42,14 +51,43 @@ class Deliveries:
         if isinstance(trigger, Rejected):
             shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
             return self._refuse(trigger, shown)
+        refusal = await self._verify(zombie, trigger, message, self._held.world.now_ms())
+        return refusal or await self._take(zombie, manifest, trigger, message)
+
+    async def deliver_again(self, zombie: Zombie, manifest: Manifest, again: m.Redeliver) -> Any:
+        """The same checks, for a delivery that was kept: whoever sent it is judged by when it came."""
+        delivery, hashes = again.delivery, zombie.url_secret_hashes
+        known = delivery.event_id or await self._event_of(delivery)
+        if known is not None:
+            return m.AlreadyAccepted(known)
+        headers = sent_headers(delivery.headers)
+        message = m.Deliver(None, headers, again.body, traceparent=again.traceparent)
+        if delivery.segment_hash is not None:
+            trigger = resolve_hash(manifest, hashes, delivery.segment_hash.hex())
+        elif delivery.address is DeliveryAddress.SEVERAL:
+            trigger = resolve_multisig(manifest, headers)
+        else:
+            trigger = resolve_segment(manifest, hashes, None)
+        if isinstance(trigger, Rejected):
+            return self._refuse(trigger, delivery.source)
+        refusal = await self._verify(zombie, trigger, message, delivery.at)
+        return refusal or await self._take(zombie, manifest, trigger, message, delivery)
+
+    async def _event_of(self, delivery: WebhookDelivery) -> UUID | None:
+        # Whoever replayed it before may have died before that could be noted.
+        made = await self._held.world.storage.jobs.known((delivery.id,))
+        return delivery.id if made else None
+
+    async def _verify(
+        self, zombie: Zombie, trigger: WebhookTrigger, message: m.Deliver, now: int
+    ) -> Refusal | None:
         secrets = await self._secrets(zombie, trigger)
-        now = self._held.world.now_ms()
         verdict = authenticate(trigger, message.headers, message.body, secrets, now)
         if isinstance(verdict, Rejected):
             return self._refuse(verdict, trigger.source)
         if refusal := transitions.may_be_delivered_to(zombie, workspace_paused=self._held.workspace_paused):
             return self._rejections.refuse(refusal, NOT_ACTIVE, trigger.source)
-        return await self._take(zombie, manifest, trigger, message)
+        return None
 
     async def _secrets(self, zombie: Zombie, trigger: WebhookTrigger) -> Sequence[str]:
         if trigger.signature is None:
@@ -58,7 +96,12 @@ class Deliveries:
         return () if data is None else secrets_of(data)
 
     async def _take(
-        self, zombie: Zombie, manifest: Manifest, trigger: WebhookTrigger, message: m.Deliver
+        self,
+        zombie: Zombie,
+        manifest: Manifest,
+        trigger: WebhookTrigger,
+        message: m.Deliver,
+        kept: WebhookDelivery | None = None,
     ) -> Any:
         text = await find_text(message.body)
         if isinstance(text, Malformed):
@@ -76,8 +119,11 @@ class Deliveries:
                     # The list may have been another when this one first came.
                     first = await self._waker.seen(found.dedup_key, found.body_key)
                     return m.Ignored("event_not_listed") if first is None else m.AlreadyAccepted(first)
+                actor = f"webhook:{trigger.source}"
+                if kept is not None and (first := await self._sent_again(kept, actor, found)) is not None:
+                    return m.AlreadyAccepted(first)
                 waking = transitions.WakeUp(
-                    actor=f"webhook:{trigger.source}",
+                    actor=actor,
                     event_type=found.event_type,
                     request=found.payload,
                     text=found.text,
@@ -85,10 +131,18 @@ class Deliveries:
                     body_key=found.body_key,
                     source_event_id=found.source_event_id,
                     traceparent=message.traceparent,
+                    event_id=None if kept is None else kept.id,
                 )
                 return await self._waker.wake(zombie, manifest, waking, webhook=True)
             case _:
                 assert_never(found)
+
+    async def _sent_again(self, kept: WebhookDelivery, actor: str, found: Delivery) -> UUID | None:
+        """The event of the same delivery that its sender has sent again since, however long ago."""
+        if found.source_event_id is None:
+            return None
+        store = self._held.world.storage.deliveries
+        return await store.event_of(kept.zombie_id, actor, found.source_event_id, kept.at)
 
     def _refuse(self, rejected: Rejected, source: str) -> Refusal:
         return self._rejections.refuse(Refusal(rejected.code, rejected.detail), rejected.reason, source)

@@ -156,6 +156,11 @@ def may_be_messaged(zombie: Zombie, message: str, *, workspace_paused: bool) -> 
     """None when the message may wake the agent."""
     if not 1 <= len(message.encode("utf-8", "surrogatepass")) <= MESSAGE_MAX_BYTES:
         return Refusal("UZ-REQ-001", f"/message: between 1 and {MESSAGE_MAX_BYTES} bytes.")
+    return may_be_asked(zombie, workspace_paused=workspace_paused)
+
+
+def may_be_asked(zombie: Zombie, *, workspace_paused: bool) -> Refusal | None:
+    """None when a person may have the agent work."""
     if zombie.status is not ZombieStatus.ACTIVE:
         return Refusal("UZ-ZMB-012", f"The agent is {zombie.status}.", {"current_state": str(zombie.status)})
     return _workspace_paused() if workspace_paused else None

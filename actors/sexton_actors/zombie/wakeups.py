@@ -255,6 +255,9 @@ class Waker:
                 return m.AlreadyAccepted(event_id)
             case OverBudget():
                 now = self._held.world.now_ms()
+                if (firing := write.firing) is not None:
+                    missed = m.FiringMissed(firing.schedule, firing.timezone, firing.due_at, "over_budget")
+                    self._held.context.tell("zombie", self._held.id, missed)
                 refusal = over_budget(now, outcome.period, status=503 if webhook else None)
                 if webhook:
                     reason = RATE_LIMITED if outcome.period == "plan" else "budget_exceeded"

@@ -51,6 +51,14 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "failures:failures",
         "List what fails alike, the last seen first; mark it as known, mute it, or have it done again.",
     ),
+    "schedule": Entry(
+        "schedule:schedule",
+        "List schedules with their next and last firings; pause, resume or run one now.",
+    ),
+    "webhook": Entry(
+        "webhook:webhook",
+        "List the addresses of webhooks and what came there, show a delivery, or replay a refused one.",
+    ),
     "event": Entry("event:event", "Show one event whole, say why it waits, or wait for its end."),
     "files": Entry("files:files", "List, get and delete the files that an event's runs left."),
     "transcript": Entry(

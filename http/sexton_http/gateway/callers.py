@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
+from uuid import UUID
 
-from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.zombie.rejections import RATE_LIMITED, reason_code
 from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.ids import parse_id
 from sexton_http.ceilings import Claim, Standing, claim_of, network_of
+from sexton_http.gateway.delivery_notes import turn_away
 from sexton_http.gateway.limits import Quota, Verdict
 from sexton_http.gateway.operations import Auth, Operation
 from sexton_http.gateway.services import Services
@@ -174,20 +175,22 @@ class Callers:
                 try:
                     self._admit(counted, settings.plan_rates[scope.plan], verdicts)
                 except Problem as problem:
-                    self._show_limited(problem, params)
+                    self._show_limited(problem, head, params, scope.workspace_id)
                     raise
                 return
         self._admit(("address", head.client), settings.address_rate, verdicts)
 
-    def _show_limited(self, problem: Problem, params: Mapping[str, Any]) -> None:
+    def _show_limited(
+        self, problem: Problem, head: RequestHead, params: Mapping[str, Any], workspace_id: UUID
+    ) -> None:
         """In the agent's stream, for a webhook; so seldom that a flood does not fill its mailbox either."""
         services, zombie_id = self._services, params["zombie_id"]
         if self._operation.auth is not Auth.WEBHOOK:
             return
         problem.facts["reason"] = reason_code(RATE_LIMITED)
         if services.limiter.spend(("shown", zombie_id), SHOWN).allowed:
-            told = TurnedAway(params.get("segment"), RATE_LIMITED)
-            services.ctx.system.tell("zombie", zombie_id, told)
+            told = {"code": problem.code, "reason": RATE_LIMITED, "detail": problem.detail}
+            turn_away(services, workspace_id, params, head, **told)
 
     def _admit(self, key: object, rate: int | None, verdicts: list[Verdict]) -> None:
         if rate is None:

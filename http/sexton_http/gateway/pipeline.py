@@ -8,7 +8,6 @@ import structlog
 import trio
 from prometheus_client import Counter
 
-from sexton_actors.protocol.zombie import TurnedAway
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import ENCODED, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
@@ -24,6 +23,7 @@ from sexton_http.gateway.audit_entries import entry_of
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
+from sexton_http.gateway.delivery_notes import turn_away
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled, refused
 from sexton_http.gateway.idempotency import once
 from sexton_http.gateway.incoming_form import ClientGone, most_of_form, read_form
@@ -338,11 +338,12 @@ class Mounted:
         detail = f"the body has the Content-Encoding {coding[:CODING_CHARS]!r}; send it as it is, without one"
         problem = Problem("UZ-REQ-005", detail, headers=((b"accept-encoding", b"identity"),))
         if self.operation.auth is Auth.WEBHOOK:
-            services, zombie_id = self._services, params["zombie_id"]
+            services = self._services
             problem.facts["reason"] = reason_code(ENCODED)
             services.metrics.webhooks.labels(problem.code).inc()
-            if await services.scopes.zombie(zombie_id) is not None:
-                services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), ENCODED))
+            if (scope := await services.scopes.zombie(params["zombie_id"])) is not None:
+                told = {"code": problem.code, "reason": ENCODED, "detail": detail}
+                turn_away(services, scope.workspace_id, params, head, **told)
         raise problem
 
     async def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:

@@ -7,13 +7,14 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.protocol.gate import Resolve
-from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored, TurnedAway
+from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, Challenge, Deliver, Ignored
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.rejections import TOO_LARGE, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem
 from sexton_http.bodies.shapes import ApproveOrDeny, Body, Shape
 from sexton_http.gateway.audit_entries import entry_by
 from sexton_http.gateway.call import Call
+from sexton_http.gateway.delivery_notes import headers_of, note_answered, turn_away
 from sexton_http.gateway.operations import (
     MAX_WEBHOOK_BYTES,
     Auth,
@@ -59,12 +60,14 @@ class Delivery(Shape):
 
 
 async def _too_large(services: Services, params: Mapping[str, Any]) -> Problem:
-    zombie_id: UUID = params["zombie_id"]
-    if await services.scopes.zombie(zombie_id) is not None:
-        services.ctx.system.tell("zombie", zombie_id, TurnedAway(params.get("segment"), TOO_LARGE))
+    detail = f"the body is over {MAX_WEBHOOK_BYTES} bytes"
+    scope = await services.scopes.zombie(params["zombie_id"])
+    if scope is not None:
+        turn_away(
+            services, scope.workspace_id, params, None, code="UZ-WH-030", reason=TOO_LARGE, detail=detail
+        )
     services.metrics.webhooks.labels("UZ-WH-030").inc()
-    facts = {"reason": reason_code(TOO_LARGE)}
-    return Problem("UZ-WH-030", f"the body is over {MAX_WEBHOOK_BYTES} bytes", facts=facts)
+    return Problem("UZ-WH-030", detail, facts={"reason": reason_code(TOO_LARGE)})
 
 
 def _route(path: str) -> Callable[[Handler], Operation]:
@@ -94,9 +97,9 @@ async def _deliver(
 async def _ask(
     call: Call[NoBody, NoQuery], zombie_id: UUID, segment: str | None, *, multisig: bool
 ) -> Answer | Refusal:
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.head.headers.items()}
-    message = Deliver(segment, headers, call.raw, multisig, call.traceparent)
+    message = Deliver(segment, headers_of(call.head), call.raw, multisig, call.traceparent)
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
+    await note_answered(call.services, zombie_id, message, reply)
     metrics = call.services.metrics
     if isinstance(reply, Refusal):
         metrics.webhook(reply.code)

@@ -9,6 +9,7 @@ from sexton_storage.errors import Conflict
 from sexton_storage.memory.apply_follow_ups import sweep_follow_ups
 from sexton_storage.memory.apply_memories import sweep_memories
 from sexton_storage.memory.base import MemoryStore, page_of
+from sexton_storage.memory.deliveries import sweep_deliveries
 from sexton_storage.memory.failures import sweep_failures
 from sexton_storage.memory.identity import sweep_identity
 from sexton_storage.memory.jobs import sweep_jobs
@@ -153,4 +154,5 @@ class MemoryInstance(MemoryStore):
             + sweep_follow_ups(tables, now)
             + sweep_jobs(tables, now)
             + sweep_failures(tables, now)
+            + sweep_deliveries(tables, now)
         )

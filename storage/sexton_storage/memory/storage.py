@@ -12,6 +12,7 @@ from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
 from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
+from sexton_storage.memory.deliveries import MemoryDeliveries
 from sexton_storage.memory.event_files import MemoryEventFiles
 from sexton_storage.memory.event_words import MemoryEventWords
 from sexton_storage.memory.failures import MemoryFailures
@@ -79,6 +80,7 @@ class MemoryStorage:
         self.follow_ups = MemoryFollowUps(tables, faults, journal)
         self.jobs = MemoryJobs(tables, faults, journal)
         self.failures = MemoryFailures(tables, faults, journal)
+        self.deliveries = MemoryDeliveries(tables, faults, journal)
         self.leases = MemoryLeases(tables, faults, journal)
         self.gates = MemoryGates(tables, faults, journal)
         self.frames = MemoryFrames(tables, faults, journal)

@@ -21,7 +21,8 @@ from sexton_storage.records.charges import Charge
 from sexton_storage.records.chats import ChatInstall, ChatPost
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.credentials import Credential
-from sexton_storage.records.crons import CronEntry
+from sexton_storage.records.crons import CronEntry, ScheduleNote
+from sexton_storage.records.deliveries import RefusalCount, WebhookDelivery
 from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.failures import FAILED, FailureGroup
@@ -124,6 +125,7 @@ class Tables:
     """By agent and key."""
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
+    schedule_notes: dict[tuple[UUID, str, str], ScheduleNote] = field(default_factory=dict)
     follow_ups: AuditedRows[UUID, FollowUp] = field(init=False)
     jobs: AuditedRows[UUID, Job] = field(init=False)
     unsorted_failures: dict[UUID, None] = field(default_factory=dict)
@@ -133,6 +135,11 @@ class Tables:
     failure_groups: dict[UUID, FailureGroup] = field(default_factory=dict)
     failure_hours: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By group and hour since 1970."""
+    deliveries: dict[UUID, WebhookDelivery] = field(default_factory=dict)
+    delivery_bodies: dict[UUID, bytes] = field(default_factory=dict)
+    """By delivery."""
+    refusals: dict[tuple[UUID, int], RefusalCount] = field(default_factory=dict)
+    """Refused webhooks by agent and hour since 1970."""
     proposals: AuditedRows[UUID, Proposal] = field(init=False)
     scores: dict[UUID, Score] = field(default_factory=dict)
     """By event."""

@@ -29,6 +29,7 @@ from sexton_storage.postgres.stores.charges import PostgresCharges
 from sexton_storage.postgres.stores.chats import PostgresChats
 from sexton_storage.postgres.stores.credentials import PostgresCredentials
 from sexton_storage.postgres.stores.crons import PostgresCrons
+from sexton_storage.postgres.stores.deliveries import PostgresDeliveries
 from sexton_storage.postgres.stores.event_files import PostgresEventFiles
 from sexton_storage.postgres.stores.event_words import PostgresEventWords
 from sexton_storage.postgres.stores.events import PostgresEvents
@@ -78,8 +79,7 @@ class PostgresStorage:
         *,
         migrates: bool = True,
     ) -> None:
-        self._portal = portal
-        self._dsn = dsn
+        self._portal, self._dsn = portal, dsn
         self._migrates = migrates
         self._settings = settings
         self._new_id = new_id
@@ -103,6 +103,7 @@ class PostgresStorage:
         self.follow_ups = PostgresFollowUps(database)
         self.jobs = PostgresJobs(database)
         self.failures = PostgresFailures(database)
+        self.deliveries = PostgresDeliveries(database)
         self.leases = PostgresLeases(database)
         self.gates = PostgresGates(database)
         self.frames = PostgresFrames(database)

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.records.events import EventStatus
+
 NEVER: Final = 2**62
 """``next_at`` of a schedule that has no further firing."""
 
@@ -32,6 +34,31 @@ class Firing(msgspec.Struct, frozen=True, gc=False):
     next_at: int
 
 
+class ScheduleNote(msgspec.Struct, frozen=True, gc=False):
+    """What is said of a schedule beside its plan; it stays when the agent rests."""
+
+    zombie_id: UUID
+    schedule: str
+    timezone: str
+    paused_at: int | None = None
+    paused_by: str | None = None
+    missed: int = 0
+    """Firings that were not made up for."""
+    missed_from: int | None = None
+    """When the latest of these were due: the first of them, and the last."""
+    missed_until: int | None = None
+    missed_why: str | None = None
+
+
+class Fired(msgspec.Struct, frozen=True, gc=False):
+    """An event that a schedule has made."""
+
+    event_id: UUID
+    status: EventStatus
+    created_at: int
+    request_json: str
+
+
 class CronStore(Protocol):
     async def due(self, *, before: int, limit: int) -> Sequence[CronEntry]:
         """Those without a plan first, then those that fire up to ``before``, the most overdue first."""
@@ -47,6 +74,22 @@ class CronStore(Protocol):
 
         False when the entry is not as it was seen, or gone.
         """
+        ...
+
+    async def of_agents(self, zombie_ids: Sequence[UUID]) -> Sequence[CronEntry]: ...
+    async def notes(self, zombie_ids: Sequence[UUID]) -> Sequence[ScheduleNote]: ...
+    async def pause(self, note: ScheduleNote) -> None:
+        """Keep when and by whom it was paused, or that it is not any more."""
+        ...
+
+    async def note_missed(self, note: ScheduleNote) -> None:
+        """Add what was missed, unless it is noted already."""
+        ...
+
+    async def fired(
+        self, workspace_id: UUID, zombie_id: UUID, schedule: str, *, limit: int
+    ) -> Sequence[Fired]:
+        """The events of a schedule, in whatever time zone, newest first."""
         ...
 
 

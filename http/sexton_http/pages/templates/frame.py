@@ -33,7 +33,15 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
             Place("jobs", "Bulk jobs", "jobs"),
         ),
     ),
-    ("World", (Place("credentials", "Credentials", "credentials"), Place("grants", "Grants", "/grants"))),
+    (
+        "World",
+        (
+            Place("webhooks", "Webhooks", "webhooks"),
+            Place("schedules", "Schedules", "schedules"),
+            Place("credentials", "Credentials", "credentials"),
+            Place("grants", "Grants", "/grants"),
+        ),
+    ),
     (
         "Machine",
         (Place("fleet", "Fleet", "fleet"), Place("tree", "Tree", "tree"), Place("money", "Money", "money")),

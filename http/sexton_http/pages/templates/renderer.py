@@ -54,11 +54,13 @@ _TEMPLATES.filters |= {
 _TEMPLATES.globals |= {
     "agent_mark": partial(words.mark, words.AGENTS),
     "asset": lambda name: ASSETS[name].address,
+    "delivery_mark": partial(words.mark, words.DELIVERIES),
     "event_mark": partial(words.mark, words.EVENTS),
     "failure_mark": partial(words.mark, words.FAILURES),
     "gate_mark": partial(words.mark, words.GATES),
     "job_mark": partial(words.mark, words.JOBS),
     "runner_mark": partial(words.mark, words.RUNNERS),
+    "schedule_mark": partial(words.mark, words.SCHEDULES),
 }
 
 

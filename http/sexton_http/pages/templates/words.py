@@ -70,6 +70,20 @@ FAILURES: Final[Mapping[str, Mark]] = {
     "acknowledged": Mark("◆", "acknowledged", "amber"),
     "muted": Mark("‖", "muted", "mute"),
 }
+DELIVERIES: Final[Mapping[str, Mark]] = {
+    "accepted": Mark("✓", "accepted", "green"),
+    "duplicate": Mark("✓", "a repeat", "mute"),
+    "ignored": Mark("○", "ignored", "mute"),
+    "challenge": Mark("✓", "challenge", "mute"),
+    "refused": Mark("■", "refused", "red"),
+    "replayed": Mark("✓", "replayed", "green"),
+}
+SCHEDULES: Final[Mapping[str, Mark]] = {
+    "active": Mark("✓", "active", "green"),
+    "paused": Mark("‖", "paused", "amber"),
+    "resting": Mark("○", "rests while its agent or workspace is not active", "mute"),
+    "never": Mark("■", "never fires: no time fits", "red"),
+}
 JOBS: Final[Mapping[str, Mark]] = {
     "waiting": Mark("○", "waiting", "mute"),
     "running": Mark("●", "running", "accent"),

@@ -23,6 +23,7 @@ from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery,
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
 from sexton_http.routes.shared.actor_looks import ActorTree, CrashItem
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
+from sexton_http.routes.webhook_deliveries import WebhookItem, WebhookPage, WebhookQuery, list_webhooks
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.failures import FailureStatus
 from sexton_storage.records.gates import GateStatus
@@ -37,6 +38,8 @@ MOST_FAILURES: Final = 10
 MOST_CRASHES: Final = 5
 CRASH_S: Final = 3600.0
 """How long a crash of an actor is shown."""
+RECENT_MS: Final = 3_600_000
+"""A webhook of which nothing was refused for so long is no trouble any more."""
 SEE_OTHER: Final = 303
 
 
@@ -84,12 +87,14 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     waiting = await _events(call, frame, EventStatus.RECEIVED)
     throughput: Throughput = await act(call, who, get_throughput, query=ThroughputQuery())
     names = names_of(agents)
+    hooks: WebhookPage = await act(call, who, list_webhooks, query=WebhookQuery(refusing=True))
     stuck = [await _why(call, frame, event) for event in oldest_of_agents(waiting.items)]
     return show(
         frame,
         "now",
         gates=gates.items,
         failures=failures.items,
+        refusing=refusing_agents(hooks.items, call.ctx.world.now_ms()),
         halted=[agent for agent in agents if agent.status is ZombieStatus.PAUSED],
         stuck=[(event, why) for event, why in stuck if why.reasons],
         running=running.items,
@@ -110,6 +115,15 @@ def oldest_of_agents(events: Sequence[EventItem]) -> list[EventItem]:
     for event in sorted(events, key=lambda event: event.created_at):
         oldest.setdefault(event.zombie_id, event)
     return list(oldest.values())[:MOST_EXPLAINED]
+
+
+def refusing_agents(hooks: Sequence[WebhookItem], now: int) -> list[WebhookItem]:
+    """One address of each agent that has refused something within the hour, the latest first."""
+    found: dict[UUID, WebhookItem] = {}
+    for hook in hooks:
+        if hook.last_refused_at is not None and hook.last_refused_at > now - RECENT_MS:
+            found.setdefault(hook.zombie_id, hook)
+    return list(found.values())[:MOST_FAILURES]
 
 
 async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[EventItem, EventWhy]:

@@ -17,7 +17,9 @@ from sexton_http.routes.console import (
     money,
     now,
     parts,
+    schedules,
     tree,
+    webhooks,
 )
 
 PAGES: Final[tuple[Operation, ...]] = (
@@ -39,6 +41,11 @@ PAGES: Final[tuple[Operation, ...]] = (
     jobs.show_jobs,
     jobs.submit_job,
     jobs.submit_job_change,
+    webhooks.show_webhooks,
+    webhooks.show_delivery,
+    webhooks.submit_delivery,
+    schedules.show_schedules,
+    schedules.submit_schedule,
     credentials.show_credentials,
     fleet.show_fleet,
     fleet.submit_enrolment,

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.documents import storable
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.crons import CronEntry
+from sexton_storage.records.crons import CronEntry, Fired, ScheduleNote
+from sexton_storage.records.events import EventStatus
 
 CRONS = Rows(CronEntry)
+NOTES = Rows(ScheduleNote)
 _ENTRY = f"SELECT {CRONS.columns()} FROM cron_triggers"
 _THIS = "zombie_id = $1 AND schedule = $2 AND timezone = $3"
 # Two statements' worth of one index: NULLs stand first in it.
@@ -45,7 +48,50 @@ async def keep_crons(connection: Connection, zombie_id: UUID, since: int) -> Non
     await connection.execute(_KEEP, zombie_id, since)
 
 
+_PAUSE = """
+INSERT INTO schedule_notes (zombie_id, schedule, timezone, paused_at, paused_by) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (zombie_id, schedule, timezone) DO UPDATE
+   SET paused_at = excluded.paused_at, paused_by = excluded.paused_by
+"""
+_MISSED = """
+INSERT INTO schedule_notes AS n
+       (zombie_id, schedule, timezone, missed, missed_from, missed_until, missed_why)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (zombie_id, schedule, timezone) DO UPDATE
+   SET missed = n.missed + excluded.missed, missed_from = excluded.missed_from,
+       missed_until = excluded.missed_until, missed_why = excluded.missed_why
+ WHERE coalesce(n.missed_until, -1) < excluded.missed_until
+"""
+_FIRED = """
+SELECT id, status, created_at, request_json FROM events
+ WHERE workspace_id = $1 AND actor = $2 AND zombie_id = $3 ORDER BY created_at DESC, arrival DESC LIMIT $4
+"""
+
+
 class PostgresCrons(PostgresStore):
+    async def of_agents(self, zombie_ids: Sequence[UUID]) -> Sequence[CronEntry]:
+        return CRONS.many(await self._rows(f"{_ENTRY} WHERE zombie_id = ANY($1)", list(zombie_ids)))
+
+    async def notes(self, zombie_ids: Sequence[UUID]) -> Sequence[ScheduleNote]:
+        query = f"SELECT {NOTES.columns()} FROM schedule_notes WHERE zombie_id = ANY($1)"
+        return NOTES.many(await self._rows(query, list(zombie_ids)))
+
+    async def pause(self, note: ScheduleNote) -> None:
+        key = (note.zombie_id, note.schedule, note.timezone)
+        by = None if note.paused_by is None else storable(note.paused_by)
+        await self._database.change(lambda c: c.execute(_PAUSE, *key, note.paused_at, by))
+
+    async def note_missed(self, note: ScheduleNote) -> None:
+        key = (note.zombie_id, note.schedule, note.timezone)
+        what = (note.missed, note.missed_from, note.missed_until, note.missed_why)
+        await self._database.change(lambda c: c.execute(_MISSED, *key, *what))
+
+    async def fired(
+        self, workspace_id: UUID, zombie_id: UUID, schedule: str, *, limit: int
+    ) -> Sequence[Fired]:
+        rows = await self._rows(_FIRED, workspace_id, f"cron:{schedule}", zombie_id, limit)
+        return [Fired(row[0], EventStatus(row[1]), row[2], row[3]) for row in rows]
+
     async def due(self, *, before: int, limit: int) -> Sequence[CronEntry]:
         return CRONS.many(await self._rows(_DUE, before, limit))
 

@@ -3,6 +3,7 @@
 from sexton_storage.periods import day_of
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.postgres.stores.deliveries import sweep_deliveries
 from sexton_storage.postgres.stores.failures import sweep_failures
 from sexton_storage.postgres.stores.fleet import sweep_changes
 from sexton_storage.postgres.stores.follow_ups import sweep_follow_ups
@@ -81,6 +82,7 @@ class PostgresInstance(PostgresStore):
             swept += await sweep_follow_ups(connection, now, SWEEP_LIMIT)
             swept += await sweep_jobs(connection, now, SWEEP_LIMIT)
             swept += await sweep_failures(connection, now, SWEEP_LIMIT)
+            swept += await sweep_deliveries(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

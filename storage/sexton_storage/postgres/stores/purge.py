@@ -18,6 +18,7 @@ HISTORY: Final = (
     "gates",
     "dedup_keys",
     "cron_triggers",
+    "schedule_notes",
     "follow_ups",
     "spend",
     "proposals",
@@ -33,6 +34,8 @@ HISTORY: Final = (
     "failure_events",
     "failure_hours",
     "failure_groups",
+    "webhook_deliveries",
+    "webhook_refusals",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
