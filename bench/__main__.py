@@ -49,6 +49,7 @@ BY_NAME = (
     "searches",
     "bulk_replay",
     "console",
+    "front_end",
 )
 """Those that take their time: they run only when they are named."""
 LIMIT_S = 180
