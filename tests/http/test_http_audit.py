@@ -8,6 +8,7 @@ from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.records.users import Role
 from tests.worlds.bearer_tokens import TENANT_B, settle_tenant_b
+from tests.worlds.browser import visiting
 from tests.worlds.every_route import take
 from tests.worlds.http import HttpWorld
 
@@ -139,6 +140,29 @@ async def test_who_began_paused_and_stopped_a_job_is_told_with_its_filter(world:
     assert told[::-1] == [(f"job.{verb}", job, "user:u1") for verb in ("cancel", "pause", "resume", "stop")]
     assert begun["facts"] == {"filter": "agent:doctor", "rate": 1}
     assert begun["workspace_id"] == str(world.installation.workspace_id)
+
+
+async def test_a_page_with_several_buttons_is_told_as_the_button_that_was_pressed(world: HttpWorld) -> None:
+    agent = await world.install()
+    for _ in range(9):
+        await world.post(f"{world.ws}/zombies/{agent['zombie_id']}/messages", {"message": "wait"})
+    made = await world.post(f"{world.ws}/events:cancel", {"filter": "agent:doctor", "rate": 1})
+    job = made.json()["job"]["job_id"]
+    home = f"/console/{world.installation.workspace_id}"
+    async with visiting(world) as browser:
+        await browser.sign_in()
+        for verb in ("pause", "stop"):
+            await browser.post(f"{home}/jobs/{job}", data={"verb": verb})
+        await browser.post(f"{home}/jobs", data={"filter": "agent:doctor", "kind": "replay"})
+        wish = {"verb": "stop", "key": agent["zombie_id"]}
+        await browser.post(f"{home}/tree/zombie", data=wish)
+        gone = await browser.post(f"{home}/tree/zombie", data=wish)
+    told = [line["action"] for line in await lines(world, action="job.*")]
+    [ended] = await lines(world, "/v1/admin/audit", action="actor.*")
+
+    assert told[::-1] == ["job.cancel", "job.pause", "job.stop", "job.replay"]
+    assert (ended["action"], ended["target"]) == ("actor.stop", f"zombie/{agent['zombie_id']}")
+    assert (gone.status_code, "UZ-ACTOR-001" in gone.text) == (404, True)
 
 
 async def test_it_is_paged_and_filtered_and_each_tenant_has_its_own(world: HttpWorld) -> None:
