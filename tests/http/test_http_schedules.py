@@ -24,7 +24,7 @@ async def listed(world: HttpWorld, **params: Any) -> list[dict[str, Any]]:
 
 
 async def passed(world: HttpWorld, hours: int) -> dict[str, Any]:
-    """The schedule after so many hours, with what is due done."""
+    """The schedule after these hours, with what is due done."""
     world.pass_ms(hours * HOUR_MS)
     await world.system.ask("scheduler", "", Look())
     with trio.fail_after(10):
