@@ -124,6 +124,7 @@ async def open_node(
             previewer=ModelPreviewer(read_addresses(os.environ), random.Random()),  # noqa: S311 - spreads tries
             slack=slack,
             turns=turns,
+            options=settings.options,
             catalogue_key=installation.catalogue_key,
             connections=connections_within(*settings.connections, settings.trusted_proxies),
             siblings=None if share is None else WorkerMetrics(registry, share.relay, share.metrics),

@@ -70,6 +70,16 @@ def agent_names(client: Client, workspace: str, wanted: set[str]) -> dict[str, s
     return found
 
 
+def with_query(path: str, query: Mapping[str, str | None]) -> str:
+    """The path with what was given of a query.
+
+    >>> with_query("/v1/x", {"by": "day", "since": None}), with_query("/v1/x", {"since": None})
+    ('/v1/x?by=day', '/v1/x')
+    """
+    given = urlencode({name: value for name, value in query.items() if value is not None})
+    return f"{path}?{given}" if given else path
+
+
 def walk(client: Client, path: str, query: Mapping[str, Any], kinds: Mapping[str, type]) -> Iterator[Row]:
     """All items of a list, however many pages it has."""
     cursor: str | None = None

@@ -9,7 +9,7 @@ from sexton_actors.file_bounds import FileBounds
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
-from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
+from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS, ServerOption
 from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
@@ -88,6 +88,8 @@ class NodeSettings:
     """None: half of all."""
     device_logins: SessionBounds = field(default_factory=SessionBounds)
     """How many terminals may wait for a token at once."""
+    options: tuple[ServerOption, ...] = ()
+    """The options of the command as they were given, to be shown to those who look after the server."""
     identity: Path | None = None
     """The file of identity providers and issuers; None: the one of ``data``, if it is there."""
 

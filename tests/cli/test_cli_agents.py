@@ -93,7 +93,9 @@ def test_a_folder_without_its_files_or_with_no_text_says_so(bare_shell: Shell, t
 # --- an agent's life ----------------------------------------------------------------------------------------
 
 
-def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_path: Path) -> None:
+def test_an_agent_is_installed_steered_looked_at_and_deleted(
+    server: ServerProcess, shell: Shell, tmp_path: Path
+) -> None:
     installed = shell("agent", "install", str(agent_folder(tmp_path)))
     assert installed.returncode == 0, installed.stderr
     assert re.search(r"webhook nobody +http\S+/v1/webhooks/\S+", installed.stdout)
@@ -124,6 +126,21 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(shell: Shell, tmp_p
     assert re.search(r"^woken by +webhook:nobody$", shown, re.MULTILINE)
     assert re.search(r"^webhook nobody +http://\S+/v1/webhooks/\S+/zwh_\*\*\*$", shown, re.MULTILINE)
     assert "# At work" in shell("agent", "show", "echo", "--files").stdout
+
+    [version] = shell.json("agent", "versions", "echo")["items"]
+    assert (version["version"], version["status"]) == (1, "ACTIVE")
+    assert shell("agent", "diff", "echo", "1").stdout == "The files are the same.\n"
+    assert "by version 1 from its next lease" in shell("agent", "roll-back", "echo", "1", "--yes").stdout
+    assert shell("agent", "diff", "echo", "7").returncode == 2
+    assert shell("agent", "forget", "echo", "a/b?c", "--yes").stdout == "Agent echo has forgotten 'a/b?c'.\n"
+    assert shell.json("agent", "memories", "echo")["total"] == 0
+
+    admin = server.ready["admin_token"]
+    assert re.search(r"^echo +2 ", shell("charges").stdout, re.MULTILINE)
+    assert len(shell("charges", "--export").stdout.splitlines()) == 2
+
+    options = {one["name"]: one for one in shell.json("settings", SEXTON_TOKEN=admin)["items"]}
+    assert (options["--port"]["value"], options["--port"]["source"]) == ("0", "option")
 
     assert shell("agent", "stop", "echo").stdout == "Agent echo is stopped.\n"
 

@@ -8,6 +8,8 @@ from typing import Any, cast
 import pytest
 
 from sexton_cli import up
+from sexton_cli.commands.server import serve
+from sexton_cli.commands.shown_options import shown_options
 from sexton_cli.ground import Node
 from sexton_cli.settings import NodeSettings
 from sexton_http.wire.tls import Tls
@@ -53,3 +55,35 @@ def test_the_ready_file_is_written_over_nothing_that_another_put_there(tmp_path:
     assert (tmp_path / "others").read_text() == "mine"
     assert not (tmp_path / "ready.json").is_symlink()
     assert (tmp_path / "ready.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_every_option_of_a_server_is_shown_with_where_it_comes_from_and_no_secret() -> None:
+    words = [
+        "--max-streams",
+        "7",
+        "--database-url",
+        "postgresql://ann:s3cret@db.example/sexton",
+        "--access-log",
+    ]
+    environment = {"SEXTON_METRICS_TOKEN": "s3cret", "SEXTON_TRUSTED_PROXIES": "10.0.0.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        context = serve.make_context("serve", words)
+    shown = {option.name: option for option in shown_options(context)}
+
+    assert shown.keys() == {
+        "/".join(one.opts + one.secondary_opts)
+        for one in serve.params
+        if one.name not in {"ready_file", "help"} and one.expose_value
+    }
+    assert (shown["--max-streams"].value, shown["--max-streams"].source) == ("7", "option")
+    assert (shown["--metrics-token"].value, shown["--metrics-token"].source) == ("set", "environment")
+    assert (shown["--database-url"].value, shown["--access-log"].value) == (
+        "postgresql://db.example/sexton",
+        "yes",
+    )
+    assert (shown["--trusted-proxy"].value, shown["--port"].source) == ("10.0.0.1", "default")
+    assert shown["--max-in-flight"].variable == "SEXTON_MAX_IN_FLIGHT"
+    assert all(option.says for option in shown.values())
+    assert "s3cret" not in repr(shown)

@@ -103,7 +103,13 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
     ("words", "expected"),
     [
         ("sexton ag", ["plain,agent"]),
-        ("sexton s", ["plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"]),
+        (
+            "sexton s",
+            [
+                *("plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"),
+                "plain,settings",
+            ],
+        ),
         ("sexton agent in", ["plain,init", "plain,install"]),
         ("sexton agent list --st", ["plain,--status"]),
         ("sexton agent list --status ki", ["plain,killed"]),

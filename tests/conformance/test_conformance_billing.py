@@ -1,6 +1,7 @@
 """Plans, charges, counted events, providers and sealed rows are kept alike in memory and in PostgreSQL."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from sexton_storage.errors import Conflict
 from sexton_storage.paging import Page
 from sexton_storage.periods import DAY_MS, day_of
+from sexton_storage.records.charges import ChargeTotal, TotalsBy
 from sexton_storage.records.credentials import Credential
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.leases import LeaseStatus
@@ -113,6 +115,11 @@ async def test_only_what_is_kept_under_a_limit_counts(world: StorageWorld) -> No
 # --- charges ------------------------------------------------------------------------------------------------
 
 
+async def totals(world: StorageWorld, by: TotalsBy, **span: int) -> Sequence[ChargeTotal]:
+    options = {"since": 0, "until": 2**53, "limit": 9, **span}
+    return await world.storage.charges.totals(world.tenant_id, by, **options)
+
+
 async def test_each_lease_that_was_billed_is_one_charge_and_stays_when_its_agent_goes(
     world: StorageWorld,
 ) -> None:
@@ -126,6 +133,7 @@ async def test_each_lease_that_was_billed_is_one_charge_and_stays_when_its_agent
     await world.end(second, back, status=LeaseStatus.RELEASED)
     third = (await world.claim(agent)).lease
     await world.end(third, PROCESSED, nanos=500)
+    [whose] = await totals(world, TotalsBy.AGENT)
     await world.storage.zombies.delete(agent.id)
     charges = await world.storage.charges.list(world.tenant_id, limit=9)
     assert {charge.id: charge.credit_deducted_nanos for charge in charges} == {first.id: 300, third.id: 500}
@@ -141,6 +149,21 @@ async def test_each_lease_that_was_billed_is_one_charge_and_stays_when_its_agent
     page = Page(newest.recorded_at, newest.id)
     assert await world.storage.charges.list(world.tenant_id, limit=9, before=page) == [charges[1]]
     assert await world.storage.charges.list(new_id(), limit=9) == []
+
+    day = f"{datetime.fromtimestamp(newest.recorded_at / 1000, UTC):%Y-%m-%d}"
+    sums = {"charged_nanos": 800, "wall_ms": sum(charge.wall_ms for charge in charges)}
+    tokens = {"input_tokens": sum(charge.token_count_input for charge in charges), "output_tokens": 10}
+    assert whose == ChargeTotal(key=str(agent.id), name=agent.name, runs=2, **sums, **tokens)
+    assert await totals(world, TotalsBy.AGENT) == [replace(whose, name=None)]
+    assert await totals(world, TotalsBy.DAY) == [replace(whose, key=day, name=None)]
+
+    models = await totals(world, TotalsBy.MODEL)
+    assert [(one.key, one.charged_nanos) for one in models] == [("", 500), ("m", 300)]
+    assert await totals(world, TotalsBy.MODEL, limit=1) == models[:1]
+
+    last = max(charge.recorded_at for charge in charges)
+    assert await totals(world, TotalsBy.DAY, since=last + 1) == []
+    assert sum(one.runs for one in await totals(world, TotalsBy.MODEL, since=last)) >= 1
 
 
 async def test_a_credit_under_an_id_is_given_once(world: StorageWorld) -> None:

@@ -63,6 +63,12 @@ async def test_entries_are_kept_replaced_and_forgotten(world: StorageWorld) -> N
     await keep(world, lease, put("a", "two", "core"), forget("b"), forget("never there"), now=at + 5)
     assert await kept(world, lease) == [Memory(lease.zombie_id, "a", "two", "core", at + 5)]
 
+    store = world.storage.memories
+    assert not await store.forget(lease.zombie_id, "b"), "it is forgotten already"
+    assert not await store.forget(new_id(), "a"), "another agent's entry stays"
+    assert await store.forget(lease.zombie_id, "a")
+    assert await kept(world, lease) == []
+
 
 async def test_the_last_word_on_a_key_counts(world: StorageWorld) -> None:
     lease = await world.lease()

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from sexton_actors.catalogue import Catalogue
@@ -92,6 +93,10 @@ async def test_under_a_wrong_key_or_without_models_there_is_none(shop: HttpWorld
         assert int(answer.headers["retry-after"]) > 0
     async with open_http_world(terms=terms, catalogue=Catalogue("2026-11-20", MODELS)) as trial:
         billing = (await trial.get(address(trial), None)).json()["billing"]
+        offered = (await trial.get("/v1/models")).json()
+
+        assert offered["items"] == (await trial.get(address(trial), None)).json()["models"]
+        assert offered["rates"] == {"run_nanos_per_sec": 100_000, "event_nanos": 0}
         assert (billing["free_trial_end_ms"], billing["free_trial_stage_nanos"]) == (ends, 7)
 
 
@@ -121,6 +126,24 @@ async def test_charges_are_listed_newest_first_page_by_page(world: HttpWorld) ->
 
     for wrong in ("?cursor=x", "?limit=0", "?limit=201"):
         assert await code(world, "GET", path + wrong) == (400, "UZ-REQ-001")
+
+    lines = (await world.get(f"{path}/export")).content.splitlines()
+    assert [msgspec.json.decode(line) for line in lines] == seen
+
+    sums = "/v1/tenants/me/billing/totals"
+    by_agent = (await world.get(sums)).json()
+    [total] = by_agent["items"]
+    assert (total["key"], total["name"], total["runs"]) == (zombie["zombie_id"], "doctor", 5)
+    assert (total["charged_nanos"], total["input_tokens"]) == (gone, 10)
+    assert by_agent["until"] - by_agent["since"] == 31 * 86_400_000
+
+    for by in ("model", "day"):
+        [row] = (await world.get(f"{sums}?by={by}")).json()["items"]
+        assert (row["charged_nanos"], row["name"]) == (gone, None)
+    assert (await world.get(f"{sums}?until={seen[-1]['recorded_at']}")).json()["items"] == []
+
+    for wrong in ("?by=week", "?limit=401", "?since=5&until=4", f"?since=0&until={2**53}"):
+        assert await code(world, "GET", sums + wrong) == (400, "UZ-REQ-001")
 
 
 async def test_a_credit_asked_for_twice_with_one_key_is_one_credit(

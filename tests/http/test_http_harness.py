@@ -153,3 +153,36 @@ async def test_a_plan_that_does_not_hold_the_new_files_refuses_each_way_to_them(
         cut_off(world, monkeypatch)
         for method, path, sent in asked:
             assert await code(world, method, path, **sent) == (503, "UZ-ENTL-001"), path
+
+
+async def test_a_version_is_shown_with_what_it_would_change_and_is_gone_back_to(world: HttpWorld) -> None:
+    zombie, other = await world.install(), await world.install("scribe")
+    first = zombie["config_version_id"]
+    second = await compiled(world, zombie, skill(body="Look twice.\n"))
+    path = f"{world.ws}/harness/versions"
+    ahead = (await world.get(f"{path}/{second}")).json()
+    assert (ahead["status"], ahead["against_config_version_id"]) == ("COMPILED", first)
+    assert ahead["diff"].splitlines()[:2] == ["--- a/SKILL.md", "+++ b/SKILL.md"]
+    assert "+Look twice." in ahead["diff"]
+    assert ahead["source_markdown"].endswith("Look twice.\n")
+    assert ahead["author"].startswith("api:")
+
+    assert (await activate(world, second)).status_code == 200
+
+    back = (await world.get(f"{path}/{first}")).json()
+    assert (back["status"], "-Look twice." in back["diff"]) == ("SUPERSEDED", True)
+    assert (await world.get(f"{path}/{second}")).json()["diff"] == ""
+    assert (await world.get(f"{path}/{first}", params={"against": first})).json()["diff"] == ""
+
+    assert (await activate(world, first)).json()["config_version_id"] == first
+
+    record = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}")).json()
+    assert (record["config_version_id"], "Look twice." in record["source_markdown"]) == (first, False)
+
+    strange = other["config_version_id"]
+    for wrong in (
+        f"{path}/{UNKNOWN}",
+        f"{path}/{first}?against={UNKNOWN}",
+        f"{path}/{first}?against={strange}",
+    ):
+        assert await code(world, "GET", wrong) == (404, "UZ-HARNESS-001")

@@ -10,6 +10,7 @@ import trio
 from sexton_http.bodies.memories import CONTENT_BYTES
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.memories import Memory
+from sexton_storage.records.users import Role
 from sexton_storage.terms import DAILY_KEEP_MS, MEMORY_LIMIT
 from tests.worlds.bearer_tokens import agent_key
 from tests.worlds.http import HttpWorld, open_http_world_on
@@ -232,6 +233,29 @@ async def test_an_agent_that_is_not_there_remembers_nothing(world: HttpWorld) ->
     assert code(await world.get(path)) == (404, "UZ-MEM-002")
     assert code(await world.get(plane(nobody), token)) == (404, "UZ-MEM-002")
     assert code(await keep(world, nobody, token, lease, "a")) == (404, "UZ-MEM-002")
+
+
+async def test_a_person_has_an_entry_forgotten_and_the_audit_log_tells(world: HttpWorld) -> None:
+    zombie, token, lease = await world.working()
+    path = f"{world.ws}/zombies/{zombie['zombie_id']}/memories"
+    for key in ("who/is: on?call=1", "other"):
+        assert (await keep(world, zombie, token, lease, key)).status_code == 200
+    user = world.user_token(Role.USER)
+    assert code(await world.call("DELETE", path, user, params={"key": "other"})) == (403, "UZ-AUTH-009")
+    assert code(await world.call("DELETE", path)) == (400, "UZ-REQ-001")
+
+    nowhere = f"{world.ws}/zombies/{UNKNOWN}/memories"
+    assert code(await world.call("DELETE", nowhere, params={"key": "other"})) == (404, "UZ-ZMB-009")
+
+    for _ in range(2):
+        gone = await world.call("DELETE", path, params={"key": "who/is: on?call=1"})
+        assert gone.status_code == 204
+    assert await keys(world, zombie) == ["other"]
+
+    told = await world.get("/v1/audit", world.admin_token(), params={"action": "memory.*"})
+    assert [(line["target"], line["facts"]) for line in told.json()["items"]] == [
+        (zombie["zombie_id"], {"key": "who/is: on?call=1"})
+    ]
 
 
 async def test_a_runner_reaches_only_the_memory_of_agents_that_it_holds(world: HttpWorld) -> None:

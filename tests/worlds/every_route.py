@@ -32,6 +32,10 @@ async def take(world: HttpWorld) -> None:
         "scoring",
     ):
         await world.get(f"{ws}/{path}")
+    await world.call("DELETE", f"{agent}/memories", params={"key": "disk"})
+    await world.get("/v1/tenants/me/billing/totals", params={"by": "agent"})
+    await world.get("/v1/models")
+    await world.get("/v1/admin/settings", admin)
     for path in ("/v1/audit", "/v1/admin/audit", f"{ws}/audit"):
         await world.get(path, admin, params={"limit": "1"})
     for path in ("healthz", "readyz", ".well-known/jwks.json", "v1/whoami"):
@@ -182,6 +186,7 @@ async def _settings(world: HttpWorld, zombie: dict[str, Any], admin: str) -> Non
         body = {"config_version_id": drafted["config_version_id"]}
         await world.post(f"{ws}/harness/{step}", body)
     await world.get(f"{ws}/harness/versions", params={"agent_id": agent_id})
+    await world.get(f"{ws}/harness/versions/{zombie['config_version_id']}")
 
 
 async def _deliveries(world: HttpWorld, zombie: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
 from sexton_http.identity.bootstrap import Installation, bootstrap
-from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Issuer, Provider
+from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Issuer, Provider, ServerOption
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.loop_turns import LoopTurns
@@ -45,6 +45,15 @@ from sexton_storage.vault import Vault
 from tests.worlds.answer_checks import check_answer, note_problems
 from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
 from tests.worlds.trust import TRUST
+
+MAX_STREAMS_OPTION = ServerOption(
+    name="--max-streams",
+    variable="SEXTON_MAX_STREAMS",
+    value="2048",
+    source="default",
+    says="Streams of server-sent events at once.",
+)
+"""What the server was started with."""
 
 
 @dataclass
@@ -245,6 +254,7 @@ async def open_http_world_on(
             previewer=previewer,
             catalogue_key=installation.catalogue_key,
             connections=connections or OpenConnections(),
+            options=(MAX_STREAMS_OPTION,),
         )
         app = create_app(ctx, fast=fast)
         async with trio.open_nursery() as nursery:

@@ -1,5 +1,7 @@
-"""``sexton balance`` and ``sexton credit``: a tenant's money."""
+"""``sexton balance``, ``charges`` and ``credit``: a tenant's money."""
 
+import sys
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import click
@@ -9,8 +11,18 @@ from sexton_cli.client import Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
 from sexton_cli.identity import is_id
+from sexton_cli.lookups import with_query
 from sexton_cli.money import BILLING, dollars_of, nanos_of
-from sexton_cli.output import moment
+from sexton_cli.output import Column, moment
+
+DAYS = click.DateTime(["%Y-%m-%d"])
+TOTALS = (
+    Column("what", "WHAT", elastic=True),
+    Column("runs", "RUNS"),
+    Column("input_tokens", "TOKENS IN", spare=True),
+    Column("output_tokens", "TOKENS OUT", spare=True),
+    Column("cost", "COST"),
+)
 
 
 @click.command()
@@ -39,6 +51,49 @@ def credit(caller: Caller, *, dollars: str, tenant: str | None, reason: str) -> 
         # A key of its own for each call: whoever runs the command twice means it twice.
         after = client.post(f"/v1/admin/tenants/{tenant_id}/credit", body, key=str(uuid4()))
     _show(caller, after)
+
+
+@click.command()
+@click.option(
+    "--by",
+    type=click.Choice(["agent", "model", "day"]),
+    default="agent",
+    show_default=True,
+    help="What to add up.",
+)
+@click.option("--since", type=DAYS, help="Not before this day, in UTC. [default: 31 days back]")
+@click.option("--until", type=DAYS, help="Before this day, in UTC. [default: now]")
+@click.option("--export", is_flag=True, help="Write every charge, a JSON object each, and add up nothing.")
+@calling
+def charges(caller: Caller, *, by: str, since: datetime | None, until: datetime | None, export: bool) -> None:
+    """Show what your tenant's runs were billed, by agent, model or day."""
+    with caller.client() as client:
+        if export:
+            sys.stdout.flush()
+            for piece in client.download(f"{BILLING}/charges/export"):
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return
+        found = client.get(
+            with_query(f"{BILLING}/totals", {"by": by, "since": _ms(since), "until": _ms(until)})
+        )
+    if caller.output.as_json:
+        caller.output.document(found)
+        return
+    rows = found.get("items") or []
+    shown = [
+        {
+            **row,
+            "what": row.get("name") or row.get("key") or "no model",
+            "cost": dollars_of(field(row, "charged_nanos", int)),
+        }
+        for row in rows
+    ]
+    caller.output.table(TOTALS, shown)
+
+
+def _ms(day: datetime | None) -> str | None:
+    return None if day is None else str(round(day.replace(tzinfo=UTC).timestamp() * 1000))
 
 
 def _show(caller: Caller, told: Row) -> None:

@@ -9,6 +9,7 @@ from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
 from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_files_store
+from sexton_cli.commands.shown_options import shown_options
 from sexton_cli.commands.worker_options import WORKER_OPTIONS
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
@@ -161,6 +162,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
     return NodeSettings(
+        options=shown_options(click.get_current_context()),
         data=data,  # type: ignore[arg-type]  # click has checked each by its option
         tls=tls,
         log=log,

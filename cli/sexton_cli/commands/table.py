@@ -89,6 +89,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     ),
     "proposals": Entry("proposals:proposals", "List, show, approve and reject an agent's proposals."),
     "balance": Entry("money:balance", "Show your tenant's balance, and whether it stops work."),
+    "charges": Entry("money:charges", "Show what your tenant's runs were billed, by agent, model or day."),
     "credit": Entry("money:credit", "Add DOLLARS to a tenant's balance; work that waited for it goes on."),
     "top": Entry(
         "top:top", "Show the queue, leases with the time they have left, runners and actors, until Ctrl-C."
@@ -102,6 +103,14 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     ),
     "lease": Entry("lease:lease", "List the leases that runners hold; for platform admins."),
     "audit": Entry("audit:audit", "Show, export and verify the log of who changed what; for admins."),
+    "models": Entry(
+        "set_up:models",
+        "List the models that the server offers, and what a million of their tokens costs.",
+    ),
+    "settings": Entry(
+        "set_up:settings",
+        "List the options that the server was started with, and where each comes from; for platform admins.",
+    ),
     "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
     "doctor": Entry(
         "doctor:doctor", "Check server, clock, token, workspace, and this machine's sandbox and database."
@@ -117,5 +126,16 @@ AGENT_COMMANDS: Final[Mapping[str, Entry]] = {
         "agent_trials:run",
         "Try the agent of DIR on one event, without a server: in the runner's own sandbox and loop.",
     ),
+    "versions": Entry("agent_versions:versions", "List the versions of an agent's files, newest first."),
+    "diff": Entry(
+        "agent_versions:diff",
+        "Show what a VERSION (its number or id) of an agent's files would change of the active one.",
+    ),
+    "roll-back": Entry(
+        "agent_versions:roll_back",
+        "Make a VERSION (its number or id) of an agent's files the active one again, from its next lease on.",
+    ),
+    "memories": Entry("memories:memories", "Show what an agent remembers, newest first."),
+    "forget": Entry("memories:forget", "Make an agent forget the entry under this KEY."),
 }
-"""The commands of ``sexton agent`` that import a server's packages."""
+"""The commands of ``sexton agent`` that stand in modules of their own."""

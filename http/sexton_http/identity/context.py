@@ -157,6 +157,21 @@ class HttpSettings:
     """Whether each request has a line in the log, and not only those that were refused or failed."""
 
 
+class ServerOption(msgspec.Struct, frozen=True):
+    """One option of the command that started the server, as people who look after it see it."""
+
+    name: str
+    """As it is written: `--max-in-flight`."""
+    variable: str
+    """The variable of the environment that sets it, too; empty: none does."""
+    value: str
+    """As text; of a secret only whether it is set."""
+    source: str
+    """`option`, `environment` or `default`."""
+    says: str
+    """What it is for."""
+
+
 class WorkerHealth(msgspec.Struct, frozen=True):
     """One of the processes that serve together."""
 
@@ -223,6 +238,8 @@ class HttpContext:
     """The server's own Slack app; None: there is none."""
     turns: LoopTurns | None = None
     """What measures the event loop; None: nothing does, and ingress is never held back."""
+    options: tuple[ServerOption, ...] = ()
+    """What the server was started with, for platform admins; of several workers the whole server's."""
     connections: OpenConnections = field(default_factory=OpenConnections)
     siblings: Siblings | None = None
     """None for a server of one process."""

@@ -20,6 +20,7 @@ AUDITED: Final[Mapping[str, Audit]] = {
     "approve_proposal": Audit("proposal.approve"),
     "reject_proposal": Audit("proposal.reject"),
     "rotate_approval_token": Audit("agent.rotate_token"),
+    "forget_memory": Audit("memory.forget", ("key",)),
     "reset_workspace_files": Audit("agent.reset_files"),
     "cancel_follow_up": Audit("follow_up.cancel"),
     "cancel_event": Audit("event.cancel"),

@@ -1,23 +1,33 @@
 """The tenant's balance, and where the money went."""
 
-from typing import Annotated, Any
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import msgspec
 
 from sexton_actors.protocol.ledger import Credit, ReadBalance
 from sexton_actors.refusal import Refusal
-from sexton_http.answers import Problem
+from sexton_http.answers import Problem, StreamAnswer
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Body, Cursor, Positive, Query, Shape
 from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
-from sexton_storage.records.charges import Charge
+from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, Wait, operation
+from sexton_storage.paging import Page
+from sexton_storage.periods import DAY_MS
+from sexton_storage.records.charges import Charge, TotalsBy
 from sexton_storage.records.leases import ModelShare
 from sexton_storage.records.tenants import Tenant
 
 TAG = "Billing"
+NDJSON: Final = "application/x-ndjson"
+EXPORTED_AT_ONCE: Final = 500
+"""Charges; a line is some 400 bytes."""
+DEFAULT_SPAN_MS: Final = 31 * DAY_MS
+LONGEST_SPAN_MS: Final = 400 * DAY_MS
+
+Ms = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class FreeTrial(Shape):
@@ -107,6 +117,36 @@ class ChargeQuery(Query):
     cursor: Cursor | None = None
 
 
+class TotalQuery(Query):
+    by: TotalsBy = TotalsBy.AGENT
+    since: Ms | None = None
+    """Left out: 31 days before `until`."""
+    until: Ms | None = None
+    """Before it; left out: now. At most 400 days after `since`."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=400)] = 100
+
+
+class ChargeTotalItem(Shape):
+    key: str
+    """The agent's id, the model (empty: none was used), or the day as YYYY-MM-DD."""
+    name: str | None
+    """The agent's; null for one that was deleted, and for models and days."""
+    runs: int
+    """Leases that were billed."""
+    charged_nanos: int
+    input_tokens: int
+    output_tokens: int
+    wall_ms: int
+
+
+class ChargeTotals(Shape):
+    by: TotalsBy
+    since: int
+    until: int
+    items: list[ChargeTotalItem]
+    """Days newest first; agents and models the dearest first."""
+
+
 @operation("GET", "/v1/tenants/me/billing", tag=TAG, tenant_wide=True, codes=("UZ-BILLING-002",))
 async def get_balance(call: Call[NoBody, NoQuery]) -> Balance | Refusal:
     """Show the tenant's balance."""
@@ -126,6 +166,52 @@ async def list_charges(call: Call[NoBody, ChargeQuery]) -> ChargePage:
     more = len(rows) > query.limit
     following = encode(Place(shown[-1].recorded_at, shown[-1].id, filters)) if more else None
     return ChargePage([_charge(row) for row in shown], following)
+
+
+@operation(
+    "GET",
+    "/v1/tenants/me/billing/charges/export",
+    tag=TAG,
+    tenant_wide=True,
+    wait=Wait.STREAM,
+    media=NDJSON,
+)
+async def export_charges(call: Call[NoBody, NoQuery]) -> StreamAnswer:
+    """Give all that the tenant's runs were billed, newest first, a JSON object each."""
+    charges, tenant_id = call.ctx.world.storage.charges, call.member.tenant_id
+    # From the first page on it only goes back in time, so what is billed meanwhile does not make it endless.
+    first = await charges.list(tenant_id, limit=EXPORTED_AT_ONCE)
+    name = (b"content-disposition", b'attachment; filename="charges.jsonl"')
+    return StreamAnswer(((b"content-type", NDJSON.encode()), name), _lines(call, tenant_id, first))
+
+
+async def _lines(
+    call: Call[NoBody, NoQuery], tenant_id: UUID, rows: Sequence[Charge]
+) -> AsyncGenerator[bytes, None]:
+    encode_lines, charges = msgspec.json.Encoder().encode_lines, call.ctx.world.storage.charges
+    while rows:
+        yield encode_lines([_charge(row) for row in rows])
+        before = Page(rows[-1].recorded_at, rows[-1].id)
+        rows = await charges.list(tenant_id, limit=EXPORTED_AT_ONCE, before=before)
+
+
+@operation("GET", "/v1/tenants/me/billing/totals", tag=TAG, tenant_wide=True, codes=("UZ-REQ-001",))
+async def total_charges(call: Call[NoBody, TotalQuery]) -> ChargeTotals:
+    """Add up what the tenant's runs were billed, by agent, model or UTC day.
+
+    A run counts where it ended. One that used several models counts as its first; its charge lists them all.
+    """
+    query, now = call.query, call.ctx.world.now_ms()
+    until = now + 1 if query.until is None else query.until
+    since = max(0, until - DEFAULT_SPAN_MS) if query.since is None else query.since
+    if not 0 <= until - since <= LONGEST_SPAN_MS:
+        detail = "until: at most 400 days after since, and not before it"
+        raise Problem("UZ-REQ-001", detail, facts={"parameter": "until"})
+    rows = await call.ctx.world.storage.charges.totals(
+        call.member.tenant_id, query.by, since=since, until=until, limit=query.limit
+    )
+    items = [ChargeTotalItem(**msgspec.structs.asdict(row)) for row in rows]
+    return ChargeTotals(query.by, since, until, items)
 
 
 @operation("GET", "/v1/tenants/me/billing/charges/{event_id}/metering-periods", tag=TAG, tenant_wide=True)

@@ -11,7 +11,7 @@ from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem
 from sexton_http.bodies.shapes import Query, Shape
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import Auth, NoBody, operation
+from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 
 TAG = "Catalogue"
 MAX_AGE_S: Final = 300
@@ -54,6 +54,13 @@ class PublicCatalogue(Shape):
     billing: BillingBlock
 
 
+class ModelList(Shape):
+    version: str
+    """The day of the prices, YYYY-MM-DD."""
+    items: list[ModelRow]
+    rates: RateBlock
+
+
 class CatalogueQuery(Query):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
     """Only the row of this id."""
@@ -84,6 +91,14 @@ async def show_catalogue(call: Call[NoBody, CatalogueQuery]) -> Answer:
         return Answer(NOT_MODIFIED, headers, b"")
     body = msgspec.json.encode({**msgspec.structs.asdict(document), "request_id": call.request_id})
     return Answer(200, (JSON_TYPE, *headers), body)
+
+
+@operation("GET", "/v1/models", tag=TAG)
+async def list_models(call: Call[NoBody, NoQuery]) -> ModelList:
+    """List the models that the operator offers, and what they and a run's time cost."""
+    catalogue = call.ctx.world.catalogue
+    rows = [_row(model) for model in catalogue.models]
+    return ModelList(catalogue.version, rows, RateBlock(RUN_NANOS_PER_SEC, EVENT_NANOS))
 
 
 def _document(call: Call[NoBody, CatalogueQuery], catalogue: Catalogue) -> PublicCatalogue:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.proposal.diff import diff_files
 from sexton_actors.protocol.zombie import ActivateVersion, CompileVersion, Configured, DraftVersion
 from sexton_actors.refusal import Refusal
 from sexton_http.answers import Problem
@@ -87,6 +88,24 @@ class VersionQuery(Query):
     cursor: Cursor | None = None
 
 
+class VersionText(VersionItem):
+    """One version whole, and how it differs from another."""
+
+    author: str
+    """Who wrote its files, as `user:<id>` or `api:<id>`; empty where nobody noted it."""
+    source_markdown: str
+    trigger_markdown: str
+    against_config_version_id: UUID | None
+    """What it was compared with."""
+    diff: str
+    """Unified, from the files of that version to those of this one; empty where they are the same."""
+
+
+class VersionCompared(Query):
+    against: UUID | None = None
+    """Another version of the same agent; left out: the active one."""
+
+
 class VersionActivated(Shape):
     workspace_id: UUID
     agent_id: UUID
@@ -133,7 +152,7 @@ async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionCompiled |
 
     One that was compiled before comes back as it is.
     """
-    config = await _version(call)
+    config = await _version(call, call.body.config_version_id)
     match await ask(call.ctx.system, "zombie", config.zombie_id, CompileVersion(config.id)):
         case Refusal() as refusal:
             return refusal
@@ -163,7 +182,7 @@ async def activate_harness(call: Call[VersionWish, NoQuery]) -> VersionActivated
     It holds from the agent's next lease on. `webhook_urls` is there when the version has triggers with new
     secrets: they are shown in this answer only.
     """
-    config = await _version(call)
+    config = await _version(call, call.body.config_version_id)
     message = ActivateVersion(config.id, call.member.by, may_grant(call.member))
     match await ask(call.ctx.system, "zombie", config.zombie_id, message):
         case Refusal() as refusal:
@@ -194,8 +213,37 @@ async def list_harness_versions(call: Call[NoBody, VersionQuery]) -> VersionPage
     return VersionPage([_item(config) for config in shown], following)
 
 
-async def _version(call: Call[VersionWish, NoQuery]) -> ConfigVersion:
-    wanted = call.body.config_version_id
+@operation("GET", HARNESS + "/versions/{config_version_id}", tag=TAG, codes=(UNKNOWN_VERSION,))
+async def get_harness_version(call: Call[NoBody, VersionCompared]) -> VersionText:
+    """Show one version with its two files, and what it would change of the active one.
+
+    `POST …/harness/activate` goes back to a version that was active before.
+    """
+    config = await _version(call, call.id("config_version_id"))
+    other = await _compared_with(call, config)
+    before = ("", "") if other is None else (other.source_markdown, other.trigger_markdown)
+    return VersionText(
+        **msgspec.structs.asdict(_item(config)),
+        author=config.author,
+        source_markdown=config.source_markdown,
+        trigger_markdown=config.trigger_markdown,
+        against_config_version_id=None if other is None else other.id,
+        diff=diff_files(before, (config.source_markdown, config.trigger_markdown)),
+    )
+
+
+async def _compared_with(call: Call[NoBody, VersionCompared], config: ConfigVersion) -> ConfigVersion | None:
+    zombies = call.ctx.world.storage.zombies
+    if call.query.against is None:
+        zombie = await zombies.load(config.zombie_id)
+        return None if zombie is None else await zombies.load_config(zombie.config_version_id)
+    other = await _version(call, call.query.against)
+    if other.zombie_id != config.zombie_id:
+        raise Problem(UNKNOWN_VERSION, f"{other.id} is a version of another agent")
+    return other
+
+
+async def _version(call: Call[Any, Any], wanted: UUID) -> ConfigVersion:
     config = await call.ctx.world.storage.zombies.load_config(wanted)
     scope = None if config is None else await call.services.scopes.zombie(config.zombie_id)
     if config is None or scope is None or scope.workspace_id != call.id("workspace_id"):

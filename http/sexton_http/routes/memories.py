@@ -9,6 +9,7 @@ import msgspec
 from sexton_http.answers import Problem
 from sexton_http.bodies.memories import (
     CATEGORY_CHARS,
+    KEY_CHARS,
     MemoryEntry,
     MemoryList,
     change_of,
@@ -37,6 +38,11 @@ class MemoryQuery(Query):
     """Words; entries that hold any of them in key or content are found, those with more of them first."""
     category: Annotated[str, msgspec.Meta(max_length=CATEGORY_CHARS)] | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+
+
+class MemoryKey(Query):
+    key: Annotated[str, msgspec.Meta(max_length=KEY_CHARS)] = ""
+    """The entry's; it is needed."""
 
 
 class FencedMemoryQuery(MemoryQuery):
@@ -75,6 +81,26 @@ async def list_memories(call: Call[NoBody, MemoryQuery]) -> MemoryList:
         return await _search(call, zombie_id, call.query)
 
     return await _reached(read)
+
+
+@operation(
+    "DELETE",
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/memories",
+    tag=TAG,
+    role=Role.OPERATOR,
+    status=204,
+    codes=("UZ-ZMB-009",),
+)
+async def forget_memory(call: Call[NoBody, MemoryKey]) -> None:
+    """Forget an entry of what an agent remembers; where there is none, it is forgotten already.
+
+    A run that has begun may still know it, and may keep it again.
+    """
+    zombie_id = call.id("zombie_id")
+    await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
+    if not call.query.key:
+        raise Problem("UZ-REQ-001", "key: say which entry", facts={"parameter": "key"})
+    await call.ctx.world.storage.memories.forget(zombie_id, call.query.key)
 
 
 @operation("GET", RUNNER_PATH, tag=TAG, auth=Auth.RUNNER, codes=RUNNER_CODES)

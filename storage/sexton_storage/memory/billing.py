@@ -1,6 +1,7 @@
 """Plans and charges in memory."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from sexton_storage.errors import Conflict
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.paging import Page
-from sexton_storage.records.charges import Charge
+from sexton_storage.records.charges import Charge, ChargeTotal, TotalsBy
 from sexton_storage.records.plans import Plan, PlanStatus
 from sexton_storage.records.tenants import Tenant
 
@@ -51,6 +52,38 @@ class MemoryCharges(MemoryStore):
         ]
         return sorted(found, key=lambda c: (c.recorded_at, c.id), reverse=True)[:limit]
 
+    async def totals(
+        self, tenant_id: UUID, by: TotalsBy, *, since: int, until: int, limit: int
+    ) -> Sequence[ChargeTotal]:
+        await self._round_trip()
+        sums: dict[str, list[int]] = {}
+        for charge in self._tables.charges.values():
+            if charge.tenant_id == tenant_id and since <= charge.recorded_at < until:
+                figures = (
+                    *(1, charge.credit_deducted_nanos, charge.token_count_input),
+                    *(charge.token_count_output, charge.wall_ms),
+                )
+                summed = sums.setdefault(_key(charge, by), [0] * len(figures))
+                summed[:] = [old + new for old, new in zip(summed, figures, strict=True)]
+        totals = [ChargeTotal(key, self._name(key, by), *summed) for key, summed in sums.items()]
+        if by is TotalsBy.DAY:
+            return sorted(totals, key=lambda one: one.key, reverse=True)[:limit]
+        return sorted(totals, key=lambda one: (-one.charged_nanos, one.key))[:limit]
+
+    def _name(self, key: str, by: TotalsBy) -> str | None:
+        zombie = self._tables.zombies.get(UUID(key)) if by is TotalsBy.AGENT else None
+        return None if zombie is None else zombie.name
+
     async def events_of_day(self, tenant_id: UUID, day: int) -> int:
         await self._round_trip()
         return self._tables.event_counts.get((tenant_id, day), 0)
+
+
+def _key(charge: Charge, by: TotalsBy) -> str:
+    match by:
+        case TotalsBy.AGENT:
+            return str(charge.zombie_id)
+        case TotalsBy.MODEL:
+            return charge.model or ""
+        case TotalsBy.DAY:
+            return f"{datetime.fromtimestamp(charge.recorded_at / 1000, UTC):%Y-%m-%d}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.attribution import current_entry
 from sexton_storage.documents import storable
 from sexton_storage.memory.apply_gates import holds
 from sexton_storage.memory.apply_memories import remember
@@ -19,6 +20,16 @@ class MemoryMemories(MemoryStore):
         if not holds(self._tables, zombie_id, held.lease_id, held.fencing_token):
             return None
         return Remembered(remember(self._tables, zombie_id, changes, now).refused)
+
+    async def forget(self, zombie_id: UUID, key: str) -> bool:
+        await self._round_trip()
+        rows = self._tables.memories.get(zombie_id, {})
+        if rows.pop(storable(key), None) is None:
+            return False
+        entry = current_entry()
+        if entry is not None:
+            self._tables.audit.append(entry)
+        return True
 
     async def search(
         self, zombie_id: UUID, *, query: str, category: str | None, limit: int

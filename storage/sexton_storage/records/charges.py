@@ -1,6 +1,7 @@
 """What the runs of a tenant have cost."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -39,9 +40,41 @@ STAGE_CHARGE: Final = "stage"
 kind ``receive``."""
 
 
+class TotalsBy(StrEnum):
+    """What charges are added up by."""
+
+    AGENT = "agent"
+    MODEL = "model"
+    DAY = "day"
+
+
+class ChargeTotal(msgspec.Struct, frozen=True, gc=False):
+    """What the charges of one agent, model or day come to."""
+
+    key: str
+    """The agent's id, the model (empty: none was used), or the UTC day as YYYY-MM-DD."""
+    name: str | None
+    """The agent's; None for one that was deleted, and for models and days."""
+    runs: int
+    """Leases that were billed."""
+    charged_nanos: int
+    input_tokens: int
+    output_tokens: int
+    wall_ms: int
+
+
 class ChargeStore(Protocol):
     async def list(self, tenant_id: UUID, *, limit: int, before: Page | None = None) -> Sequence[Charge]:
         """Newest first. They stay when their agent is purged."""
+        ...
+
+    async def totals(
+        self, tenant_id: UUID, by: TotalsBy, *, since: int, until: int, limit: int
+    ) -> Sequence[ChargeTotal]:
+        """Add up what was recorded from ``since`` until before ``until``, in ms.
+
+        Days come newest first; agents and models by what they cost, the dearest first.
+        """
         ...
 
     async def events_of_day(self, tenant_id: UUID, day: int) -> int:

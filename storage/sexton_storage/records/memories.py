@@ -153,6 +153,10 @@ class MemoriesStore(Protocol):
         """
         ...
 
+    async def forget(self, zombie_id: UUID, key: str) -> bool:
+        """Forget an entry as a person asks, whatever lease is held; False where there is none."""
+        ...
+
     async def search(
         self, zombie_id: UUID, *, query: str, category: str | None, limit: int
     ) -> tuple[Sequence[Memory], int]:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from sexton_storage.attribution import current_entry
 from sexton_storage.documents import storable
+from sexton_storage.postgres.connections.audit_entries import APPEND, entry_json
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.journal.memories import remember
 from sexton_storage.postgres.sql.rows import Rows
@@ -24,6 +26,7 @@ SELECT {MEMORIES.columns()}, count(*) OVER ()
  WHERE found > 0 OR cardinality($3) = 0
  ORDER BY found DESC, updated_at DESC, key COLLATE "C" LIMIT $4
 """
+_FORGET = "DELETE FROM memories WHERE zombie_id = $1 AND key = $2"
 _OF_LEASE = f"""
 SELECT {MEMORIES.columns("m")} FROM memories m WHERE {_ALIVE}
  ORDER BY (m.category = 'core') DESC, m.updated_at DESC, m.key COLLATE "C" LIMIT $2
@@ -42,6 +45,19 @@ class PostgresMemories(PostgresStore):
             if await lock_agent(connection, zombie_id, held) is not Hold.HELD:
                 return None
             return Remembered((await remember(connection, zombie_id, changes, now)).refused)
+
+        return await self._database.change(work)
+
+    async def forget(self, zombie_id: UUID, key: str) -> bool:
+        entry = current_entry()
+
+        async def work(connection: Connection) -> bool:
+            if await connection.execute(_FORGET, zombie_id, storable(key)) == "DELETE 0":
+                return False
+            if entry is not None:
+                # Runs write this table all the time, so it has no trigger that would look for an entry.
+                await connection.execute(APPEND, entry_json(entry))
+            return True
 
         return await self._database.change(work)
 

@@ -1,0 +1,90 @@
+"""``sexton agent versions``, ``diff`` and ``roll-back``: what an agent's files were, and are again."""
+
+import click
+
+from sexton_cli.caller import Caller
+from sexton_cli.client import Client
+from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.exits import USAGE, Fault
+from sexton_cli.identity import is_id
+from sexton_cli.lookups import agent_id, walk, with_query, workspace_path
+from sexton_cli.output import Column, moment
+
+VERSION = {"config_version_id": str, "version": int, "status": str}
+COLUMNS = (
+    Column("version", "VERSION"),
+    Column("status", "STATUS"),
+    Column("config_version_id", "ID"),
+    Column("created", "CREATED", spare=True),
+)
+
+
+@click.command()
+@click.argument("name")
+@calling
+def versions(caller: Caller, *, name: str) -> None:
+    """List the versions of an agent's files, newest first."""
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        query = {"agent_id": agent_id(client, workspace, name)}
+        rows = list(walk(client, f"{workspace}/harness/versions", query, VERSION))
+    if caller.output.as_json:
+        caller.output.document({"items": rows, "total": len(rows)})
+        return
+    caller.output.table(COLUMNS, [{**row, "created": moment(row.get("created_at"))} for row in rows])
+
+
+@click.command()
+@click.argument("name")
+@click.argument("version")
+@click.option("--against", metavar="VERSION", help="Compare with this one. [default: the active one]")
+@click.option("--files", is_flag=True, help="Print its SKILL.md and TRIGGER.md, and compare nothing.")
+@calling
+def diff(caller: Caller, *, name: str, version: str, against: str | None, files: bool) -> None:
+    """Show what a VERSION (its number or id) of an agent's files would change of the active one."""
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        wanted = _id_of(client, workspace, name, version)
+        other = None if against is None else _id_of(client, workspace, name, against)
+        found = client.get(with_query(f"{workspace}/harness/versions/{wanted}", {"against": other}))
+    if caller.output.as_json:
+        caller.output.document(found)
+    elif files:
+        caller.output.piece(f"{found.get('source_markdown')}\n{found.get('trigger_markdown')}\n")
+    elif found.get("diff"):
+        caller.output.changes(str(found.get("diff")))
+    else:
+        caller.output.say("The files are the same.")
+
+
+@click.command(name="roll-back")
+@click.argument("name")
+@click.argument("version")
+@yes
+@calling
+def roll_back(caller: Caller, *, name: str, version: str, yes: bool) -> None:
+    """Make a VERSION (its number or id) of an agent's files the active one again, from its next lease on."""
+    sure(caller, f"Have agent {name} work by version {version} again?", yes=yes)
+    with caller.client() as client:
+        workspace = workspace_path(caller, client)
+        body = {"config_version_id": _id_of(client, workspace, name, version)}
+        done = client.post(f"{workspace}/harness/activate", body)
+    if caller.output.as_json:
+        caller.output.document(done)
+        return
+    caller.output.say(f"Agent {name} works by version {version} from its next lease on.")
+
+
+def _id_of(client: Client, workspace: str, name: str, version: str) -> str:
+    """Raises Fault where the agent has no such version."""
+    if is_id(version):
+        return version
+    query = {"agent_id": agent_id(client, workspace, name)}
+    for row in walk(client, f"{workspace}/harness/versions", query, VERSION):
+        if str(row["version"]) == version:
+            return str(row["config_version_id"])
+    raise Fault(
+        f"agent {name} has no version {version!r}",
+        f"'sexton agent versions {name}' lists them.",
+        status=USAGE,
+    )
