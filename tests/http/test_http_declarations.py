@@ -184,6 +184,7 @@ def test_what_a_pages_form_sends_is_described() -> None:
             "submit_runner",
             "submit_actor",
         ),
+        *("submit_model", "submit_setting", "submit_credit", "submit_trial"),
     }
 
     for route in forms.values():

@@ -8,18 +8,21 @@ import msgspec
 import pytest
 import trio
 
+from sexton_actors.catalogue import Catalogue
 from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_actors.periodic.failure_rounds import Sort
 from sexton_engine import Message
+from tests.http.test_http_models_and_keys import MODELS
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
-from tests.worlds.http_agents import UNKNOWN, report, skill, steer
+from tests.worlds.http_agents import UNKNOWN, activate, compiled, open_trigger, propose, report, skill, steer
 from tests.worlds.samples import trigger_md
 
 PLACES = (
     *("events", "approvals", "agents", "failures", "jobs", "tree", "money"),
     *("credentials", "audit", "webhooks", "schedules", "events?q=&status=&agent=&after="),
+    *("models", "settings", "api"),
     *("events?status=agent_error&q=code:*", "jobs?filter=status:agent_error&kind=replay"),
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
@@ -35,7 +38,7 @@ class Nonsense(msgspec.Struct, Message[None], frozen=True):
 
 @pytest.fixture
 async def world() -> AsyncIterator[HttpWorld]:
-    async with open_http_world() as opened:
+    async with open_http_world(catalogue=Catalogue("2026-11-20", MODELS)) as opened:
         yield opened
 
 
@@ -69,6 +72,42 @@ async def schedule(world: HttpWorld) -> None:
     cron = 'type: cron\n    schedule: "0 * * * *"\n    message: look <b>around</b>'
     files = {"source_markdown": skill("clock"), "trigger_markdown": trigger_md("clock", trigger=cron)}
     assert (await world.post(f"{world.ws}/zombies", files)).status_code == 201
+
+
+async def fill_agent(world: HttpWorld, zombie: dict[str, Any], token: str, lease: dict[str, Any]) -> str:
+    """Something of each kind that an agent's page shows; gives a version that was active for a moment."""
+    for key in ("disk", HOSTILE[:60]):
+        entry = {
+            "lease_id": lease["lease_id"],
+            "key": key,
+            "content": "It fills on Mondays.",
+            "category": "core",
+        }
+        await world.post(f"/v1/runners/me/memory/{zombie['zombie_id']}", entry, token)
+    second = await compiled(world, zombie, skill(body="Look twice.\n"), open_trigger("github", "grafana"))
+    for version in (second, zombie["config_version_id"]):
+        assert (await activate(world, version)).status_code == 200
+    await propose(world, zombie["zombie_id"], source_markdown=skill(body=f"Look thrice.\n{HOSTILE[:40]}\n"))
+    wish = {"service": "pagerduty", "reason": "To see who is on call."}
+    await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/integration-requests", wish)
+    return second
+
+
+async def test_an_agents_pages_and_an_operation_that_is_tried_are_for_everybody(
+    screen: Screen, world: HttpWorld
+) -> None:
+    zombie, token, lease = await world.working()
+    version = await fill_agent(world, zombie, token, lease)
+    await sign_in(screen, world)
+    agent = f"{world.base_url}/console/{world.installation.workspace_id}/agents/{zombie['zombie_id']}"
+    await screen.open(agent)
+    await check_console_page(screen, "agent_whole")
+    await screen.open(f"{agent}/versions/{version}")
+    await check_console_page(screen, "version")
+    await screen.open(f"{agent.partition('/agents/')[0]}/api/list_zombies")
+    await screen.press("Send")
+    await screen.sees('"doctor"')
+    await check_console_page(screen, "api_operation")
 
 
 async def test_an_operator_sees_what_waits_and_fails_and_approves_it(

@@ -27,7 +27,13 @@ code { font: 0.9em ui-monospace, monospace; }
 def make_documents(operations: Sequence[Operation], base_url: str) -> Documents:
     made = _made(tuple(operations))
     document = {**made.document, "servers": [{"url": base_url}]}
-    return Documents(openapi=msgspec.json.encode(document), docs=made.docs, errors=made.errors)
+    return Documents(
+        openapi=msgspec.json.encode(document),
+        docs=made.docs,
+        errors=made.errors,
+        document=made.document,
+        operations={operation.name: operation for operation in operations},
+    )
 
 
 @dataclass(frozen=True, slots=True)

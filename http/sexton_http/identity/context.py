@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import msgspec
@@ -256,3 +256,7 @@ class Documents:
     openapi: bytes
     docs: bytes
     errors: bytes
+    document: Mapping[str, Any]
+    """The OpenAPI document that ``openapi`` is the text of, but for the server's address."""
+    operations: Mapping[str, Any]
+    """By its name each ``Operation`` that the document describes."""

@@ -100,7 +100,7 @@ async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -
         raise Problem("UZ-WORKSPACE-001", f"there is no workspace {workspace_id}")
     waiting = await storage.gates.list(workspace_id, limit=MOST_COUNTED, status=GateStatus.PENDING)
     counts = {"approvals": len(waiting)}
-    return Frame(title, here, who, chosen[0], mine, counts)
+    return Frame(title, here, who, chosen[0], mine, counts, calls=call.services.documents.operations)
 
 
 def console_form(
@@ -111,8 +111,12 @@ def console_form(
     *,
     form: type[msgspec.Struct] | None,
     status: int = SEE_OTHER,
+    shows: tuple[int, ...] = (),
 ) -> Callable[[Callable[[Call[Any, Any]], Awaitable[Answer]]], Operation]:
-    """Declare what a form of a page does; when the route refuses it the page comes back and says why."""
+    """Declare what a form of a page does; when the route refuses it the page comes back and says why.
+
+    ``shows``: statuses by which the form shows its outcome itself, where that is seen only once.
+    """
 
     async def refused(call: Call[Any, Any], problem: Problem) -> Answer:
         if problem.status not in CLIENT_FAULT or problem.code in {"UZ-REQ-005", "UZ-WORKSPACE-001"}:
@@ -128,5 +132,9 @@ def console_form(
             return refused_page(frame, notice.sentence, notice.status, problem.code, notice.trace)
 
     return form_operation(
-        f"/console/{{workspace_id}}/{path}", refused, statuses=NOT_DONE, form=form, status=status
+        f"/console/{{workspace_id}}/{path}",
+        refused,
+        statuses=(*shows, *NOT_DONE),
+        form=form,
+        status=status,
     )

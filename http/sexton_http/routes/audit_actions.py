@@ -95,6 +95,9 @@ AUDITED: Final[Mapping[str, Audit]] = {
     # Workspaces and money.
     "create_workspace": Audit("workspace.create", ("name",)),
     "change_workspace": Audit("workspace.change", ("name", "paused")),
+    "submit_model": Audit("provider.choose"),
+    "submit_setting": Audit("workspace.change"),
+    "submit_credit": Audit("credit.add"),
     "submit_workspace": Audit("workspace.create"),
     "submit_change": Audit("workspace.change"),
     "arrive_from_chat": Audit("chat.install"),
@@ -132,6 +135,7 @@ NOT_AUDITED: Final[Mapping[str, str]] = {
     "submit_delivery": "the delivery says who has replayed it, and its event what came of it",
     "submit_failure": "the group of failures says who has acknowledged it, and until when it is muted",
     "mute_failure": "the group of failures says until when it is muted",
+    "submit_trial": "what it tries is told as the route that is tried",
     "preview_spec": "changes nothing",
     "verify_webhook": "changes nothing",
     "probe_chat": "changes nothing",

@@ -175,6 +175,7 @@ async def list_charges(call: Call[NoBody, ChargeQuery]) -> ChargePage:
     tenant_wide=True,
     wait=Wait.STREAM,
     media=NDJSON,
+    cookie=True,
 )
 async def export_charges(call: Call[NoBody, NoQuery]) -> StreamAnswer:
     """Give all that the tenant's runs were billed, newest first, a JSON object each."""

@@ -39,6 +39,7 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
             Place("webhooks", "Webhooks", "webhooks"),
             Place("schedules", "Schedules", "schedules"),
             Place("credentials", "Credentials", "credentials"),
+            Place("models", "Models", "models"),
             Place("grants", "Grants", "/grants"),
         ),
     ),
@@ -53,7 +54,8 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Place]]]] = (
             Place("keys", "API keys", "/keys"),
             Place("audit", "Audit log", "audit"),
             Place("workspaces", "Workspaces", "/workspaces"),
-            Place("api", "API", "/docs"),
+            Place("settings", "Settings", "settings"),
+            Place("api", "API", "api"),
         ),
     ),
 )
@@ -70,6 +72,8 @@ class Frame(NamedTuple):
     waiting: Mapping[str, int] = {}
     """What waits for a person, by the key of the page that shows it."""
     scripts: Sequence[str] = ()
+    calls: Mapping[str, Any] = {}
+    """Each operation of the interface by its name, so that a page can say where its figures come from."""
     going_on: str | None = None
     """An address that the page leads to by itself."""
     bare: bool = False
@@ -81,6 +85,11 @@ class Frame(NamedTuple):
         if self.who is None:
             raise TypeError("this page is nobody's")
         return self.who
+
+    def call(self, name: str) -> str:
+        """An operation as people write it, as in ``GET /v1/whoami``."""
+        operation = self.calls[name]
+        return f"{operation.method} {operation.path}"
 
     def address(self, path: str) -> str:
         """Where a page of this workspace is, or of the first one while none is chosen."""

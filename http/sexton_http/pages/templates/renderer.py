@@ -58,9 +58,12 @@ _TEMPLATES.globals |= {
     "event_mark": partial(words.mark, words.EVENTS),
     "failure_mark": partial(words.mark, words.FAILURES),
     "gate_mark": partial(words.mark, words.GATES),
+    "grant_mark": partial(words.mark, words.GRANTS),
     "job_mark": partial(words.mark, words.JOBS),
+    "outcome_mark": words.outcome,
     "runner_mark": partial(words.mark, words.RUNNERS),
     "schedule_mark": partial(words.mark, words.SCHEDULES),
+    "version_mark": partial(words.mark, words.VERSIONS),
 }
 
 

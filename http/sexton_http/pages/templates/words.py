@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.zombies import ZombieStatus
 
 NANOS_PER_DOLLAR: Final = 1_000_000_000
@@ -17,6 +19,8 @@ DAY_S: Final = 86_400
 KIB: Final = 1024
 FIRST_PRINTABLE: Final = 0x20
 DELETE: Final = 0x7F
+FIRST_REFUSAL: Final = 400
+"""The statuses from here on say no."""
 ID_TAIL: Final = 8
 """Characters of an id that a page shows; the first ones of an id that is made by time look all alike."""
 _KEPT: Final = frozenset("\n\t")
@@ -84,6 +88,19 @@ SCHEDULES: Final[Mapping[str, Mark]] = {
     "resting": Mark("○", "rests while its agent or workspace is not active", "mute"),
     "never": Mark("■", "never fires: no time fits", "red"),
 }
+VERSIONS: Final[Mapping[str, Mark]] = {
+    ConfigStatus.DRAFT: Mark("○", "draft", "mute"),
+    ConfigStatus.COMPILED: Mark("○", "ready", "accent"),
+    ConfigStatus.INVALID: Mark("■", "makes no agent", "red"),
+    ConfigStatus.ACTIVE: Mark("✓", "active", "green"),
+    ConfigStatus.SUPERSEDED: Mark("‖", "replaced", "mute"),
+}
+GRANTS: Final[Mapping[str, Mark]] = {
+    GrantStatus.PENDING: Mark("◆", "needs a person", "amber"),
+    GrantStatus.APPROVED: Mark("✓", "approved", "green"),
+    GrantStatus.DENIED: Mark("⊘", "denied", "violet"),
+    GrantStatus.REVOKED: Mark("⊘", "revoked", "violet"),
+}
 JOBS: Final[Mapping[str, Mark]] = {
     "waiting": Mark("○", "waiting", "mute"),
     "running": Mark("●", "running", "accent"),
@@ -102,6 +119,17 @@ def mark(marks: Mapping[str, Mark], state: str) -> Mark:
     (Mark(shape='●', word='running', tone='accent'), Mark(shape='○', word='dreaming', tone='mute'))
     """
     return marks.get(state, Mark("○", state.replace("_", " "), "mute"))
+
+
+def outcome(status: int) -> Mark:
+    """What came of a request.
+
+    >>> outcome(204).word, outcome(404).word
+    ('done', 'refused')
+    """
+    if status < FIRST_REFUSAL:
+        return Mark("✓", "done", "green")
+    return Mark("⊘", "refused", "violet")
 
 
 def span(ms: int) -> str:

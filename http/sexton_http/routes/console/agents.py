@@ -1,43 +1,52 @@
-"""The pages of agents: the list, and one agent with what it does, costs and waits for."""
+"""The pages of agents: the list, and one agent with what it does, costs, remembers and waits for."""
 
-from typing import Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sexton_http.answers import Answer, Problem
-from sexton_http.bodies.shapes import Body
+import msgspec
+
+from sexton_http.answers import Answer
+from sexton_http.bodies.grant_shapes import CredentialGrantPage, GrantPage
+from sexton_http.bodies.memories import MemoryList
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
-from sexton_http.pages.form_actions import FormDecoder, act
-from sexton_http.pages.layout import see
+from sexton_http.pages.console import Notice, console_operation
+from sexton_http.pages.form_actions import act, may
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.routes.events import EventPage, EventQuery, list_zombie_events
-from sexton_http.routes.shared.agent_views import ZombiePage, ZombieRecord
-from sexton_http.routes.shared.message_form import MESSAGE_BYTES
-from sexton_http.routes.zombies import (
-    NewMessage,
-    ZombiePatch,
-    ZombieQuery,
-    ZombieTarget,
-    change_zombie,
-    get_zombie,
-    list_zombies,
-    steer_zombie,
+from sexton_http.routes.agents import (
+    AgentProfile,
+    ScorePage,
+    ScoreQuery,
+    get_agent_profile,
+    list_agent_scores,
 )
+from sexton_http.routes.console.sample_deliveries import Sample, sample_of
+from sexton_http.routes.credential_grants import CredentialGrantQuery, list_credential_grants
+from sexton_http.routes.events import EventPage, EventQuery, list_zombie_events
+from sexton_http.routes.grants import GrantQuery, list_zombie_grants
+from sexton_http.routes.harness import VersionPage, VersionQuery, activate_harness, list_harness_versions
+from sexton_http.routes.memories import MemoryQuery, forget_memory, list_memories
+from sexton_http.routes.proposals import ProposalPage, ProposalQuery, approve_proposal, list_proposals
+from sexton_http.routes.shared.agent_views import ZombiePage, ZombieRecord
+from sexton_http.routes.zombies import ZombieQuery, get_zombie, list_zombies
+from sexton_storage.records.improvement import ProposalStatus
+from sexton_storage.records.users import Role
 
 HERE: Final = "agents"
-LATEST: Final = 20
-"""Events of an agent that its page shows."""
+LATEST: Final = 10
+"""Events, versions and memories of an agent that its page shows."""
+SCORED: Final = 60
+"""Runs whose scores are drawn."""
+GRANTS: Final = 50
 
 
-class AgentWish(Body):
-    """What the forms of an agent send."""
+class Allowed(NamedTuple):
+    """What the reader may do here."""
 
-    verb: Literal["steer", "start", "stop"]
-    message: str = ""
-
-
-_WISH: Final = FormDecoder(AgentWish)
-_TARGETS: Final = {"start": ZombieTarget.ACTIVE, "stop": ZombieTarget.STOPPED}
+    change: bool
+    forget: bool
+    decide: bool
+    needed: str = f"This needs the role {Role.OPERATOR.value}"
 
 
 @console_operation(HERE, HERE, "Agents")
@@ -57,40 +66,63 @@ async def show_agents(call: Call[NoBody, ZombieQuery], frame: Frame) -> Answer:
 
 @console_operation(HERE + "/{zombie_id}", HERE, "Agent")
 async def show_agent(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
-    """Show one agent: its latest events, its triggers and files, its budget, and the ways to steer it."""
-    return await _page(call, frame)
+    """Show one agent: what it does, costs, remembers and may use, its versions, and the ways to steer it."""
+    return await agent_page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, notice)
-
-
-@console_form(HERE + "/{zombie_id}", HERE, "Agent", _again, form=AgentWish)
-async def submit_agent(call: Call[NoBody, NoQuery]) -> Answer:
-    """Send an agent a message, stop it, or let it work again; then show what came of it."""
-    wish, who = _WISH.decode(call), call.signed_in
-    home = f"/console/{call.id('workspace_id')}"
-    if wish.verb != "steer":
-        await act(call, who, change_zombie, body=ZombiePatch(status=_TARGETS[wish.verb]))
-        return see(f"{home}/{HERE}/{call.id('zombie_id')}")
-    if not wish.message or len(wish.message.encode()) > MESSAGE_BYTES:
-        raise Problem(
-            "UZ-REQ-001", f"a message has 1 to {MESSAGE_BYTES:,} bytes", facts={"pointer": "/message"}
-        )
-    accepted = await act(call, who, steer_zombie, body=NewMessage(wish.message))
-    return see(f"{home}/events/{accepted.event_id}")
-
-
-async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
-    who = frame.signed_in
+async def agent_page(
+    call: Call[Any, Any],
+    frame: Frame,
+    notice: Notice | None = None,
+    fresh_urls: Mapping[str, str] | None = None,
+) -> Answer:
+    """The page of the agent in the path; ``fresh_urls`` are addresses with secrets, shown this once."""
+    who, zombie_id = frame.signed_in, call.id("zombie_id")
     agent: ZombieRecord = await act(call, who, get_zombie)
+    as_agent = msgspec.structs.replace(call, params={**call.params, "agent_id": zombie_id})
+    profile: AgentProfile = await act(as_agent, who, get_agent_profile)
     events: EventPage = await act(call, who, list_zombie_events, query=EventQuery(limit=LATEST))
+    versions: VersionPage = await act(
+        call, who, list_harness_versions, query=VersionQuery(agent_id=zombie_id, limit=LATEST)
+    )
+    scores: ScorePage = await act(as_agent, who, list_agent_scores, query=ScoreQuery(limit=SCORED))
+    proposals: ProposalPage = await act(
+        as_agent, who, list_proposals, query=ProposalQuery(status=ProposalStatus.PENDING, limit=LATEST)
+    )
+    memories: MemoryList | None = None
+    if may(who, list_memories):
+        memories = await act(call, who, list_memories, query=MemoryQuery(limit=LATEST))
+    services: GrantPage = await act(call, who, list_zombie_grants, query=GrantQuery(limit=GRANTS))
+    lent: CredentialGrantPage = await act(
+        call, who, list_credential_grants, query=CredentialGrantQuery(zombie_id=zombie_id)
+    )
     return show(
         frame._replace(title=agent.name),
         "agent",
         status=200 if notice is None else notice.status,
         agent=agent,
+        profile=profile,
         events=events.items,
+        versions=versions.items,
+        more_versions=versions.next_cursor is not None,
+        scores=scores.items[::-1],
+        proposals=proposals.items,
+        memories=memories,
+        services=services.items,
+        lent=lent.items,
+        samples=samples_of(agent),
+        schedules=[trigger for trigger in agent.triggers if trigger.get("type") == "cron"],
+        fresh_urls={source: url for source, url in (fresh_urls or {}).items() if not url.endswith("***")},
+        allowed=Allowed(may(who, activate_harness), may(who, forget_memory), may(who, approve_proposal)),
         notice=notice,
         now=call.ctx.world.now_ms(),
     )
+
+
+def samples_of(agent: ZombieRecord) -> Sequence[Sample]:
+    """For each webhook of the agent where it is, and how a delivery is sent there by hand."""
+    return [
+        sample_of(agent.name, trigger, agent.webhook_urls[trigger["source"]])
+        for trigger in agent.triggers
+        if trigger.get("source") in agent.webhook_urls
+    ]

@@ -1,25 +1,148 @@
-"""The page of money: the balance, and what each run was billed."""
+"""The page of money: the balance, where it went by agent, model and day, and credit."""
 
-from typing import Final
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Final
+from uuid import UUID
 
-from sexton_http.answers import Answer
+import msgspec
+
+from sexton_http.answers import Answer, Problem
+from sexton_http.bodies.shapes import MAX_NUMBER, Body
 from sexton_http.gateway.call import Call
-from sexton_http.gateway.operations import NoBody
-from sexton_http.pages.console import console_operation
-from sexton_http.pages.form_actions import act
+from sexton_http.gateway.operations import NoBody, NoQuery
+from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.form_actions import FormDecoder, act, may
+from sexton_http.pages.layout import see
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.routes.billing import Balance, ChargePage, ChargeQuery, get_balance, list_charges
+from sexton_http.pages.templates.words import NANOS_PER_DOLLAR
+from sexton_http.routes.audit_actions import AUDITED
+from sexton_http.routes.billing import (
+    Balance,
+    ChargePage,
+    ChargeQuery,
+    ChargeTotals,
+    NewCredit,
+    TotalQuery,
+    credit_tenant,
+    get_balance,
+    list_charges,
+    total_charges,
+)
+from sexton_http.routes.shared.agent_views import ZombieRecord, is_over
+from sexton_http.routes.zombies import get_zombie
+from sexton_storage.periods import DAY_MS, day_of
+from sexton_storage.records.charges import TotalsBy
 
 HERE: Final = "money"
+TITLE: Final = "Money"
+DAYS: Final = 31
+DEAREST: Final = 10
+"""Agents and models that are shown, the dearest first."""
+MOST_CREDIT: Final = Decimal(MAX_NUMBER) / NANOS_PER_DOLLAR
 
 
-@console_operation(HERE, HERE, "Money")
+class CreditForm(Body):
+    """What the form sends that gives credit."""
+
+    dollars: Annotated[str, msgspec.Meta(max_length=32)]
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+_CREDIT: Final = FormDecoder(CreditForm)
+
+
+@console_operation(HERE, HERE, TITLE)
 async def show_money(call: Call[NoBody, ChargeQuery], frame: Frame) -> Answer:
-    """Show the tenant's balance and what its runs were billed, newest first."""
-    who = frame.signed_in
+    """Show the tenant's balance, what a month cost by agent, model and day, and each run's bill."""
+    return await _page(call, frame, call.query)
+
+
+async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
+    return await _page(call, frame, ChargeQuery(), notice)
+
+
+@console_form(HERE, HERE, TITLE, _again, form=CreditForm)
+async def submit_credit(call: Call[NoBody, NoQuery]) -> Answer:
+    """Add credit to the tenant's balance; for platform admins."""
+    form, who = _CREDIT.decode(call), call.signed_in
+    params = {**call.params, "tenant_id": who.tenant.id}
+    asked = msgspec.structs.replace(call, params=params, audit=AUDITED["credit_tenant"])
+    await act(asked, who, credit_tenant, body=NewCredit(nanos_of(form.dollars), form.reason))
+    return see(f"/console/{call.id('workspace_id')}/{HERE}")
+
+
+def nanos_of(dollars: str) -> int:
+    """What somebody wrote, in nanos. Raises Problem UZ-REQ-001.
+
+    >>> nanos_of("25"), nanos_of(" $0.5 ")
+    (25000000000, 500000000)
+    """
+    try:
+        amount = Decimal(dollars.strip().removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal(0)
+    if not amount.is_finite() or not 0 < amount <= MOST_CREDIT or amount * NANOS_PER_DOLLAR % 1:
+        raise Problem(
+            "UZ-REQ-001", "dollars: an amount above zero, as 25 or 0.50", facts={"parameter": "dollars"}
+        )
+    return int(amount * NANOS_PER_DOLLAR)
+
+
+async def _page(
+    call: Call[Any, Any], frame: Frame, query: ChargeQuery, notice: Notice | None = None
+) -> Answer:
+    who, now = frame.signed_in, call.ctx.world.now_ms()
     balance: Balance = await act(call, who, get_balance)
-    charges: ChargePage = await act(call, who, list_charges, query=call.query)
+    charges: ChargePage = await act(call, who, list_charges, query=query)
+    since = (day_of(now) - DAYS + 1) * DAY_MS
+    totals: dict[str, ChargeTotals] = {}
+    for by in TotalsBy:
+        wanted = TotalQuery(by=by, since=since, limit=DAYS if by is TotalsBy.DAY else DEAREST)
+        totals[by.value] = await act(call, who, total_charges, query=wanted)
     older = None if charges.next_cursor is None else f"{frame.address(HERE)}?cursor={charges.next_cursor}"
     return show(
-        frame, "money", balance=balance, charges=charges.items, older=older, now=call.ctx.world.now_ms()
+        frame,
+        "money",
+        status=200 if notice is None else notice.status,
+        balance=balance,
+        charges=charges.items,
+        agents=totals["agent"].items,
+        models=totals["model"].items,
+        days=days_of(totals["day"], since),
+        total=sum(day.charged_nanos for day in totals["day"].items),
+        hit=await _budgets_hit(call, frame, totals["agent"]),
+        older=older,
+        can_credit=may(who, credit_tenant),
+        notice=notice,
+        now=now,
     )
+
+
+def days_of(totals: ChargeTotals, since: int) -> list[tuple[int, int]]:
+    """Each day of the month, the oldest first, with what it cost; also those on which nothing ran."""
+    cost = {day.key: day.charged_nanos for day in totals.items}
+    starts = [since + number * DAY_MS for number in range(DAYS)]
+    return [(at, cost.get(_day(at), 0)) for at in starts]
+
+
+def _day(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d}"
+
+
+async def _budgets_hit(call: Call[Any, Any], frame: Frame, agents: ChargeTotals) -> list[ZombieRecord]:
+    """The dearest agents of this workspace that have used up a budget."""
+    found = []
+    for total in agents.items:
+        if total.name is None:
+            continue
+        one = msgspec.structs.replace(call, params={**call.params, "zombie_id": UUID(total.key)})
+        try:
+            agent: ZombieRecord = await act(one, frame.signed_in, get_zombie)
+        except Problem as problem:
+            if problem.code != "UZ-ZMB-009":
+                raise
+            continue  # Of another workspace.
+        if agent.budget is not None and is_over(agent.budget, agent.spend.day_nanos, agent.spend.month_nanos):
+            found.append(agent)
+    return found
