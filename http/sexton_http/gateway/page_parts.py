@@ -77,14 +77,15 @@ class PageParts(Generic[T]):
             return await make()
         page = self._pages[key] = _Page()
         try:
-            page.value = await make()
+            made = page.value = await make()
+        except BaseException:
+            self._pages.pop(key, None)
+            raise
         finally:
             page.made_at = self._monotonic()
             page.ready.set()
-            if page.value is None:
-                self._pages.pop(key, None)
         self._forget()
-        return page.value
+        return made
 
     def _is_fresh(self, page: _Page[T]) -> bool:
         return not page.ready.is_set() or self._monotonic() - page.made_at < self.pause_s
