@@ -8,6 +8,7 @@ import trio
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.command import Command
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -43,7 +44,14 @@ class Screen:
     async def press(self, label: str) -> None:
         """The button or link of that name."""
         path = f"//*[self::button or self::a][normalize-space()='{label}']"
-        await self._do(lambda: self.driver.find_element(By.XPATH, path).click())
+
+        def enter(driver: Chrome) -> bool:
+            # By the key, since a live part may move or be put anew between the look and a click.
+            driver.find_element(By.XPATH, path).send_keys(Keys.ENTER)
+            return True
+
+        waiting = WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[WebDriverException])
+        await self._do(lambda: waiting.until(enter))
 
     async def sees(self, words: str) -> str:
         """Wait until the page shows these words; gives all that it shows."""
@@ -64,7 +72,10 @@ class Screen:
         return await self._do(lambda: str(self.driver.page_source))
 
     async def text(self, selector: str) -> str:
-        return await self._do(lambda: str(self.driver.find_element(By.CSS_SELECTOR, selector).text))
+        waiting = WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[WebDriverException])
+        return await self._do(
+            lambda: str(waiting.until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector)).text)
+        )
 
     async def run(self, script: str, *values: Any) -> Any:
         return await self._do(lambda: self.driver.execute_script(script, *values))
