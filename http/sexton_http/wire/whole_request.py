@@ -16,9 +16,10 @@ MAX_DIGITS: Final = 9
 _HEAD: Final = re.compile(
     rb"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9._~!$&'()*+,;=:@/-]*+)"
     rb"(?:\?([A-Za-z0-9._~!$&'()*+,;=:@/?%-]*+))?"
-    rb" HTTP/1\.1((?:\r\n[A-Za-z0-9!#$%&'*+.^_`|~-]++:[\t\x20-\x7e]*+)++)\r\n\r\n"
+    rb" HTTP/1\.1((?:\r\n[A-Za-z0-9!#$%&'*+.^_`|~-]++:[\t\x20-\x7e]*+)+)\r\n\r\n"
 )
-"""Every repetition is possessive, so the time is linear in the length. Escapes in the path do not match."""
+"""What follows a repetition never begins with what it repeats, so the time is linear in the length. A
+possessive group of these matches nothing before Python 3.11.5. Escapes in the path do not match."""
 _TELLING: Final = frozenset(
     (b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"te", b"proxy-connection", b"keep-alive")
 )
