@@ -85,20 +85,23 @@ async def test_who_asks_at_once_shares_a_page_and_a_failure_is_nobodys_page() ->
 
     async def ask(key: str, how: Any = make) -> None:
         try:
-            got.append(await parts.share(key, how))
+            got.append(await parts.share(key, how, now_ms=7))
         except ValueError:
             got.append("failed")
 
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(ask, "a")
-    assert (got, await parts.share("b", make)) == ([0, 0, 0], 1)
+    assert (got, await parts.share("b", make, now_ms=7)) == ([0, 0, 0], 1)
 
     now = 0.9
-    assert await parts.share("a", make) == 0
+    assert await parts.share("a", make, now_ms=8) == 0
 
-    now = 1.9
-    assert await parts.share("a", make) == 2
+    assert await parts.share("a", make, now_ms=8, newer_than_ms=6) == 0
+    assert await parts.share("a", make, now_ms=8, newer_than_ms=7) == 2, "who asks has seen what came since"
+
+    now = 2.0
+    assert await parts.share("a", make, now_ms=9) == 3
 
     got.clear()
     async with trio.open_nursery() as nursery:
@@ -107,8 +110,8 @@ async def test_who_asks_at_once_shares_a_page_and_a_failure_is_nobodys_page() ->
         nursery.start_soon(ask, "c")
         await trio.testing.wait_all_tasks_blocked()
         go.set()
-    assert sorted(map(str, got)) == ["3", "failed"]
+    assert sorted(map(str, got)) == ["4", "failed"]
 
     for key in range(2 * MOST):
-        await parts.share(key, make)
+        await parts.share(key, make, now_ms=9)
     assert str(MOST) in repr(parts)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import trio
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -46,7 +46,7 @@ class Screen:
         path = f"//*[self::button or self::a][normalize-space()='{label}']"
 
         def enter(driver: Chrome) -> bool:
-            # By the key, since a live part may move or be put anew between the look and a click.
+            # By the key, since a live part may move or be made again between the look and a click.
             driver.find_element(By.XPATH, path).send_keys(Keys.ENTER)
             return True
 
@@ -62,7 +62,12 @@ class Screen:
 
         # The page may go while it is looked at, which the driver has more than one word for: another comes.
         waiting = WebDriverWait(self.driver, PATIENCE_S, 0.05, [WebDriverException])
-        return await self._do(lambda: str(waiting.until(look)))
+        try:
+            return await self._do(lambda: str(waiting.until(look)))
+        except TimeoutException:
+            shown = await self.text("body")
+            told = f"{await self.url()} does not show {words!r}: {shown} {self.complaints}"
+            raise AssertionError(told) from None
 
     async def hands(self, work: Callable[[Chrome], Any]) -> None:
         """What only the driver can do: keys pressed, going back."""

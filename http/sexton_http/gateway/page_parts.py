@@ -18,9 +18,10 @@ T = TypeVar("T")
 class _Page(Generic[T]):
     """One page that is being made, or was made a moment ago."""
 
-    __slots__ = ("made_at", "ready", "value")
+    __slots__ = ("began_ms", "made_at", "ready", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, began_ms: int) -> None:
+        self.began_ms = began_ms
         self.ready = trio.Event()
         self.value: T | None = None
         self.made_at = 0.0
@@ -64,18 +65,22 @@ class PageParts(Generic[T]):
         """
         return self.pause_s - LEAST_PAUSE_S
 
-    async def share(self, key: object, make: Callable[[], Awaitable[T]]) -> T:
+    async def share(
+        self, key: object, make: Callable[[], Awaitable[T]], *, now_ms: int, newer_than_ms: int = -1
+    ) -> T:
         """What ``make`` gives, or gave somebody else for the same key within the last pause.
 
-        Whoever asks while it is being made waits for it; if that fails each makes it for themselves.
+        It was begun after ``newer_than_ms``, when what the asker shows was begun: not all that changes is
+        heard of, and nobody's page goes back behind what they have done. Whoever asks while it is being made
+        waits for it; if that fails each makes it for themselves.
         """
         page = self._pages.get(key)
-        if page is not None and self._is_fresh(page):
+        if page is not None and page.began_ms > newer_than_ms and self._is_fresh(page):
             await page.ready.wait()
             if page.value is not None:
                 return page.value
             return await make()
-        page = self._pages[key] = _Page()
+        page = self._pages[key] = _Page(now_ms)
         try:
             made = page.value = await make()
         except BaseException:

@@ -23,6 +23,10 @@ MOST_COUNTED: Final = 99
 
 AS_OF: Final = b"sexton-as-of"
 """The header by which an open page asks for its parts only: the id of the change that it was told of."""
+SHOWN: Final = b"sexton-shown"
+"""The header that says beside it when what the page shows now was begun, in ms."""
+TIME_DIGITS: Final = 15
+NOW: Final = 10**TIME_DIGITS
 NOT_DONE: Final = (400, 402, 403, 404, 409, 413)
 """With these the page that a form is on comes back and says why."""
 
@@ -82,7 +86,21 @@ async def _shown(
         return await handler(call, (await frame_of(call, who, here, title))._replace(bare=True))
 
     rights = (who.user.role, who.user.platform_admin)
-    return await call.services.page_parts.share((call.head.path, call.head.query, place, *rights), make)
+    return await call.services.page_parts.share(
+        (call.head.path, call.head.query, place, *rights),
+        make,
+        now_ms=call.ctx.world.now_ms(),
+        newer_than_ms=time_of(call.head.header(SHOWN)),
+    )
+
+
+def time_of(text: str | None) -> int:
+    """A time in ms; what is none counts as now.
+
+    >>> time_of("1700000000000"), time_of("-1") == time_of(None) == time_of("9" * 99) == NOW
+    (1700000000000, True)
+    """
+    return int(text) if text is not None and text.isdecimal() and len(text) <= TIME_DIGITS else NOW
 
 
 def refused_page(frame: Frame, words: str, status: int, code: str = "", trace: str = "") -> Answer:
@@ -92,7 +110,7 @@ def refused_page(frame: Frame, words: str, status: int, code: str = "", trace: s
 
 async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -> Frame:
     """Give what stands around a page. Raises Problem UZ-WORKSPACE-001 for another tenant's workspace."""
-    storage = call.ctx.world.storage
+    storage, began_ms = call.ctx.world.storage, call.ctx.world.now_ms()
     workspace_id = call.id("workspace_id")
     mine = await storage.workspaces.list(who.tenant.id)
     chosen = [workspace for workspace in mine if workspace.id == workspace_id]
@@ -100,7 +118,9 @@ async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -
         raise Problem("UZ-WORKSPACE-001", f"there is no workspace {workspace_id}")
     waiting = await storage.gates.list(workspace_id, limit=MOST_COUNTED, status=GateStatus.PENDING)
     counts = {"approvals": len(waiting)}
-    return Frame(title, here, who, chosen[0], mine, counts, calls=call.services.documents.operations)
+    return Frame(
+        title, here, who, chosen[0], mine, counts, calls=call.services.documents.operations, began_ms=began_ms
+    )
 
 
 def console_form(

@@ -81,6 +81,8 @@ document.addEventListener("keydown", (event) => {
 // those that have changed in their places. How often is the server's to say: it knows how many pages are open.
 const live = document.querySelector("[data-live]");
 const AWAY_MS = 3000;
+const begun = (page) => page.querySelector("[data-began]")?.dataset.began || "";
+let began = begun(document);
 let place = "";
 let wanted = false;
 let running = false;
@@ -112,9 +114,12 @@ async function refresh() {
   try {
     while (wanted) {
       wanted = false;
-      const answer = await fetch(location.href, { headers: { accept: "text/html", "sexton-as-of": place } });
+      const headers = { accept: "text/html", "sexton-as-of": place, "sexton-shown": began };
+      const answer = await fetch(location.href, { headers });
       if (!answer.ok) throw new Error(answer.statusText);
-      replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      replace(fresh);
+      began = begun(fresh);
       say("live", "green");
     }
   } catch {

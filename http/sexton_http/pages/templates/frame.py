@@ -78,6 +78,8 @@ class Frame(NamedTuple):
     """An address that the page leads to by itself."""
     bare: bool = False
     """Whether only what may have changed is wanted, for a page that is open already."""
+    began_ms: int = 0
+    """When it was begun to be made, before anything that it shows was read."""
 
     @property
     def signed_in(self) -> SignedIn:
