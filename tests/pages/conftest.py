@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,10 @@ def program(*names: str) -> str:
     pytest.fail(MISSING.format(name=names[0]), pytrace=False)
 
 
-@pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+@contextmanager
+def open_chromium(profile: Path) -> Iterator[Chrome]:
     options = ChromeOptions()
     options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    profile = tmp_path_factory.mktemp("chromium")
     for argument in (
         "--headless=new",
         "--no-sandbox",  # The tests may run as root, whom Chromium's own sandbox does not take.
@@ -43,8 +43,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = Chrome(options=options, service=Service(program("chromedriver")))
-    yield driver
-    driver.quit()
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with open_chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
 @pytest.fixture

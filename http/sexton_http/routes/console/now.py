@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.event_waits import WaitKind
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
@@ -96,7 +97,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         failures=failures.items,
         refusing=refusing_agents(hooks.items, call.ctx.world.now_ms()),
         halted=[agent for agent in agents if agent.status is ZombieStatus.PAUSED],
-        stuck=[(event, why) for event, why in stuck if why.reasons],
+        stuck=[(event, why) for event, why in stuck if is_stuck(why)],
         running=running.items,
         waiting=waiting.items,
         more_waiting=waiting.next_cursor is not None,
@@ -124,6 +125,11 @@ def refusing_agents(hooks: Sequence[WebhookItem], now: int) -> list[WebhookItem]
         if hook.last_refused_at is not None and hook.last_refused_at > now - RECENT_MS:
             found.setdefault(hook.zombie_id, hook)
     return list(found.values())[:MOST_FAILURES]
+
+
+def is_stuck(why: EventWhy) -> bool:
+    """Whether it waits for anything but its turn."""
+    return any(reason.kind not in {WaitKind.TURN, WaitKind.EARLIER_EVENT} for reason in why.reasons)
 
 
 async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[EventItem, EventWhy]:
