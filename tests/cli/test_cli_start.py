@@ -107,7 +107,7 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
             "sexton s",
             [
                 *("plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"),
-                "plain,settings",
+                *("plain,schedule", "plain,settings"),
             ],
         ),
         ("sexton agent in", ["plain,init", "plain,install"]),

@@ -139,6 +139,8 @@ CONTRACT: tuple[tuple[str, int], ...] = (
 OURS = (
     ("UZ-API-004", 503),
     ("UZ-API-005", 503),
+    ("UZ-ACTOR-001", 404),
+    ("UZ-ACTOR-002", 409),
     ("UZ-APPROVAL-006", 403),
     ("UZ-ENTL-005", 402),
     ("UZ-REQ-009", 409),

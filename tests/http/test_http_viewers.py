@@ -27,6 +27,7 @@ NOT_SHOWN = {
     "list_platform_keys",
     "install_chat",
     "read_artefact",
+    "read_delivery_body",
 }
 """What is looked at from a higher role on."""
 

@@ -22,6 +22,7 @@ NAMED_OTHERWISE = {
     "configs": "config_versions",
     "context_tokens": "workspace_scoring",
     "enrolments": "enrolment_tokens",
+    "jobs": "bulk_jobs",
     "plans": "billing_plans",
 }
 BESIDE = {"credits"}

@@ -58,6 +58,6 @@ def _ago(at: object, now: int) -> str:
     """How long ago.
 
     >>> _ago(None, 5), _ago(1_000, 61_000)
-    ('not yet', '1m')
+    ('not yet', '1 min 0 s')
     """
-    return f"{span(now - at)}" if isinstance(at, int) else "not yet"
+    return span(now - at) or "" if isinstance(at, int) else "not yet"
