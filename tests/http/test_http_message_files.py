@@ -167,6 +167,7 @@ async def test_nothing_of_others_and_nothing_half_sent_is_brought(
 
         assert code(await begin(world, b"", sha256="ab" * 32)) == (409, "UZ-FILE-006")
         assert code(await part(world, half, 2 * PART_BYTES, b"x")) == (409, "UZ-FILE-005")
+
         wrong = (await begin(world, b"", size=1)).json()["upload_id"]
         assert code(await part(world, wrong, 0, b"x")) == (409, "UZ-FILE-006"), "the bytes of another hash"
 
