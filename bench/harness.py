@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 WARM_UP_SHARE = 0.25
-"""Of a round's time, what a round takes that does not count."""
+"""The part of a round's time that a warm-up round takes."""
 _share: ContextVar[float] = ContextVar("share", default=1.0)
 
 Measure = Callable[[], Awaitable[float]]

@@ -322,7 +322,7 @@ class Replies:
         self._missing -= missing - already
 
     def whole(self) -> Any:
-        """Give all of them, once none is awaited. Raises what went wrong."""
+        """Give them all, once the last has come. Raises what went wrong."""
         if self._fault is not None:
             raise self._fault
         return self._then([reply for reply in self._replies if reply is not None])

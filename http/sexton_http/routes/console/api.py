@@ -64,7 +64,7 @@ async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
 
 @console_form(HERE + "/{operation}", HERE, "API", _again, form=Trial, shows=(DONE,))
 async def submit_trial(call: Call[NoBody, NoQuery]) -> Answer:
-    """Try an operation as the person who is signed in; what changes something is asked for once more."""
+    """Try an operation as the person who is signed in. One that changes something asks first."""
     from_form, operation = _TRIAL.decode(call), _found(call)
     frame = await frame_of(call, call.signed_in, HERE, "API")
     if not can_be_tried(operation):
