@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,15 @@ def query(database_url: str, sql: str) -> str:
 
 
 def superuser(database_url: str) -> str:
-    """The same database of an embedded server, for an administrator of it."""
-    return database_url.replace("//sexton@", "//sexton_superuser@", 1)
+    """The same database of an embedded server, for an administrator of it.
+
+    >>> (
+    ...     superuser("postgresql://sexton@/sexton?host=/run"),
+    ...     superuser("postgresql:///sexton?host=/run&user=sexton"),
+    ... )
+    ('postgresql://sexton_superuser@/sexton?host=/run', 'postgresql:///sexton?host=/run&user=sexton_superuser')
+    """
+    return re.sub(r"(//|\buser=)sexton(?=[@&]|$)", r"\1sexton_superuser", database_url)
 
 
 def processor_s(pid: int) -> float:
