@@ -4,7 +4,7 @@ import pytest
 
 from bench import harness
 from bench.harness import Budget, Figure, Spread, at_least, at_least_times, at_most
-from bench.machine import describe
+from bench.machine import describe, superuser
 from bench.table import rows, table
 
 
@@ -124,3 +124,20 @@ def test_the_machine_is_described_without_its_name() -> None:
 
     assert told.keys() == {"cpu", "cores", "kernel", "python"}
     assert told["cores"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("url", "administrator"),
+    [
+        ("postgresql://sexton@/sexton?host=/run", "postgresql://sexton_superuser@/sexton?host=/run"),
+        (
+            "postgresql:///sexton?host=/run&user=sexton",
+            "postgresql:///sexton?host=/run&user=sexton_superuser",
+        ),
+        ("postgresql:///sexton?user=sexton&port=1", "postgresql:///sexton?user=sexton_superuser&port=1"),
+    ],
+)
+def test_an_administrator_of_the_embedded_database_is_named_in_every_form_of_its_address(
+    url: str, administrator: str
+) -> None:
+    assert superuser(url) == administrator
